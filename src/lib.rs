@@ -1,0 +1,1 @@
+//! Judges Model Context Protocol servers.
