@@ -1,0 +1,317 @@
+//! What a case is: the case language as Rust types.
+//!
+//! A case is one JSONC file (JSON with comments and trailing commas, so that a message can be pasted
+//! from the specification and explained). It does one of two things:
+//!
+//! - it **watches**: `watch` names messages, or places in them, wherever they turn up in the run, and
+//!   `must` says what holds of each. A watching case sends nothing;
+//! - it **acts**: `steps` sends messages and says, step by step, which answers are right.
+//!
+//! `cases/schema.json` is the closed schema of the format; the types here mirror it, and a test holds
+//! the one against the other.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::spec::RevisionSet;
+use crate::verdict::Verdict;
+
+/// One case, as it stands in its file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CaseFile {
+    /// The schema that editors complete the file from.
+    #[serde(rename = "$schema", default)]
+    pub schema: Option<String>,
+    /// What a conforming server does, in the present tense, at most 70 characters.
+    pub title: String,
+    /// The requirements that it checks, the chief one of each revision first.
+    pub requirements: Vec<String>,
+    /// The revisions that it runs in; by default every revision that states one of its requirements.
+    #[serde(default)]
+    pub revisions: Option<RevisionSet>,
+    /// Words to select it by, beside its id and area.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Why the rule matters and how fair readings of it differ.
+    #[serde(default)]
+    pub why: Option<String>,
+    /// How to mend a server that breaks it.
+    pub mend: String,
+    /// The named fault of the built-in server that turns it red. Ours each have one.
+    #[serde(default)]
+    pub fault: Option<String>,
+    /// What the server has to offer before the case applies.
+    #[serde(default)]
+    pub needs: Needs,
+    /// What it watches.
+    #[serde(default)]
+    pub watch: Option<Watch>,
+    /// What holds of everything that it watches.
+    #[serde(default)]
+    pub must: Vec<Rule>,
+    /// What it sends.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+    /// What it repeats its steps for.
+    #[serde(default)]
+    pub each: Option<Each>,
+    /// The process that its steps run in.
+    #[serde(default)]
+    pub process: Process,
+    /// The capabilities that the client declares, where the case wants a connection of its own terms.
+    #[serde(default)]
+    pub declare: Option<Value>,
+    /// What holds of several steps together.
+    #[serde(default)]
+    pub finally: Vec<Together>,
+}
+
+/// What the server has to offer before a case applies.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Needs {
+    /// Capabilities, dotted, that the server declared; a leading `!` asks that it did not.
+    #[serde(default)]
+    pub capabilities: Vec<String>,
+    /// A JSON Schema that a tool's definition has to fit before the case uses the tool.
+    #[serde(default)]
+    pub tool: Option<Value>,
+}
+
+/// What a case repeats its steps for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Each {
+    /// Every listed tool that may be called.
+    Tool,
+}
+
+/// The process that a case's steps run in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Process {
+    /// The session that most cases share: the case leaves the server as it found it.
+    #[default]
+    Shared,
+    /// A session that declares no client capabilities and is replaced when a case has ended it: for
+    /// what may harm the server.
+    Expendable,
+    /// A process of its own, opened as usual.
+    Fresh,
+    /// A process of its own in which nothing has been sent: the first step is the first message.
+    Unopened,
+}
+
+/// The messages that a watching case looks at.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Watch {
+    /// The kind of thing.
+    pub what: What,
+    /// The methods that count: of the request that was answered, or of the message itself. Empty: all.
+    #[serde(default)]
+    pub of: Vec<String>,
+    /// A JSON pointer into it, where `*` stands for each member or item and a leading `**` for any depth.
+    #[serde(default)]
+    pub at: Option<String>,
+    /// A JSON Schema that it has to fit to count.
+    #[serde(default, rename = "where")]
+    pub filter: Option<Value>,
+}
+
+/// The kinds of thing that a case can watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// A line on standard output, as `{"text", "bytes", "damage", "json"}`; `damage` is null or a word.
+    Line,
+    /// A JSON value that the server wrote as one line.
+    Message,
+    /// A response to a request of ours.
+    Response,
+    /// The `result` of a response.
+    Result,
+    /// The `error` of a response.
+    Error,
+    /// A request that the server sent.
+    Request,
+    /// A notification that the server sent.
+    Notification,
+    /// A connection as a whole; its rules are all of the named kind (`check`).
+    Connection,
+}
+
+/// Something that holds: a JSON Schema, or a check by name where a schema cannot say it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Rule {
+    /// A JSON Schema (2020-12, formats asserted) that the value fits.
+    #[serde(default)]
+    pub schema: Option<Value>,
+    /// A check by name.
+    #[serde(default)]
+    pub check: Option<String>,
+    /// The revisions in which it holds; by default those of the case.
+    #[serde(default)]
+    pub revisions: Option<RevisionSet>,
+    /// The requirement that it speaks for; by default the first of the case's that binds.
+    #[serde(default)]
+    pub requirement: Option<String>,
+    /// The verdict when it does not hold; by default as the requirement's level says.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
+    /// What is wrong when it does not hold, in one sentence.
+    #[serde(default)]
+    pub say: Option<String>,
+}
+
+/// One step of an acting case: something to send, and what may come back.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Step {
+    /// A name for other steps to refer to.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// A request; `jsonrpc`, `id` and, in the stateless era, `_meta` are filled in where missing.
+    #[serde(default)]
+    pub send: Option<Value>,
+    /// A notification; filled in likewise.
+    #[serde(default)]
+    pub notify: Option<Value>,
+    /// A batch of messages, filled in one by one.
+    #[serde(default)]
+    pub batch: Option<Vec<Value>>,
+    /// A line that is sent as it stands, with a newline after it.
+    #[serde(default)]
+    pub raw: Option<String>,
+    /// A list method whose pages are read to the end.
+    #[serde(default)]
+    pub walk: Option<String>,
+    /// Closes the server's input and sees how it ends: `stdin-closed`, or `sigterm` after it.
+    #[serde(default)]
+    pub shutdown: Option<Shutdown>,
+    /// `false` sends a stateless request without `_meta`; an object replaces it.
+    #[serde(default)]
+    pub meta: Option<Value>,
+    /// Whether the next step is sent before this one is answered.
+    #[serde(default)]
+    pub pipelined: bool,
+    /// Whether it is the control: a request that has to be served for the case to prove anything.
+    #[serde(default)]
+    pub control: bool,
+    /// The revisions in which it is sent; by default all of the case's.
+    #[serde(default)]
+    pub revisions: Option<RevisionSet>,
+    /// Values to keep for later steps: name to JSON pointer into the response.
+    #[serde(default)]
+    pub save: BTreeMap<String, String>,
+    /// The answers that may come, the first that fits decides.
+    #[serde(default)]
+    pub expect: Vec<Row>,
+    /// What an answer is that no row fits; by default a breach of the case's requirement.
+    #[serde(default)]
+    pub otherwise: Option<Otherwise>,
+}
+
+/// How far shutting down may have to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shutdown {
+    /// The server has to end when its input is closed.
+    StdinClosed,
+    /// The server has to end when its input is closed, or on SIGTERM after it.
+    Sigterm,
+}
+
+/// One answer that may come, and what it means.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Row {
+    /// The kinds of outcome that it speaks of; any of them.
+    #[serde(default)]
+    pub is: Vec<Outcome>,
+    /// The error codes that it speaks of; any of them.
+    #[serde(default)]
+    pub code: Vec<i64>,
+    /// A JSON Schema that the response fits.
+    #[serde(default)]
+    pub schema: Option<Value>,
+    /// The revisions that it speaks of.
+    #[serde(default)]
+    pub revisions: Option<RevisionSet>,
+    /// What it means; by default `pass`.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
+    /// The requirement that it speaks for, where it does not pass.
+    #[serde(default)]
+    pub requirement: Option<String>,
+    /// What is wrong (or worth knowing), in one sentence.
+    #[serde(default)]
+    pub say: Option<String>,
+}
+
+/// What an answer is that no row fits.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Otherwise {
+    /// The verdict; by default as the requirement's level says.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
+    /// The requirement.
+    #[serde(default)]
+    pub requirement: Option<String>,
+    /// What is wrong, in one sentence.
+    #[serde(default)]
+    pub say: Option<String>,
+}
+
+/// What may come back for something that we sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// A response with a result, whatever it says.
+    Result,
+    /// A result that does not say `isError: true`.
+    Success,
+    /// A result that says `isError: true`.
+    ToolError,
+    /// A response with an error.
+    Error,
+    /// A response with neither result nor error object, or with both.
+    Malformed,
+    /// No answer, though the server was there to give one.
+    Silence,
+    /// The server closed the connection or ended before it answered.
+    Closed,
+    /// The process ended when its input was closed.
+    StdinClosed,
+    /// The process ended on SIGTERM.
+    Sigterm,
+    /// The process had to be killed.
+    Sigkill,
+}
+
+/// Something that holds of several steps together.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Together {
+    /// The comparison by name.
+    pub check: String,
+    /// The steps, by name.
+    pub of: Vec<String>,
+    /// A pointer into each response, with `*` as in `watch`.
+    #[serde(default)]
+    pub at: Option<String>,
+    /// The verdict when it does not hold.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
+    /// The requirement.
+    #[serde(default)]
+    pub requirement: Option<String>,
+    /// What is wrong, in one sentence.
+    #[serde(default)]
+    pub say: Option<String>,
+}

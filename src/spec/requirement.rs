@@ -1,0 +1,239 @@
+//! The catalogue of requirements: what the specification asks of a server, each with its level,
+//! its revisions and the page where it stands.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Revision, RevisionSet};
+
+/// How strongly the text binds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Level {
+    /// MUST or MUST NOT.
+    Must,
+    /// A shape rule of the revision's schema; it binds as a MUST does.
+    Schema,
+    /// SHOULD or SHOULD NOT.
+    Should,
+    /// A permission or a remark; nothing breaks it.
+    May,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Must => "MUST",
+            Self::Schema => "SCHEMA",
+            Self::Should => "SHOULD",
+            Self::May => "MAY",
+        })
+    }
+}
+
+/// The transport over which a requirement shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// Every transport.
+    Any,
+    /// Standard input and output only.
+    Stdio,
+    /// HTTP only.
+    Http,
+}
+
+/// One rule of the specification, in our own words.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Requirement {
+    /// The catalogue's name of the rule, kebab-case.
+    pub id: String,
+    /// The part of the protocol that it belongs to.
+    pub area: String,
+    /// How strongly it binds.
+    pub level: Level,
+    revisions: Vec<Revision>,
+    /// The transport over which it shows.
+    pub transport: Transport,
+    /// The condition under which it applies, in words.
+    #[serde(default)]
+    pub applies_if: String,
+    /// Whether no keyword stands in the text, so that the level is our reading of it.
+    #[serde(default)]
+    pub derived: bool,
+    /// The rule.
+    pub text: String,
+    /// Pages of the specification repository, separated by `; `, with `{rev}` for each revision.
+    pub source: String,
+}
+
+impl Requirement {
+    /// The revisions that state the rule.
+    #[must_use]
+    pub fn revisions(&self) -> RevisionSet {
+        self.revisions.iter().copied().collect()
+    }
+
+    /// Whether a server that breaks the rule fails, rather than being warned.
+    #[must_use]
+    pub fn binds(&self) -> bool {
+        matches!(self.level, Level::Must | Level::Schema) && !self.derived
+    }
+
+    /// The public address of the page where `revision` states the rule.
+    #[must_use]
+    pub fn link(&self, revision: Revision) -> String {
+        let places: Vec<&str> = self.source.split("; ").collect();
+        let wanted = places
+            .iter()
+            .filter(|place| {
+                place.contains("{rev}") || place.contains(revision.as_str()) || (revision.is_draft() && place.starts_with("history:"))
+            })
+            .max_by_key(|place| match () {
+                () if place.contains(revision.as_str()) => 3,
+                () if revision.is_draft() && place.starts_with("history:docs") => 3,
+                () if revision.is_draft() => u8::from(place.starts_with("history:")) * 2,
+                () if place.starts_with("docs/") => 2,
+                () => 1,
+            })
+            .or(places.first())
+            .copied()
+            .unwrap_or_default();
+        public_address(wanted, revision)
+    }
+}
+
+/// Turns a place in the specification repository into an address that a reader can open.
+fn public_address(place: &str, revision: Revision) -> String {
+    const REPOSITORY: &str = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob";
+    let place = place.replace("{rev}", revision.as_str());
+    if let Some(rest) = place.strip_prefix("history:") {
+        let (path, commit) = rest.split_once('@').unwrap_or((rest, "main"));
+        let (commit, anchor) = match commit.split_once('#') {
+            Some((commit, anchor)) if path.ends_with(".md") => (commit, format!("#{anchor}")),
+            Some((commit, _)) => (commit, String::new()),
+            None => (commit, String::new()),
+        };
+        return format!("{REPOSITORY}/{commit}/{path}{anchor}");
+    }
+    let (path, anchor) = match place.split_once('#') {
+        Some((path, anchor)) => (path, format!("#{anchor}")),
+        None => (place.as_str(), String::new()),
+    };
+    match path.strip_prefix("docs/specification/") {
+        Some(page) => {
+            let page = page.trim_end_matches(".mdx").trim_end_matches("/index");
+            format!("https://modelcontextprotocol.io/specification/{page}{anchor}")
+        }
+        None => format!("{REPOSITORY}/main/{path}"),
+    }
+}
+
+/// A fault of the catalogue's own data.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogueError {
+    /// A file of the catalogue does not parse.
+    #[error("failed to read the requirements in {file}: {source}")]
+    Parse {
+        /// The file.
+        file: &'static str,
+        /// What the parser says.
+        source: toml::de::Error,
+    },
+    /// Two entries share an id.
+    #[error("the requirement `{0}` stands in the catalogue twice")]
+    Twice(String),
+}
+
+/// Every requirement, by id.
+#[derive(Debug)]
+pub struct Catalogue {
+    by_id: BTreeMap<String, Requirement>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    requirement: Vec<Requirement>,
+}
+
+impl Catalogue {
+    /// Reads the embedded catalogue.
+    ///
+    /// # Errors
+    /// When the data is damaged; the suite proves that it is not.
+    pub fn parse() -> Result<Self, CatalogueError> {
+        let files = [
+            ("cases/requirements/tools.toml", include_str!("../../cases/requirements/tools.toml")),
+            ("cases/requirements/protocol.toml", include_str!("../../cases/requirements/protocol.toml")),
+        ];
+        let mut by_id = BTreeMap::new();
+        for (file, text) in files {
+            let parsed: File = toml::from_str(text).map_err(|source| CatalogueError::Parse { file, source })?;
+            for requirement in parsed.requirement {
+                if let Some(twice) = by_id.insert(requirement.id.clone(), requirement) {
+                    return Err(CatalogueError::Twice(twice.id));
+                }
+            }
+        }
+        Ok(Self { by_id })
+    }
+
+    /// The embedded catalogue, read once.
+    ///
+    /// # Panics
+    /// When the embedded data is damaged, which the suite rules out.
+    pub fn embedded() -> &'static Self {
+        static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
+        CATALOGUE.get_or_init(|| Self::parse().expect("the embedded catalogue is tested"))
+    }
+
+    /// The requirement of that id.
+    #[must_use]
+    pub fn get(&self, id: &str) -> Option<&Requirement> {
+        self.by_id.get(id)
+    }
+
+    /// Every requirement, sorted by id.
+    pub fn iter(&self) -> impl Iterator<Item = &Requirement> {
+        self.by_id.values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_embedded_catalogue_is_whole() {
+        let catalogue = Catalogue::parse().expect("the catalogue parses");
+        assert_eq!(catalogue.iter().count(), 515);
+        for requirement in catalogue.iter() {
+            assert!(!requirement.revisions().is_empty(), "{}", requirement.id);
+            assert!(!requirement.text.is_empty(), "{}", requirement.id);
+        }
+    }
+
+    #[test]
+    fn a_link_leads_to_the_page_of_the_revision() {
+        let requirement = Catalogue::embedded().get("tools-call-unknown-tool-error").expect("it exists");
+        assert_eq!(
+            requirement.link(Revision::V2025_06_18),
+            "https://modelcontextprotocol.io/specification/2025-06-18/server/tools#error-handling"
+        );
+    }
+
+    #[test]
+    fn every_requirement_has_a_link_in_each_of_its_revisions() {
+        for requirement in Catalogue::embedded().iter() {
+            for revision in requirement.revisions().iter() {
+                let link = requirement.link(revision);
+                assert!(link.starts_with("https://") && !link.contains('{'), "{}: {link}", requirement.id);
+            }
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The record of one connection: everything that went either way, in order, with its time.
+//!
+//! Plain vocabulary. Who answers whom is read off the record here, so that a check needs nothing
+//! but a transcript.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::wire::{Frame, Id, Kind, same_id, same_id_loosely};
+
+/// The step of a case that an entry was sent for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Mark {
+    /// Which walk over the case's steps, counted over the run.
+    pub pass: usize,
+    /// The position of the step within its case.
+    pub step: usize,
+}
+
+/// How far shutting a server down had to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShutdownStep {
+    /// The process had ended before we asked.
+    AlreadyExited,
+    /// It ended once its input was closed.
+    StdinClosed,
+    /// It ended on SIGTERM.
+    Sigterm,
+    /// Its process group had to be killed.
+    Sigkill,
+}
+
+/// Something that happened on a connection.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A line that we wrote.
+    Sent {
+        /// The line.
+        frame: Frame,
+        /// The step that it belongs to; none for what the session itself sends.
+        mark: Option<Mark>,
+    },
+    /// A line that the server wrote to its output.
+    Received(Frame),
+    /// Text that the server wrote to its error stream.
+    Stderr(String),
+    /// A wait that ended without what it waited for.
+    TimedOut {
+        /// How long we waited.
+        waited: Duration,
+    },
+    /// The server closed its output.
+    Closed,
+    /// The process ended.
+    Exited {
+        /// The exit status in words, such as `exit status: 1`.
+        status: String,
+    },
+    /// The server wrote more than a transcript keeps; what followed was dropped.
+    Overflow,
+    /// We shut the server down.
+    Shutdown {
+        /// How far it had to go.
+        step: ShutdownStep,
+        /// How long the server took from the closing of its input, as far as we waited.
+        took: Duration,
+    },
+}
+
+/// An event with its time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Time since the connection was opened.
+    pub at: Duration,
+    /// What happened.
+    pub event: Event,
+}
+
+impl Entry {
+    /// The JSON that was received, if that is what happened.
+    #[must_use]
+    pub fn received(&self) -> Option<&Value> {
+        match &self.event {
+            Event::Received(frame) => frame.json(),
+            _ => None,
+        }
+    }
+
+    /// The JSON that was sent, if that is what happened.
+    #[must_use]
+    pub fn sent(&self) -> Option<&Value> {
+        match &self.event {
+            Event::Sent { frame, .. } => frame.json(),
+            _ => None,
+        }
+    }
+}
+
+/// What a client declared and which revision it spoke on a connection.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Terms {
+    /// The capabilities that the client declared.
+    pub client_capabilities: Value,
+    /// The result of `initialize` or `server/discover`, once there is one.
+    pub opening: Option<Value>,
+}
+
+impl Terms {
+    /// The capability at a dotted path, such as `tools.listChanged`, if the server declared it.
+    #[must_use]
+    pub fn capability(&self, path: &str) -> Option<&Value> {
+        path.split('.').try_fold(self.opening.as_ref()?.get("capabilities")?, |value, name| value.get(name))
+    }
+
+    /// Whether the server declared the capability: present, and not `false` or `null`.
+    #[must_use]
+    pub fn declares(&self, path: &str) -> bool {
+        self.capability(path).is_some_and(|value| !matches!(value, Value::Bool(false) | Value::Null))
+    }
+}
+
+/// The record of one connection, or a stretch of it.
+#[derive(Debug, Clone, Default)]
+pub struct Transcript {
+    /// What happened, in order.
+    pub entries: Vec<Arc<Entry>>,
+    /// What was agreed when the connection was opened.
+    pub terms: Terms,
+}
+
+/// A request of ours and what answered it.
+#[derive(Debug, Clone)]
+pub struct Exchange<'a> {
+    /// The position of the request in the transcript.
+    pub sent: usize,
+    /// The request.
+    pub request: &'a Value,
+    /// The positions of its responses with the response objects (two are a fault).
+    pub responses: Vec<(usize, &'a Value)>,
+    /// Whether the first response carries the id in another form.
+    pub loose: bool,
+}
+
+impl Transcript {
+    /// The requests of ours, each with what answered it, in the order of sending.
+    ///
+    /// A response belongs to the request of the same id. A response whose id is a damaged copy (the
+    /// text in another type, or null while only one request is open) belongs to the oldest request
+    /// that it fits and that nothing else answers.
+    #[must_use]
+    pub fn exchanges(&self) -> Vec<Exchange<'_>> {
+        let mut exchanges: Vec<Exchange<'_>> = Vec::new();
+        let mut unpaired: Vec<(usize, &Value, &Id)> = Vec::new();
+        for (position, entry) in self.entries.iter().enumerate() {
+            if let Some(value) = entry.sent() {
+                for request in messages(value).filter(|message| expects_an_answer(message)) {
+                    exchanges.push(Exchange { sent: position, request, responses: Vec::new(), loose: false });
+                }
+            } else if let Some(value) = entry.received() {
+                for response in messages(value) {
+                    let Kind::Response { id: Some(id) } = Kind::of(response) else { continue };
+                    if !pair(&mut exchanges, position, response, id) {
+                        unpaired.push((position, response, id));
+                    }
+                }
+            }
+        }
+        for (position, response, id) in unpaired {
+            let mut open = exchanges
+                .iter_mut()
+                .filter(|exchange| exchange.sent < position && exchange.responses.is_empty())
+                .filter(|exchange| same_id_loosely(id_of(exchange.request), id));
+            if let (Some(first), second) = (open.next(), open.next())
+                && (second.is_none() || !id.is_null())
+            {
+                first.responses.push((position, response));
+                first.loose = true;
+            }
+        }
+        exchanges
+    }
+
+    /// The responses that belong to no request of ours, with their positions.
+    #[must_use]
+    pub fn strays(&self) -> Vec<(usize, &Value)> {
+        let owned: Vec<*const Value> = self
+            .exchanges()
+            .iter()
+            .flat_map(|exchange| exchange.responses.iter().map(|(_, response)| std::ptr::from_ref(*response)))
+            .collect();
+        let mut strays = Vec::new();
+        for (position, entry) in self.entries.iter().enumerate() {
+            for message in entry.received().into_iter().flat_map(messages) {
+                if matches!(Kind::of(message), Kind::Response { .. }) && !owned.contains(&std::ptr::from_ref(message)) {
+                    strays.push((position, message));
+                }
+            }
+        }
+        strays
+    }
+
+    /// Whether the server closed its output or ended within the record.
+    #[must_use]
+    pub fn closed(&self) -> bool {
+        self.entries.iter().any(|entry| matches!(entry.event, Event::Closed | Event::Exited { .. }))
+    }
+}
+
+/// Gives a response to the request of its id: the open one, or the one that was answered last.
+fn pair<'a>(exchanges: &mut [Exchange<'a>], position: usize, response: &'a Value, id: &Id) -> bool {
+    let mut same = exchanges.iter().enumerate().filter(|(_, exchange)| same_id(id_of(exchange.request), id));
+    let open = same.clone().find(|(_, exchange)| exchange.responses.is_empty());
+    let Some((at, _)) = open.or_else(|| same.next_back()) else { return false };
+    exchanges[at].responses.push((position, response));
+    true
+}
+
+fn id_of(request: &Value) -> &Id {
+    request.get("id").unwrap_or(&Value::Null)
+}
+
+/// Whether a message of ours, well-formed or not, carries an id that an answer could carry too.
+fn expects_an_answer(message: &Value) -> bool {
+    message.get("id").is_some() && message.get("result").is_none() && message.get("error").is_none()
+}
+
+/// The messages of a line: the elements of a batch, or the value itself.
+pub fn messages(value: &Value) -> impl Iterator<Item = &Value> {
+    match value {
+        Value::Array(items) => items.iter(),
+        other => std::slice::from_ref(other).iter(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn transcript(events: &[(bool, Value)]) -> Transcript {
+        let entries = events
+            .iter()
+            .map(|(ours, value)| {
+                let frame = Frame::of(value);
+                let event = if *ours { Event::Sent { frame, mark: None } } else { Event::Received(frame) };
+                Arc::new(Entry { at: Duration::ZERO, event })
+            })
+            .collect();
+        Transcript { entries, terms: Terms::default() }
+    }
+
+    #[test]
+    fn responses_are_paired_with_requests_in_any_order() {
+        let record = transcript(&[
+            (true, json!({"id": 1, "method": "a"})),
+            (true, json!({"id": 2, "method": "b"})),
+            (false, json!({"id": 2, "result": {}})),
+            (false, json!({"id": 1, "result": {}})),
+            (false, json!({"id": 1, "result": {}})),
+            (false, json!({"id": 7, "result": {}})),
+        ]);
+        let exchanges = record.exchanges();
+        assert_eq!(exchanges[0].responses.len(), 2);
+        assert_eq!(exchanges[1].responses.len(), 1);
+        assert_eq!(record.strays().len(), 1);
+    }
+
+    #[test]
+    fn a_damaged_copy_of_an_id_is_paired_and_told() {
+        let record = transcript(&[(true, json!({"id": 1, "method": "a"})), (false, json!({"id": "1", "result": {}}))]);
+        let exchanges = record.exchanges();
+        assert!(exchanges[0].loose);
+        assert_eq!(exchanges[0].responses.len(), 1);
+    }
+
+    #[test]
+    fn a_null_id_is_paired_only_when_one_request_is_open() {
+        let two = transcript(&[
+            (true, json!({"id": 1, "method": "a"})),
+            (true, json!({"id": 2, "method": "b"})),
+            (false, json!({"id": null, "error": {"code": -32700, "message": ""}})),
+        ]);
+        assert_eq!(two.strays().len(), 1);
+    }
+}

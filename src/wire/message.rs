@@ -1,0 +1,102 @@
+//! What a JSON value is to JSON-RPC: request, notification, response or none of them.
+
+use serde_json::Value;
+
+/// The identifier of a request, as a JSON value: a string, a number, or whatever a peer sent.
+pub type Id = Value;
+
+/// What a JSON value is to JSON-RPC.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind<'a> {
+    /// A method with an id.
+    Request {
+        /// The identifier, of any type.
+        id: &'a Id,
+        /// The method.
+        method: &'a str,
+    },
+    /// A method without an id.
+    Notification {
+        /// The method.
+        method: &'a str,
+    },
+    /// A `result` or an `error` (or both, which is a fault that a check finds).
+    Response {
+        /// The identifier, if there is one.
+        id: Option<&'a Id>,
+    },
+    /// An array: a batch where the revision has them.
+    Batch(&'a [Value]),
+    /// Nothing that JSON-RPC knows.
+    Unknown,
+}
+
+impl<'a> Kind<'a> {
+    /// Classifies a value by its members alone.
+    #[must_use]
+    pub fn of(value: &'a Value) -> Self {
+        let object = match value {
+            Value::Object(object) => object,
+            Value::Array(items) => return Self::Batch(items),
+            _ => return Self::Unknown,
+        };
+        let id = object.get("id");
+        match object.get("method") {
+            Some(Value::String(method)) => match id {
+                Some(id) => Self::Request { id, method },
+                None => Self::Notification { method },
+            },
+            Some(_) => Self::Unknown,
+            None if object.contains_key("result") || object.contains_key("error") => Self::Response { id },
+            None => Self::Unknown,
+        }
+    }
+}
+
+/// Whether two ids are the same in value and JSON type; `1` and `1.0` are the same number.
+#[must_use]
+pub fn same_id(a: &Id, b: &Id) -> bool {
+    match (a, b) {
+        (Value::Number(x), Value::Number(y)) => {
+            x == y || (x.as_i64().is_none() || y.as_i64().is_none()) && x.as_f64().is_some() && x.as_f64() == y.as_f64()
+        }
+        _ => a == b,
+    }
+}
+
+/// Whether an id looks like a damaged copy of another: the same text in another JSON type, or null.
+#[must_use]
+pub fn same_id_loosely(sent: &Id, got: &Id) -> bool {
+    let text = |id: &Id| match id {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    got.is_null() || text(sent) == text(got)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_value_is_classified_by_its_members() {
+        assert!(matches!(Kind::of(&json!({"id": 1, "method": "ping"})), Kind::Request { method: "ping", .. }));
+        assert!(matches!(Kind::of(&json!({"method": "x"})), Kind::Notification { method: "x" }));
+        assert!(matches!(Kind::of(&json!({"id": 1, "result": {}})), Kind::Response { id: Some(_) }));
+        assert!(matches!(Kind::of(&json!({"error": {}})), Kind::Response { id: None }));
+        assert!(matches!(Kind::of(&json!([1])), Kind::Batch(_)));
+        assert!(matches!(Kind::of(&json!({"id": 1})), Kind::Unknown));
+    }
+
+    #[test]
+    fn ids_are_the_same_only_in_the_same_type() {
+        assert!(same_id(&json!(1), &json!(1)));
+        assert!(same_id(&json!(1), &json!(1.0)));
+        assert!(!same_id(&json!(1), &json!("1")));
+        assert!(!same_id(&json!(9_007_199_254_740_991_u64), &json!(9_007_199_254_740_992_u64)));
+        assert!(same_id_loosely(&json!(1), &json!("1")));
+        assert!(same_id_loosely(&json!(1), &Value::Null));
+        assert!(!same_id_loosely(&json!(1), &json!(2)));
+    }
+}

@@ -1,0 +1,8 @@
+//! Bytes to frames and back: splits a stream into lines, parses each, and reports damage instead
+//! of mending it. Does no input or output and knows nothing of the protocol beyond JSON-RPC.
+
+mod frame;
+mod message;
+
+pub use frame::{Damage, Frame, MAX_DEPTH, MAX_MESSAGE_BYTES, MAX_VALUES, Splitter};
+pub use message::{Id, Kind, same_id, same_id_loosely};
