@@ -1,0 +1,136 @@
+//! The report: everything that a run found, complete enough that every format is rendered from it.
+//!
+//! A [`Sink`] folds the events of a run into a [`Report`]; nothing else makes one. The JSON form is
+//! versioned by [`FORMAT`] and described by `reports/schema.json`.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{CaseResult, Event, RunSummary, Sink, TargetSummary};
+
+/// The version of the JSON report's format.
+pub const FORMAT: u32 = 1;
+
+/// What made the report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tool {
+    /// `mcp-conformance`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The settings that decide what was judged and how.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Options {
+    /// The revisions that were asked for, as they were written; empty for the default.
+    pub revisions: Vec<String>,
+    /// The patterns that selected cases.
+    pub select: Vec<String>,
+    /// The patterns that left cases out.
+    pub skip: Vec<String>,
+    /// Whether SHOULD findings fail the run.
+    pub strict: bool,
+    /// Which tools may be called: `read-only`, `harmless` (the default) or `destructive`.
+    pub calls: String,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// Milliseconds that a request may take.
+    pub timeout_ms: u64,
+}
+
+/// One revision of the server and what its cases say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Target {
+    /// Everything beside the cases.
+    pub summary: TargetSummary,
+    /// The cases, sorted by id.
+    pub results: Vec<CaseResult>,
+}
+
+/// Everything that a run found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Report {
+    /// The version of this format.
+    pub format: u32,
+    /// What made it.
+    pub tool: Tool,
+    /// When the run began, RFC 3339 in UTC.
+    pub started: String,
+    /// The server: its command line.
+    pub server: String,
+    /// The settings.
+    pub options: Options,
+    /// The revisions that were judged, oldest first.
+    pub targets: Vec<Target>,
+    /// The run as a whole; absent only in the report of a run that was cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<RunSummary>,
+}
+
+impl Report {
+    /// An empty report, to be filled by the events of a run.
+    #[must_use]
+    pub fn new(started: String, options: Options) -> Self {
+        Self {
+            format: FORMAT,
+            tool: Tool { name: env!("CARGO_PKG_NAME").to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+            started,
+            server: String::new(),
+            options,
+            targets: Vec::new(),
+            summary: None,
+        }
+    }
+
+    /// Every case result, revision by revision.
+    pub fn results(&self) -> impl Iterator<Item = &CaseResult> {
+        self.targets.iter().flat_map(|target| &target.results)
+    }
+}
+
+/// Folds the events of a run into a [`Report`].
+#[derive(Debug)]
+pub struct Fold {
+    report: Report,
+    pending: Vec<CaseResult>,
+}
+
+impl Fold {
+    /// Begins with an empty report.
+    #[must_use]
+    pub fn new(report: Report) -> Self {
+        Self { report, pending: Vec::new() }
+    }
+
+    /// The report so far.
+    #[must_use]
+    pub fn into_report(mut self) -> Report {
+        self.report.targets.sort_by_key(|target| target.summary.revision);
+        self.report
+    }
+}
+
+impl Sink for Fold {
+    fn on(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::RunStarted { server } => self.report.server.clone_from(server),
+            Event::Probed { .. } | Event::Wire { .. } => {}
+            Event::CaseFinished(result) => self.pending.push(result.as_ref().clone()),
+            Event::TargetFinished(summary) => {
+                let (mut results, rest): (Vec<_>, Vec<_>) =
+                    std::mem::take(&mut self.pending).into_iter().partition(|r| r.revision == summary.revision);
+                self.pending = rest;
+                results.sort_by(|a, b| a.case.cmp(&b.case));
+                self.report.targets.push(Target { summary: summary.as_ref().clone(), results });
+            }
+            Event::RunFinished(summary) => self.report.summary = Some(summary.as_ref().clone()),
+        }
+        Ok(())
+    }
+}
