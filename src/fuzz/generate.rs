@@ -1,0 +1,432 @@
+//! From a plan and a source of choices to a value.
+
+use serde_json::{Map, Value};
+
+use super::{
+    plan::{Array, Key, Node, NodeId, Object, Plan, Wild},
+    source::{Odometer, Source},
+    text,
+};
+
+/// Below this depth only the smallest alternatives are taken.
+const DEPTH: u32 = 12;
+/// After this many values only the smallest alternatives are taken.
+const FUEL: u32 = 4_000;
+/// After this many values generation is given up: retries inside retries must end.
+const EXHAUSTED: u32 = 400_000;
+/// How often a value that fails a local check is drawn again.
+const ATTEMPTS: u32 = 12;
+/// How many simple values are tried in order after that.
+const ENUMERATED: u64 = 64;
+
+/// One generation: the plan, the choices, and what is left of the budget.
+pub(super) struct Generation<'p, S> {
+    plan: &'p Plan,
+    source: &'p mut S,
+    spent: u32,
+    /// Decisions that are forced, each at the first visit of its node only: forcing every visit
+    /// would make a recursive schema as deep as it can be.
+    forced: Vec<(NodeId, Forced)>,
+    reached: bool,
+}
+
+/// A decision that the coverage phase makes for a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Forced {
+    /// The alternative of a union, value of an enumeration, or edge of a number.
+    Alternative(usize),
+    /// The length of a string or array.
+    Length(usize),
+    /// One of the strings that break programs.
+    Breaker(usize),
+    /// The optional entry at this position is present.
+    Present(usize),
+    /// A slot of an array is present: the array is that long.
+    Slot(usize),
+    /// Every optional entry is present.
+    All,
+    /// No optional entry is present.
+    None,
+    /// An entry of no declared name, from this source.
+    Extra(usize),
+    /// The author's suggestion is not followed.
+    Own,
+}
+
+impl<'p, S: Source> Generation<'p, S> {
+    pub(super) fn new(plan: &'p Plan, source: &'p mut S) -> Self {
+        Self::forcing(plan, source, Vec::new())
+    }
+
+    /// A generation with decisions made for it; the last one is the aim, the others lead there.
+    pub(super) fn forcing(
+        plan: &'p Plan,
+        source: &'p mut S,
+        forced: Vec<(NodeId, Forced)>,
+    ) -> Self {
+        Self {
+            plan,
+            source,
+            spent: 0,
+            forced,
+            reached: false,
+        }
+    }
+
+    /// Whether every forced decision was taken.
+    pub(super) fn reached(&self) -> bool {
+        self.reached && self.forced.is_empty()
+    }
+
+    /// A value of the root, or `None` if local checks rejected every attempt.
+    pub(super) fn root(&mut self) -> Option<Value> {
+        if !self.plan.is_possible(self.plan.root) {
+            return None;
+        }
+        self.value(self.plan.root, 0)
+    }
+
+    fn force(&mut self, id: NodeId) -> Option<Forced> {
+        if self.forced.is_empty() {
+            return None;
+        }
+        let at = self.forced.iter().position(|(node, _)| *node == id)?;
+        self.reached = true;
+        Some(self.forced.remove(at).1)
+    }
+
+    fn is_tight(&self, depth: u32) -> bool {
+        depth >= DEPTH || self.spent >= FUEL
+    }
+
+    fn value(&mut self, id: NodeId, depth: u32) -> Option<Value> {
+        self.spent += 1;
+        if self.spent > EXHAUSTED {
+            return None;
+        }
+        let plan = self.plan;
+        match plan.node(id) {
+            Node::Never => None,
+            Node::Null => Some(Value::Null),
+            Node::Bool => {
+                let chosen = match self.force(id) {
+                    Some(Forced::Alternative(chosen)) => chosen == 1,
+                    _ => self.source.below(2) == 1,
+                };
+                Some(Value::Bool(chosen))
+            }
+            Node::Whole(whole) => match self.force(id) {
+                Some(Forced::Alternative(edge)) => whole.edges().nth(edge),
+                _ => Some(whole.draw(self.source)),
+            },
+            Node::Real(real) => match self.force(id) {
+                Some(Forced::Alternative(edge)) => real.edges().into_iter().nth(edge),
+                _ => real.draw(self.source),
+            },
+            Node::Text(text) => match self.force(id) {
+                Some(Forced::Length(length)) => text.draw_within(self.source, length, length),
+                Some(Forced::Breaker(rank)) => text.breakers().nth(rank),
+                _ => text.draw(self.source),
+            }
+            .map(Value::String),
+            Node::Values(values) => {
+                let chosen = match self.force(id) {
+                    Some(Forced::Alternative(chosen)) => chosen,
+                    _ => self.source.index(values.len()),
+                };
+                values.get(chosen).cloned()
+            }
+            Node::Union(nodes) => {
+                let chosen = match self.force(id) {
+                    Some(Forced::Alternative(chosen)) => chosen,
+                    _ if self.is_tight(depth) => 0,
+                    _ => self.source.index(nodes.len()),
+                };
+                self.value(*nodes.get(chosen)?, depth)
+            }
+            Node::Same(node) => self.value(*node, depth),
+            Node::Suggested { values, node } => {
+                let own = match self.force(id) {
+                    Some(Forced::Own) => true,
+                    Some(Forced::Alternative(chosen)) => return values.get(chosen).cloned(),
+                    _ => self.source.below(4) > 0,
+                };
+                if own {
+                    return self.value(*node, depth);
+                }
+                values.get(self.source.index(values.len())).cloned()
+            }
+            Node::Checked { candidates, check } => {
+                for _ in 0..ATTEMPTS {
+                    let chosen = match self.force(id) {
+                        Some(Forced::Alternative(chosen)) => chosen,
+                        _ if self.is_tight(depth) => 0,
+                        _ => self.source.index(candidates.len()),
+                    };
+                    let value = self.value(*candidates.get(chosen)?, depth)?;
+                    if check.is_valid(&value) {
+                        return Some(value);
+                    }
+                }
+                self.enumerate(candidates, depth, |value| check.is_valid(value))
+            }
+            Node::Array(array) => self.array(id, array, depth),
+            Node::Object(object) => self.object(id, object, depth),
+        }
+    }
+
+    /// The simplest value of `candidates` that `passes`, among the first few in order.
+    fn enumerate(
+        &mut self,
+        candidates: &[NodeId],
+        depth: u32,
+        passes: impl Fn(&Value) -> bool,
+    ) -> Option<Value> {
+        for counter in 0..ENUMERATED {
+            let mut odometer = Odometer::new(counter);
+            let chosen = odometer.index(candidates.len());
+            let mut inner = Generation::new(self.plan, &mut odometer);
+            inner.spent = self.spent;
+            let value = inner.value(*candidates.get(chosen)?, depth);
+            self.spent = inner.spent;
+            if let Some(value) = value.filter(|value| passes(value)) {
+                return Some(value);
+            }
+            if self.spent > EXHAUSTED {
+                return None;
+            }
+        }
+        None
+    }
+
+    fn array(&mut self, id: NodeId, array: &Array, depth: u32) -> Option<Value> {
+        let forced = self.force(id);
+        let slots = self.demanded_slots(array)?;
+        let needed = slots.iter().map(|(slot, _)| slot + 1).max().unwrap_or(0);
+        let mut min = array.min.max(needed);
+        if array.repeated {
+            min = min.max(2);
+        }
+        let mut open = array.max;
+        if let Some(end) = array
+            .prefix
+            .iter()
+            .position(|slot| !self.plan.is_possible(*slot))
+        {
+            open = open.min(end);
+        } else if !self.plan.is_possible(array.rest) {
+            open = open.min(array.prefix.len());
+        }
+        if min > open {
+            return None;
+        }
+        let length = match forced {
+            Some(Forced::Length(length)) => length.clamp(min, open),
+            Some(Forced::Slot(slot)) => (slot + 1).clamp(min, open),
+            _ if self.is_tight(depth) => min,
+            _ => min + self.extra_length(open - min),
+        };
+        let mut items: Vec<Value> = Vec::with_capacity(length);
+        for position in 0..length {
+            let demand = slots.iter().find(|(slot, _)| *slot == position);
+            let node = demand.map_or_else(|| array.slot(position), |(_, node)| *node);
+            let mut item = self.value(node, depth + 1)?;
+            if array.distinct && items.contains(&item) {
+                let fresh = |value: &Value| !items.contains(value);
+                item = self.enumerate(&[node], depth + 1, fresh)?;
+            }
+            items.push(item);
+        }
+        if array.repeated && !has_equal_pair(&items) {
+            // The last two places are the likeliest to share a schema; the final check decides.
+            let last = items.len() - 1;
+            items[last] = items[last - 1].clone();
+        }
+        Some(Value::Array(items))
+    }
+
+    fn extra_length(&mut self, room: usize) -> usize {
+        match self.source.below(8) {
+            0..=5 => self.source.index(room.min(3) + 1),
+            6 => self.source.index(room.min(12) + 1),
+            _ if room <= 64 => room,
+            _ => self.source.index(33),
+        }
+    }
+
+    /// Which positions have to match which `contains`.
+    fn demanded_slots(&self, array: &Array) -> Option<Vec<(usize, NodeId)>> {
+        let mut slots: Vec<(usize, NodeId)> = Vec::new();
+        for demand in &array.demands {
+            let mut missing = demand.min;
+            let mut position = 0;
+            while missing > 0 {
+                let node = demand.prefix.get(position).copied().unwrap_or(demand.rest);
+                let taken = slots.iter().any(|(slot, _)| *slot == position);
+                if !taken && self.plan.is_possible(node) {
+                    slots.push((position, node));
+                    missing -= 1;
+                } else if position >= demand.prefix.len() && !taken {
+                    return None;
+                }
+                position += 1;
+                if position > array.max {
+                    return None;
+                }
+            }
+        }
+        Some(slots)
+    }
+
+    fn object(&mut self, id: NodeId, object: &Object, depth: u32) -> Option<Value> {
+        let forced = self.force(id);
+        let mut entries = Map::with_capacity(object.required.len() + object.optional.len() / 2);
+        for (name, node) in &object.required {
+            entries.insert(name.clone(), self.value(*node, depth + 1)?);
+        }
+        for alternatives in &object.violations {
+            self.violation(object, alternatives, &mut entries, depth)?;
+        }
+        let tight = self.is_tight(depth);
+        let mode = match &forced {
+            Some(Forced::All) => 1,
+            Some(_) => 0,
+            None if tight || object.optional.is_empty() => 0,
+            None => self.source.below(4),
+        };
+        for (rank, (name, node)) in object.optional.iter().enumerate() {
+            let wanted = match mode {
+                0 => forced == Some(Forced::Present(rank)),
+                1 => true,
+                _ => self.source.below(2) == 1,
+            };
+            let room = entries.len() < object.max && !self.is_tight(depth);
+            if wanted && room && !entries.contains_key(name) {
+                // A branch that fails its checks is left out: it was optional.
+                if let Some(value) = self.value(*node, depth + 1) {
+                    entries.insert(name.clone(), value);
+                }
+            }
+        }
+        if let Some(Forced::Extra(chosen)) = forced {
+            let wild = object.wild.get(chosen)?;
+            self.insert_wild(object, wild, &mut entries, depth)?;
+        } else if !tight && !object.wild.is_empty() && self.source.one_in(16) {
+            let wild = &object.wild[self.source.index(object.wild.len())];
+            if entries.len() < object.max {
+                self.insert_wild(object, wild, &mut entries, depth);
+            }
+        }
+        self.fill(object, &mut entries, depth)?;
+        Some(Value::Object(entries))
+    }
+
+    /// Adds entries until there are as many as the schema asks for.
+    fn fill(
+        &mut self,
+        object: &Object,
+        entries: &mut Map<String, Value>,
+        depth: u32,
+    ) -> Option<()> {
+        let mut optional = object.optional.iter();
+        let mut failures = 0;
+        while entries.len() < object.min {
+            if let Some((name, node)) = optional.next() {
+                if !entries.contains_key(name)
+                    && let Some(value) = self.value(*node, depth + 1)
+                {
+                    entries.insert(name.clone(), value);
+                }
+                continue;
+            }
+            if object.wild.is_empty() || failures > 8 {
+                return None;
+            }
+            let wild = &object.wild[self.source.index(object.wild.len())];
+            if self.insert_wild(object, wild, entries, depth).is_none() {
+                failures += 1;
+            }
+        }
+        Some(())
+    }
+
+    fn violation(
+        &mut self,
+        object: &Object,
+        alternatives: &[Wild],
+        entries: &mut Map<String, Value>,
+        depth: u32,
+    ) -> Option<()> {
+        let first = self.source.index(alternatives.len());
+        let order = (first..alternatives.len()).chain(0..first);
+        for chosen in order {
+            let wild = &alternatives[chosen];
+            if self.insert_wild(object, wild, entries, depth).is_some() {
+                return Some(());
+            }
+        }
+        None
+    }
+
+    fn insert_wild(
+        &mut self,
+        object: &Object,
+        wild: &Wild,
+        entries: &mut Map<String, Value>,
+        depth: u32,
+    ) -> Option<()> {
+        let key = match &wild.key {
+            Key::Named(name) => name.clone(),
+            Key::Drawn(node) => {
+                let is_free = |key: &str| {
+                    !entries.contains_key(key)
+                        && !object.declared.iter().any(|name| name == key)
+                        && !wild
+                            .avoid
+                            .iter()
+                            .any(|taken| taken.is_valid(&Value::String(key.to_owned())))
+                };
+                self.key(*node, is_free, depth)?
+            }
+        };
+        let value = self.value(wild.value, depth + 1)?;
+        entries.insert(key, value);
+        Some(())
+    }
+
+    fn key(&mut self, node: NodeId, is_free: impl Fn(&str) -> bool, depth: u32) -> Option<String> {
+        for attempt in 0..4 {
+            let drawn = match self.plan.node(node) {
+                Node::Text(text) if text.is_free() && attempt < 2 => {
+                    text::key(self.source, text.min())
+                }
+                _ => match self.value(node, depth + 1)? {
+                    Value::String(text) => text,
+                    _ => return None,
+                },
+            };
+            if is_free(&drawn) {
+                return Some(drawn);
+            }
+        }
+        let free = |value: &Value| value.as_str().is_some_and(&is_free);
+        match self.enumerate(&[node], depth + 1, free)? {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Array {
+    /// What stands at a position.
+    pub(super) fn slot(&self, position: usize) -> NodeId {
+        self.prefix.get(position).copied().unwrap_or(self.rest)
+    }
+}
+
+fn has_equal_pair(items: &[Value]) -> bool {
+    items
+        .iter()
+        .enumerate()
+        .any(|(position, item)| items[..position].contains(item))
+}

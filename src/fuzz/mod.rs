@@ -1,0 +1,23 @@
+//! Arguments for tools, made from their inputSchema.
+//!
+//! Owns the compilation of a schema (hostile until proven otherwise), the generation of valid
+//! instances and of instances that break exactly one keyword, the enumeration of boundaries, and
+//! shrinking. Refuses to know servers: nothing here sends, waits, or judges an answer, and no
+//! reference out of a schema is ever fetched.
+
+mod compile;
+mod dialect;
+mod format;
+mod generate;
+mod hint;
+mod limit;
+mod number;
+mod pattern;
+mod plan;
+mod schema;
+mod source;
+mod text;
+
+pub use dialect::Dialect;
+pub use schema::{Breakage, BrokenArguments, Domain, GenerationError, SchemaError, ToolSchema};
+pub use source::{Bytes, Random, Simplest, Source, Tape};

@@ -1,0 +1,266 @@
+//! The compiled form of a schema: an arena of nodes, each with the size of its smallest instance.
+//!
+//! References are edges, so a recursive schema is a graph and never unrolled. The smallest size is
+//! a least fix-point; what has none is `Never`-like and no alternative leads to it. Since taking
+//! the smallest alternative strictly decreases that size, generation always ends.
+
+use std::sync::Arc;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use super::{
+    number::{Real, Whole},
+    text::Text,
+};
+
+/// The size of what has no instance, or none within bounds.
+pub(super) const ENDLESS: u64 = u64::MAX;
+/// Instances that need more values than this are not generated.
+pub(super) const LARGEST: u64 = 50_000;
+
+/// A position in the arena.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct NodeId(pub(super) u32);
+
+impl NodeId {
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What one node generates.
+#[derive(Debug, Clone)]
+pub(super) enum Node {
+    /// Nothing.
+    Never,
+    Null,
+    Bool,
+    Whole(Box<Whole>),
+    Real(Box<Real>),
+    Text(Box<Text>),
+    Array(Box<Array>),
+    Object(Box<Object>),
+    /// One of the listed values.
+    Values(Vec<Value>),
+    /// One of the alternatives, smallest first.
+    Union(Vec<NodeId>),
+    /// The values of one of the candidates that `check` admits.
+    Checked {
+        candidates: Vec<NodeId>,
+        check: Arc<Validator>,
+    },
+    /// Values that the schema's author suggests, else those of `node`.
+    Suggested {
+        values: Vec<Value>,
+        node: NodeId,
+    },
+    /// The same as another node: a reference.
+    Same(NodeId),
+}
+
+/// The arrays of one leaf.
+#[derive(Debug, Clone)]
+pub(super) struct Array {
+    pub(super) min: usize,
+    pub(super) max: usize,
+    pub(super) prefix: Vec<NodeId>,
+    pub(super) rest: NodeId,
+    pub(super) demands: Vec<Demand>,
+    pub(super) distinct: bool,
+    /// Some two elements are equal.
+    pub(super) repeated: bool,
+}
+
+/// A number of elements that match one `contains`.
+#[derive(Debug, Clone)]
+pub(super) struct Demand {
+    pub(super) min: usize,
+    pub(super) max: usize,
+    /// By position: the elements of the prefix that match as well.
+    pub(super) prefix: Vec<NodeId>,
+    pub(super) rest: NodeId,
+}
+
+/// The objects of one leaf.
+#[derive(Debug, Clone)]
+pub(super) struct Object {
+    pub(super) min: usize,
+    pub(super) max: usize,
+    pub(super) required: Vec<(String, NodeId)>,
+    pub(super) optional: Vec<(String, NodeId)>,
+    /// Every name with a schema of its own, wanted or not.
+    pub(super) declared: Vec<String>,
+    pub(super) wild: Vec<Wild>,
+    /// Of each list of alternatives, one entry has to be present.
+    pub(super) violations: Vec<Vec<Wild>>,
+}
+
+/// Entries whose name is not fixed.
+#[derive(Debug, Clone)]
+pub(super) struct Wild {
+    pub(super) key: Key,
+    pub(super) value: NodeId,
+    /// Names that match one of these are left to others.
+    pub(super) avoid: Vec<Arc<Validator>>,
+}
+
+/// Where the name of an entry comes from.
+#[derive(Debug, Clone)]
+pub(super) enum Key {
+    Named(String),
+    Drawn(NodeId),
+}
+
+/// A compiled schema, without lifetimes and shareable between threads.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    pub(super) nodes: Vec<Node>,
+    pub(super) sizes: Vec<u64>,
+    pub(super) root: NodeId,
+    /// Something needs more characters or elements than are ever generated.
+    pub(super) too_large: bool,
+}
+
+impl Plan {
+    /// Finishes an arena: finds the smallest sizes and sorts the alternatives by them.
+    pub(super) fn new(nodes: Vec<Node>, root: NodeId, too_large: bool) -> Self {
+        let mut plan = Self {
+            sizes: vec![ENDLESS; nodes.len()],
+            nodes,
+            root,
+            too_large,
+        };
+        plan.find_sizes();
+        let sizes = std::mem::take(&mut plan.sizes);
+        for node in &mut plan.nodes {
+            match node {
+                Node::Union(nodes)
+                | Node::Checked {
+                    candidates: nodes, ..
+                } => {
+                    nodes.retain(|node| sizes[node.index()] <= LARGEST);
+                    nodes.sort_by_key(|node| sizes[node.index()]);
+                }
+                Node::Object(object) => {
+                    let possible = |node: &NodeId| sizes[node.index()] <= LARGEST;
+                    object.optional.retain(|(_, node)| possible(node));
+                    object.wild.retain(|wild| {
+                        possible(&wild.value)
+                            && match &wild.key {
+                                Key::Named(_) => true,
+                                Key::Drawn(key) => possible(key),
+                            }
+                    });
+                    for alternatives in &mut object.violations {
+                        alternatives.retain(|wild| possible(&wild.value));
+                        alternatives.sort_by_key(|wild| sizes[wild.value.index()]);
+                    }
+                }
+                _ => {}
+            }
+        }
+        plan.too_large |= (LARGEST..ENDLESS).contains(&sizes[plan.root.index()]);
+        plan.sizes = sizes;
+        plan
+    }
+
+    pub(super) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// How many values the smallest instance of a node holds.
+    pub(super) fn size(&self, id: NodeId) -> u64 {
+        self.sizes[id.index()]
+    }
+
+    pub(super) fn is_possible(&self, id: NodeId) -> bool {
+        self.size(id) <= LARGEST
+    }
+
+    fn find_sizes(&mut self) {
+        // Children mostly follow their parents, so going backwards settles a tree in one pass.
+        loop {
+            let mut changed = false;
+            for index in (0..self.nodes.len()).rev() {
+                let size = self.measure(&self.nodes[index]);
+                if size < self.sizes[index] {
+                    self.sizes[index] = size;
+                    changed = true;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    fn measure(&self, node: &Node) -> u64 {
+        let size = |id: &NodeId| self.sizes[id.index()];
+        let smallest = |ids: &[NodeId]| ids.iter().map(size).min().unwrap_or(ENDLESS);
+        match node {
+            Node::Never => ENDLESS,
+            Node::Null | Node::Bool | Node::Whole(_) | Node::Real(_) => 1,
+            Node::Text(text) => 1 + text.min() as u64 / 64,
+            Node::Values(values) if values.is_empty() => ENDLESS,
+            Node::Values(_) => 1,
+            Node::Union(nodes)
+            | Node::Checked {
+                candidates: nodes, ..
+            } => smallest(nodes).saturating_add(1),
+            Node::Suggested { node, .. } | Node::Same(node) => size(node).saturating_add(1),
+            Node::Array(array) => self.measure_array(array),
+            Node::Object(object) => self.measure_object(object),
+        }
+    }
+
+    fn measure_array(&self, array: &Array) -> u64 {
+        let size = |id: &NodeId| self.sizes[id.index()];
+        let mut total = 1_u64;
+        for slot in array.prefix.iter().take(array.min) {
+            total = total.saturating_add(size(slot));
+        }
+        let rest = array.min.saturating_sub(array.prefix.len());
+        if rest > 0 {
+            total = total.saturating_add(size(&array.rest).saturating_mul(rest as u64));
+        }
+        for demand in array.demands.iter().filter(|demand| demand.min > 0) {
+            let match_size = demand
+                .prefix
+                .iter()
+                .chain([&demand.rest])
+                .map(size)
+                .min()
+                .unwrap_or(ENDLESS);
+            total = total.saturating_add(match_size.saturating_mul(demand.min as u64));
+        }
+        total
+    }
+
+    fn measure_object(&self, object: &Object) -> u64 {
+        let size = |id: &NodeId| self.sizes[id.index()];
+        let mut total = 1_u64;
+        for (_, node) in &object.required {
+            total = total.saturating_add(size(node));
+        }
+        for alternatives in &object.violations {
+            let smallest = alternatives.iter().map(|wild| size(&wild.value)).min();
+            total = total.saturating_add(smallest.unwrap_or(ENDLESS));
+        }
+        let missing = object.min.saturating_sub(object.required.len());
+        if missing > 0 {
+            let smallest = object.wild.iter().map(|wild| size(&wild.value)).min();
+            let mut optional: Vec<u64> =
+                object.optional.iter().map(|(_, node)| size(node)).collect();
+            optional.sort_unstable();
+            for taken in 0..missing {
+                let next = optional.get(taken).copied().unwrap_or(ENDLESS);
+                total = total.saturating_add(next.min(smallest.unwrap_or(ENDLESS)));
+                if total > LARGEST {
+                    break;
+                }
+            }
+        }
+        total
+    }
+}

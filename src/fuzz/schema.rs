@@ -1,0 +1,503 @@
+//! A tool's inputSchema, compiled: what is valid, the simplest valid arguments, and the clear
+//! mistakes that a server has to refuse.
+
+use jsonschema::{
+    Validator,
+    canonical::{CanonicalSchema, CanonicalizationError, Satisfiability},
+    error::ValidationErrorKind,
+};
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use super::{
+    compile,
+    dialect::Dialect,
+    generate::{Forced, Generation},
+    hint::Hints,
+    limit,
+    plan::Plan,
+    source::{Simplest, Source},
+};
+
+/// Why a schema cannot be used at all.
+#[derive(Debug, Error)]
+pub enum SchemaError {
+    /// The schema breaks the rules of its own dialect.
+    #[error("read the schema at {pointer:?}: {message}")]
+    Invalid {
+        /// Where in the schema, as a JSON pointer.
+        pointer: String,
+        /// What its meta-schema or the reader of references objects to.
+        message: String,
+    },
+    /// `$schema` names a dialect that is not known here.
+    #[error("recognise the dialect {uri:?} that $schema names")]
+    UnknownDialect {
+        /// The URI as written.
+        uri: String,
+    },
+    /// A `$ref` leads out of the document. Nothing is ever fetched.
+    #[error("resolve {uri:?}: references out of the schema are not followed")]
+    RemoteReference {
+        /// The URI as resolved.
+        uri: String,
+    },
+    /// The schema nests too deeply.
+    #[error("read a schema nested more than {limit} levels deep")]
+    TooDeep {
+        /// How deep a schema may be.
+        limit: usize,
+    },
+    /// The schema is too large.
+    #[error("read a schema of more than {limit} {what}")]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much a schema may hold.
+        limit: usize,
+    },
+    /// References multiply, so that checking a single value would take exponential time.
+    #[error("read a schema whose references multiply beyond any reasonable count")]
+    Multiplies,
+}
+
+/// Why a usable schema yields no instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum GenerationError {
+    /// The schema is proven to admit no object.
+    #[error("find arguments: the schema contradicts itself and admits no object")]
+    Unsatisfiable,
+    /// The smallest instance is larger than anything that is generated.
+    #[error("find arguments: the smallest valid ones would be unreasonably large")]
+    TooLarge,
+    /// No candidate passed the schema; it may or may not admit any.
+    #[error("find arguments: none of the candidates satisfied the whole schema")]
+    NotFound,
+}
+
+/// A mistake that every server can see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Breakage {
+    /// A required property is absent.
+    MissingRequired,
+    /// A property has a JSON type that nobody converts: an object for a scalar or an array, a word
+    /// for an object.
+    WrongType,
+    /// A property differs from every value listed for it.
+    OutsideEnum,
+    /// A property is present that the schema forbids.
+    ExtraProperty,
+}
+
+/// Arguments with one mistake in them, confirmed by validation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BrokenArguments {
+    /// What to send.
+    pub arguments: Value,
+    /// The JSON pointer of the property that is missing, wrong, or too many.
+    pub pointer: String,
+    /// The keyword that the schema refuses the arguments by.
+    pub keyword: String,
+}
+
+/// What instances a schema is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Domain {
+    /// Objects only: the arguments of a tool.
+    Arguments,
+    /// Whatever the schema admits.
+    Any,
+}
+
+/// A compiled schema.
+///
+/// Compiling takes about as long as a call to a fast server; everything else is cheaper.
+#[derive(Debug)]
+pub struct ToolSchema {
+    pub(super) schema: Value,
+    pub(super) dialect: Dialect,
+    pub(super) domain: Domain,
+    pub(super) hints: Hints,
+    /// The canonical form within the domain.
+    pub(super) canonical: CanonicalSchema,
+    pub(super) validator: Validator,
+    pub(super) plan: Plan,
+}
+
+/// How often a whole instance is drawn again when validation rejects it.
+const ATTEMPTS: usize = 8;
+
+impl ToolSchema {
+    /// Compiles a tool's inputSchema, read in the dialect that it declares or in `default`.
+    ///
+    /// # Errors
+    ///
+    /// When the schema is not valid in its dialect, refers to something outside itself, or is too
+    /// large to be read safely. A schema that admits nothing is no error here; see
+    /// [`minimal`](Self::minimal).
+    pub fn compile(schema: &Value, default: Dialect) -> Result<Self, SchemaError> {
+        Self::compile_for(schema, default, Domain::Arguments)
+    }
+
+    /// Compiles any schema, for instances of `domain`.
+    ///
+    /// # Errors
+    ///
+    /// As [`compile`](Self::compile).
+    pub fn compile_for(
+        schema: &Value,
+        default: Dialect,
+        domain: Domain,
+    ) -> Result<Self, SchemaError> {
+        limit::check(schema)?;
+        let dialect = Dialect::of(schema, default).map_err(|uri| SchemaError::UnknownDialect {
+            uri: uri.to_owned(),
+        })?;
+        let validator = compile::validator(schema, dialect).map_err(|error| refusal(&error))?;
+        let whole = compile::canonicalize(schema, dialect).map_err(|error| match error {
+            CanonicalizationError::ValidationError(error) => refusal(&error),
+            CanonicalizationError::ReferenceResolution(error) => unresolved(&error),
+            other => SchemaError::Invalid {
+                pointer: String::new(),
+                message: other.to_string(),
+            },
+        })?;
+        let canonical = within(&whole, dialect, domain);
+        let hints = Hints::collect(schema);
+        let plan =
+            compile::compile(&canonical, dialect, &hints).map_err(|_| SchemaError::TooLarge {
+                what: "alternatives",
+                limit: compile::NODES,
+            })?;
+        Ok(Self {
+            schema: schema.clone(),
+            dialect,
+            domain,
+            hints,
+            canonical,
+            validator,
+            plan,
+        })
+    }
+
+    /// The schema as it was given.
+    #[must_use]
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// The dialect that the schema is read in.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Whether `instance` satisfies the schema, formats included, and lies in the domain.
+    #[must_use]
+    pub fn is_valid(&self, instance: &Value) -> bool {
+        (self.domain == Domain::Any || instance.is_object()) && self.validator.is_valid(instance)
+    }
+
+    /// Whether the schema is proven to admit nothing.
+    #[must_use]
+    pub fn is_unsatisfiable(&self) -> bool {
+        self.canonical.satisfiability() == Satisfiability::No
+            || (!self.plan.is_possible(self.plan.root) && !self.plan.too_large)
+    }
+
+    /// A valid instance by the choices of `source`.
+    ///
+    /// # Errors
+    ///
+    /// When the schema admits nothing, nothing of reasonable size, or nothing that was found.
+    pub fn generate(&self, source: &mut impl Source) -> Result<Value, GenerationError> {
+        if !self.plan.is_possible(self.plan.root) {
+            return Err(if self.plan.too_large {
+                GenerationError::TooLarge
+            } else {
+                GenerationError::Unsatisfiable
+            });
+        }
+        for _ in 0..ATTEMPTS {
+            let drawn = Generation::new(&self.plan, source).root();
+            if let Some(value) = drawn.filter(|value| self.is_valid(value)) {
+                return Ok(value);
+            }
+        }
+        Err(GenerationError::NotFound)
+    }
+
+    /// The simplest valid arguments: what is required and nothing else, with the values that the
+    /// schema suggests (`default`, `examples`, `const`, `enum`) before the smallest ones.
+    ///
+    /// # Errors
+    ///
+    /// As [`generate`](Self::generate).
+    pub fn minimal(&self) -> Result<Value, GenerationError> {
+        self.generate(&mut Simplest)
+    }
+
+    /// Simple arguments with one mistake of the given kind, or `None` if the schema has no place
+    /// for it.
+    #[must_use]
+    pub fn broken(&self, breakage: Breakage) -> Option<BrokenArguments> {
+        let minimal = self.minimal().ok()?;
+        let mut bases = vec![minimal];
+        // Optional properties are a second choice, so that one thing is wrong and little else new.
+        let forced = vec![(self.plan.root, Forced::All)];
+        let full = Generation::forcing(&self.plan, &mut Simplest, forced).root();
+        bases.extend(full.filter(|full| self.is_valid(full)));
+        bases.iter().find_map(|base| self.break_one(base, breakage))
+    }
+
+    fn break_one(&self, base: &Value, breakage: Breakage) -> Option<BrokenArguments> {
+        let entries = base.as_object()?;
+        let names = || entries.keys();
+        match breakage {
+            Breakage::MissingRequired => names().find_map(|name| {
+                let mut arguments = base.clone();
+                arguments.as_object_mut()?.shift_remove(name);
+                let pointer = pointer_to(name);
+                self.confirm(arguments, pointer, |keyword, at| {
+                    keyword == "required" && at.is_empty()
+                })
+            }),
+            Breakage::WrongType => {
+                let replaced = |name: &str, accept: &dyn Fn(&str) -> bool| {
+                    let mut arguments = base.clone();
+                    let value = arguments.get_mut(name)?;
+                    *value = if value.is_object() {
+                        json!("unexpected")
+                    } else {
+                        json!({"unexpected": true})
+                    };
+                    let pointer = pointer_to(name);
+                    self.confirm(arguments, pointer.clone(), |keyword, at| {
+                        accept(keyword) && at == pointer
+                    })
+                };
+                names()
+                    .find_map(|name| replaced(name, &|keyword| keyword == "type"))
+                    .or_else(|| names().find_map(|name| replaced(name, &|_| true)))
+            }
+            Breakage::OutsideEnum => names().find_map(|name| {
+                ["not-one-of-the-listed-values".into(), json!(-987_654_321)]
+                    .into_iter()
+                    .find_map(|value| {
+                        let mut arguments = base.clone();
+                        *arguments.get_mut(name)? = value;
+                        let pointer = pointer_to(name);
+                        self.confirm(arguments, pointer.clone(), |keyword, at| {
+                            matches!(keyword, "enum" | "const") && at == pointer
+                        })
+                    })
+            }),
+            Breakage::ExtraProperty => {
+                let mut arguments = base.clone();
+                let name = "unexpectedProperty";
+                arguments
+                    .as_object_mut()?
+                    .insert(name.to_owned(), Value::Bool(true));
+                self.confirm(arguments, pointer_to(name), |keyword, at| {
+                    matches!(keyword, "additionalProperties" | "unevaluatedProperties")
+                        && at.is_empty()
+                })
+            }
+        }
+    }
+
+    /// Accepts arguments that are invalid for exactly one reason, at the expected place.
+    fn confirm(
+        &self,
+        arguments: Value,
+        pointer: String,
+        expected: impl Fn(&str, &str) -> bool,
+    ) -> Option<BrokenArguments> {
+        let keyword = {
+            let mut errors = self.validator.iter_errors(&arguments);
+            let only = errors.next()?;
+            let keyword = only.kind().keyword().to_owned();
+            if errors.next().is_some() || !expected(&keyword, only.instance_path().as_str()) {
+                return None;
+            }
+            keyword
+        };
+        Some(BrokenArguments {
+            arguments,
+            pointer,
+            keyword,
+        })
+    }
+}
+
+/// A schema restricted to a domain.
+pub(super) fn within(
+    canonical: &CanonicalSchema,
+    dialect: Dialect,
+    domain: Domain,
+) -> CanonicalSchema {
+    match domain {
+        Domain::Any => canonical.clone(),
+        Domain::Arguments => compile::canonicalize(&json!({"type": "object"}), dialect)
+            .and_then(|objects| canonical.intersect(&objects))
+            // What the algebra cannot restrict is checked when generated.
+            .unwrap_or_else(|_| canonical.clone()),
+    }
+}
+
+/// The JSON pointer of a property of the root.
+fn pointer_to(name: &str) -> String {
+    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+fn refusal(error: &jsonschema::ValidationError<'_>) -> SchemaError {
+    if let ValidationErrorKind::Referencing(error) = error.kind() {
+        return unresolved(error);
+    }
+    SchemaError::Invalid {
+        pointer: error.instance_path().as_str().to_owned(),
+        message: error.to_string(),
+    }
+}
+
+fn unresolved(error: &jsonschema::ReferencingError) -> SchemaError {
+    match error {
+        jsonschema::ReferencingError::Unretrievable { uri, .. } => {
+            SchemaError::RemoteReference { uri: uri.clone() }
+        }
+        other => SchemaError::Invalid {
+            pointer: String::new(),
+            message: other.to_string(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compile(schema: &Value) -> ToolSchema {
+        ToolSchema::compile(schema, Dialect::Draft202012).expect("a usable schema")
+    }
+
+    #[test]
+    fn minimal_arguments_hold_what_is_required_and_prefer_what_is_suggested() {
+        let schema = compile(&json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "count": {"type": "integer", "minimum": 1, "default": 10},
+                "zone": {"type": "string", "examples": ["Europe/Paris"]},
+                "mode": {"enum": ["slow", "fast"]},
+                "limit": {"type": "integer", "minimum": 3},
+                "verbose": {"type": "boolean"}
+            },
+            "required": ["path", "count", "zone", "mode", "limit"]
+        }));
+        assert_eq!(
+            schema.minimal(),
+            Ok(
+                json!({"path": "", "count": 10, "zone": "Europe/Paris", "mode": "slow", "limit": 3})
+            )
+        );
+    }
+
+    #[test]
+    fn a_suggestion_that_is_not_valid_is_not_followed() {
+        let schema = compile(&json!({
+            "type": "object",
+            "properties": {"n": {"type": "integer", "minimum": 5, "default": null}},
+            "required": ["n"]
+        }));
+        assert_eq!(schema.minimal(), Ok(json!({"n": 5})));
+    }
+
+    #[test]
+    fn every_breakage_names_its_property_and_keyword() {
+        let schema = compile(&json!({
+            "type": "object",
+            "properties": {
+                "name": {"type": "string"},
+                "mode": {"type": "string", "enum": ["a", "b"]},
+                "tags": {"type": "array", "items": {"type": "string"}}
+            },
+            "required": ["name", "mode"],
+            "additionalProperties": false
+        }));
+        let broken = |breakage| {
+            let broken = schema.broken(breakage).expect("the schema has a place");
+            assert!(!schema.is_valid(&broken.arguments));
+            (broken.arguments, broken.pointer, broken.keyword)
+        };
+        assert_eq!(
+            broken(Breakage::MissingRequired),
+            (json!({"name": ""}), "/mode".into(), "required".into())
+        );
+        assert_eq!(
+            broken(Breakage::WrongType),
+            (
+                json!({"mode": "a", "name": {"unexpected": true}}),
+                "/name".into(),
+                "type".into()
+            )
+        );
+        assert_eq!(broken(Breakage::OutsideEnum).1, "/mode");
+        assert_eq!(broken(Breakage::ExtraProperty).2, "additionalProperties");
+    }
+
+    #[test]
+    fn what_a_schema_does_not_forbid_is_not_broken() {
+        let schema = compile(&json!({"type": "object", "properties": {"a": {}}}));
+        for breakage in [
+            Breakage::MissingRequired,
+            Breakage::WrongType,
+            Breakage::OutsideEnum,
+            Breakage::ExtraProperty,
+        ] {
+            assert_eq!(schema.broken(breakage), None);
+        }
+    }
+
+    #[test]
+    fn a_remote_reference_is_named_and_not_followed() {
+        let schema = json!({"$ref": "https://example.com/other.json"});
+        let error = ToolSchema::compile(&schema, Dialect::Draft202012).expect_err("remote");
+        assert!(
+            matches!(&error, SchemaError::RemoteReference { uri } if uri.contains("example.com")),
+            "{error:?}"
+        );
+    }
+
+    #[test]
+    fn a_contradiction_is_recognised() {
+        let schema =
+            compile(&json!({"type": "object", "required": ["a"], "properties": {"a": false}}));
+        assert!(schema.is_unsatisfiable());
+        assert_eq!(schema.minimal(), Err(GenerationError::Unsatisfiable));
+        let text = compile(&json!({"type": "string"}));
+        assert_eq!(text.minimal(), Err(GenerationError::Unsatisfiable));
+    }
+
+    #[test]
+    fn a_recursive_schema_ends() {
+        let schema = compile(&json!({
+            "$ref": "#/$defs/node",
+            "$defs": {"node": {
+                "type": "object",
+                "required": ["children"],
+                "properties": {"children": {"type": "array", "items": {"$ref": "#/$defs/node"}}}
+            }}
+        }));
+        assert_eq!(schema.minimal(), Ok(json!({"children": []})));
+    }
+
+    #[test]
+    fn an_instance_too_large_to_send_is_an_error_of_its_own() {
+        let schema = compile(&json!({
+            "type": "object",
+            "properties": {"a": {"type": "string", "minLength": 1_000_000_000}},
+            "required": ["a"]
+        }));
+        assert_eq!(schema.minimal(), Err(GenerationError::TooLarge));
+    }
+}

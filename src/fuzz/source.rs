@@ -1,0 +1,209 @@
+//! Where choices come from: one generator, many drivers.
+//!
+//! Everything random in this module asks a [`Source`] for a number below a bound, and 0 always
+//! means the simplest alternative. So a tape of zeros is the simplest instance, shrinking an
+//! instance is shrinking its tape, and a fuzzer's bytes are as good as a seeded generator.
+
+/// Answers the choices a generator has to make.
+///
+/// # Shape
+///
+/// The answer lies below `n`, and 0 stands for the simplest alternative. `n` is at least 1; an
+/// implementation that is given 0 answers 0.
+pub trait Source {
+    /// Chooses one of `n` alternatives.
+    fn below(&mut self, n: u64) -> u64;
+
+    /// Chooses an index below `n`.
+    fn index(&mut self, n: usize) -> usize {
+        usize::try_from(self.below(n as u64)).unwrap_or(0)
+    }
+
+    /// Says yes in one of `n` cases; no is the simpler answer.
+    fn one_in(&mut self, n: u64) -> bool {
+        n > 0 && self.below(n) == n - 1
+    }
+}
+
+/// Always the simplest alternative.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Simplest;
+
+impl Source for Simplest {
+    fn below(&mut self, _n: u64) -> u64 {
+        0
+    }
+}
+
+/// A seeded generator, the same on every platform and in every version of this crate's
+/// dependencies: `SplitMix64`, written out here so that a seed in a report keeps its meaning.
+#[derive(Debug, Clone)]
+pub struct Random {
+    state: u64,
+}
+
+impl Random {
+    /// The generator that starts at `seed`.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    /// The next 64 random bits.
+    pub fn next_bits(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.state;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        bits ^ (bits >> 31)
+    }
+}
+
+impl Source for Random {
+    fn below(&mut self, n: u64) -> u64 {
+        // The high half of a 128-bit product is a fair enough pick without a division.
+        let product = u128::from(self.next_bits()) * u128::from(n);
+        u64::try_from(product >> 64).unwrap_or(0)
+    }
+}
+
+/// Bytes of a coverage-guided fuzzer as choices; exhausted bytes choose the simplest.
+#[derive(Debug)]
+pub struct Bytes<'a> {
+    rest: arbitrary::Unstructured<'a>,
+}
+
+impl<'a> Bytes<'a> {
+    /// Reads choices from `data`.
+    #[must_use]
+    pub fn new(data: &'a [u8]) -> Self {
+        Self {
+            rest: arbitrary::Unstructured::new(data),
+        }
+    }
+
+    /// Whether every byte has been used, so that all further choices are the simplest ones.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+}
+
+impl Source for Bytes<'_> {
+    fn below(&mut self, n: u64) -> u64 {
+        if n <= 1 || self.rest.is_empty() {
+            return 0;
+        }
+        self.rest.int_in_range(0..=n - 1).unwrap_or(0)
+    }
+}
+
+/// Choices written down: replays what is recorded, draws the rest and records that too.
+#[derive(Debug, Clone)]
+pub struct Tape {
+    choices: Vec<u64>,
+    next: usize,
+    rest: Option<Random>,
+}
+
+impl Tape {
+    /// Replays `choices`, then chooses the simplest.
+    #[must_use]
+    pub fn replay(choices: Vec<u64>) -> Self {
+        Self {
+            choices,
+            next: 0,
+            rest: None,
+        }
+    }
+
+    /// Records what a generator seeded with `seed` chooses.
+    #[must_use]
+    pub fn record(seed: u64) -> Self {
+        Self {
+            choices: Vec::new(),
+            next: 0,
+            rest: Some(Random::new(seed)),
+        }
+    }
+
+    /// The choices made so far, without what a replay left unused.
+    #[must_use]
+    pub fn into_used(mut self) -> Vec<u64> {
+        self.choices.truncate(self.next);
+        self.choices
+    }
+}
+
+impl Source for Tape {
+    fn below(&mut self, n: u64) -> u64 {
+        let top = n.saturating_sub(1);
+        let choice = match self.choices.get(self.next) {
+            // A bound that shrank since the recording keeps the nearest alternative.
+            Some(&recorded) => recorded.min(top),
+            None => self.rest.as_mut().map_or(0, |random| random.below(n)),
+        };
+        if let Some(slot) = self.choices.get_mut(self.next) {
+            *slot = choice;
+        } else {
+            self.choices.push(choice);
+        }
+        self.next += 1;
+        choice
+    }
+}
+
+/// Enumerates simple alternatives: the digits of a counter answer the choices, lowest first.
+///
+/// Gives distinct values in order of simplicity where a random draw keeps repeating itself.
+#[derive(Debug, Clone)]
+pub(super) struct Odometer {
+    counter: u64,
+}
+
+impl Odometer {
+    pub(super) fn new(counter: u64) -> Self {
+        Self { counter }
+    }
+}
+
+impl Source for Odometer {
+    fn below(&mut self, n: u64) -> u64 {
+        if n <= 1 {
+            return 0;
+        }
+        let digit = self.counter % n;
+        self.counter /= n;
+        digit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_means_the_same_choices_for_ever() {
+        let mut random = Random::new(42);
+        let drawn: Vec<u64> = (0..4).map(|_| random.below(1000)).collect();
+        assert_eq!(drawn, [741, 159, 278, 344]);
+    }
+
+    #[test]
+    fn a_tape_replays_what_it_recorded_and_then_chooses_the_simplest() {
+        let mut first = Tape::record(7);
+        let drawn: Vec<u64> = (0..8).map(|_| first.below(100)).collect();
+        let mut again = Tape::replay(first.into_used());
+        let replayed: Vec<u64> = (0..10).map(|_| again.below(100)).collect();
+        assert_eq!(replayed[..8], drawn);
+        assert_eq!(replayed[8..], [0, 0]);
+    }
+
+    #[test]
+    fn exhausted_bytes_choose_the_simplest() {
+        let mut bytes = Bytes::new(&[200]);
+        assert!(bytes.below(256) < 256);
+        assert_eq!(bytes.below(1000), 0);
+        assert!(bytes.is_empty());
+    }
+}

@@ -1,0 +1,327 @@
+//! Strings: within their lengths, by pattern, by format, and of the kinds that break programs.
+
+use std::sync::Arc;
+
+use jsonschema::{Validator, canonical::StringView};
+use serde_json::{Number, Value};
+
+use super::{
+    format::{Format, MISFITS},
+    pattern::Pattern,
+    source::{Odometer, Source},
+};
+
+/// Strings longer than this are never asked for by choice.
+const LONG: usize = 4096;
+/// How often a string that fails its own check is drawn again.
+const ATTEMPTS: u64 = 24;
+
+/// Strings that programs are known to trip over, all of them inert as data.
+const BREAKERS: [&str; 40] = [
+    "",
+    " ",
+    "\u{0}",
+    "a\u{0}b",
+    "\n",
+    "\r\n",
+    "\t",
+    "\"",
+    "'",
+    "\\",
+    "/",
+    "..",
+    "../../../../etc/passwd",
+    "C:\\..\\..\\boot.ini",
+    "file:///dev/null",
+    "%s%n%x",
+    "%00",
+    "{{7*7}}",
+    "${7*7}",
+    "#{7*7}",
+    "' OR '1'='1",
+    "; true",
+    "$(true)",
+    "`true`",
+    "<script>alert(1)</script>",
+    "__proto__",
+    "constructor",
+    "null",
+    "undefined",
+    "NaN",
+    "true",
+    "-1",
+    "1e400",
+    "0x10",
+    "\u{feff}",
+    "\u{2028}",
+    "\u{202e}abc",
+    "e\u{301}",
+    "\u{130}\u{df}\u{fb01}",
+    "\u{1f300}\u{200d}\u{1f469}",
+];
+
+const SPECIALS: [char; 24] = [
+    '\u{0}', '"', '\'', '\\', '/', '%', '$', '{', '}', '<', '>', '&', ';', '|', '`', '\n', '\r',
+    '\t', '\u{7f}', '\u{2028}', '\u{feff}', '\u{202e}', '\u{301}', '\u{fffd}',
+];
+
+/// The strings that one leaf of a schema admits.
+#[derive(Debug, Clone)]
+pub(super) struct Text {
+    min: usize,
+    max: usize,
+    shapes: Vec<Shape>,
+    /// Set where construction alone does not prove membership.
+    check: Option<Arc<Validator>>,
+}
+
+#[derive(Debug, Clone)]
+enum Shape {
+    Free,
+    Pattern(Box<Pattern>),
+    Format(Format),
+    /// Whatever the check lets through among strings of no particular format.
+    Misfit,
+    Json,
+    Base64,
+}
+
+impl Text {
+    /// The strings `view` admits; `check` is asked for a validator when one is needed.
+    ///
+    /// Gives `None` when a string would have to be longer than `limit` characters.
+    pub(super) fn new(
+        view: &StringView,
+        limit: usize,
+        check: impl FnOnce() -> Option<Arc<Validator>>,
+    ) -> Option<Self> {
+        let length = |number: &Number| {
+            number.as_u64().map_or(usize::MAX, |length| {
+                usize::try_from(length).unwrap_or(usize::MAX)
+            })
+        };
+        let min = view.min_length.as_ref().map_or(0, length);
+        let max = view.max_length.as_ref().map_or(usize::MAX, length);
+        if min > limit {
+            return None;
+        }
+        let mut shapes = Vec::new();
+        let mut proven = view.excluded.is_empty()
+            && view.excluded_patterns.is_empty()
+            && view.excluded_formats.is_empty();
+        for expression in &view.patterns {
+            match Pattern::parse(expression) {
+                Some(pattern) => {
+                    proven &= !pattern.is_approximate();
+                    if pattern.shortest() <= max.min(limit) {
+                        shapes.push(Shape::Pattern(Box::new(pattern)));
+                    }
+                }
+                None => proven = false,
+            }
+        }
+        for name in &view.formats {
+            shapes.extend(Format::from_name(name).map(Shape::Format));
+        }
+        let json = view
+            .content_media_types
+            .iter()
+            .any(|kind| kind.ends_with("json"));
+        let base64 = view.content_encodings.iter().any(|name| name == "base64");
+        if base64 {
+            shapes.push(Shape::Base64);
+        } else if json {
+            shapes.push(Shape::Json);
+        }
+        let facets = view.patterns.len()
+            + view.formats.len()
+            + view.content_media_types.len()
+            + view.content_encodings.len();
+        let bounded = min > 0 || max < usize::MAX;
+        proven &= facets <= 1 && !(bounded && facets > 0);
+        if !view.excluded_patterns.is_empty() || !view.excluded_formats.is_empty() {
+            shapes.push(Shape::Misfit);
+        }
+        if shapes.is_empty() || !proven {
+            shapes.push(Shape::Free);
+        }
+        Some(Self {
+            min,
+            max,
+            shapes,
+            check: if proven { None } else { check() },
+        })
+    }
+
+    /// Any string at all.
+    pub(super) fn any() -> Self {
+        Self {
+            min: 0,
+            max: usize::MAX,
+            shapes: vec![Shape::Free],
+            check: None,
+        }
+    }
+
+    /// The fewest characters a string can have, by its length bound.
+    pub(super) fn min(&self) -> usize {
+        self.min
+    }
+
+    pub(super) fn is_free(&self) -> bool {
+        matches!(self.shapes[..], [Shape::Free]) && self.check.is_none()
+    }
+
+    /// The lengths at and beside the bounds that are short enough to be tried.
+    pub(super) fn edge_lengths(&self) -> Vec<usize> {
+        let mut lengths = vec![self.min, self.min.saturating_add(1)];
+        if self.max <= LONG {
+            lengths.extend([self.max.saturating_sub(1), self.max]);
+        }
+        lengths.retain(|length| (self.min..=self.max).contains(length));
+        lengths.sort_unstable();
+        lengths.dedup();
+        lengths
+    }
+
+    /// The strings that break programs and fit here.
+    pub(super) fn breakers(&self) -> impl Iterator<Item = String> + '_ {
+        let text = self.is_free();
+        BREAKERS
+            .iter()
+            .filter(move |breaker| text && (self.min..=self.max).contains(&breaker.chars().count()))
+            .map(|breaker| (*breaker).to_owned())
+    }
+
+    pub(super) fn draw(&self, source: &mut impl Source) -> Option<String> {
+        self.draw_within(source, self.min, self.max)
+    }
+
+    /// A string of `min` to `max` characters, which are narrower than the leaf's own bounds.
+    pub(super) fn draw_within(
+        &self,
+        source: &mut impl Source,
+        min: usize,
+        max: usize,
+    ) -> Option<String> {
+        let Some(check) = &self.check else {
+            return Some(self.shape(source, 0, min, max));
+        };
+        let passes = |text: String| {
+            let text = Value::String(text);
+            match (check.is_valid(&text), text) {
+                (true, Value::String(text)) => Some(text),
+                _ => None,
+            }
+        };
+        for attempt in 0..ATTEMPTS {
+            let shape = if attempt < 4 {
+                0
+            } else {
+                source.index(self.shapes.len())
+            };
+            if let Some(text) = passes(self.shape(source, shape, min, max)) {
+                return Some(text);
+            }
+        }
+        // The simplest strings in order are tried last, for sources that keep saying the same.
+        (0..ATTEMPTS * self.shapes.len() as u64).find_map(|attempt| {
+            let mut odometer = Odometer::new(attempt);
+            let shape = odometer.index(self.shapes.len());
+            passes(self.shape(&mut odometer, shape, min, max))
+        })
+    }
+
+    fn shape(&self, source: &mut impl Source, shape: usize, min: usize, max: usize) -> String {
+        match &self.shapes[shape] {
+            Shape::Free => free(source, min, max),
+            Shape::Pattern(pattern) => pattern.draw(source, min, max),
+            Shape::Format(format) => format.draw(source, min),
+            Shape::Misfit => fit(MISFITS[source.index(MISFITS.len())], min, max),
+            Shape::Json => {
+                let documents = ["0", "{}", "[]", "null", "\"a\"", "{\"a\":[1,true]}"];
+                let document = documents[source.index(documents.len())];
+                let missing = min.saturating_sub(document.len());
+                format!("{document}{}", " ".repeat(missing))
+            }
+            Shape::Base64 => {
+                let encoded = ["MA==", "e30=", "W10=", "bnVsbA==", ""];
+                let encoded = encoded[source.index(encoded.len())];
+                let missing = min.saturating_sub(encoded.len()).div_ceil(4);
+                format!("{}{encoded}", "ICAg".repeat(missing))
+            }
+        }
+    }
+}
+
+/// A string of no particular shape.
+pub(super) fn free(source: &mut impl Source, min: usize, max: usize) -> String {
+    let room = max.saturating_sub(min);
+    let mode = source.below(16);
+    let length = match mode {
+        0..=9 => min + source.index(room.min(12) + 1),
+        10 | 11 => {
+            let ends = [min, min + room.min(1), max.saturating_sub(1).max(min), max];
+            let length = ends[source.index(4)];
+            if length <= LONG.max(min) { length } else { min }
+        }
+        12 | 13 => return fit(BREAKERS[source.index(BREAKERS.len())], min, max),
+        14 => min + source.index(room.min(64) + 1),
+        _ => {
+            let longest = if source.one_in(8) { 1024 } else { 160 };
+            min + source.index(room.min(longest) + 1)
+        }
+    };
+    let mut text = String::with_capacity(length);
+    match source.below(8) {
+        0..=3 => text.extend((0..length).map(|_| letter(source, b'a', 26))),
+        4 | 5 => text.extend((0..length).map(|_| letter(source, b' ', 95))),
+        6 => text.extend((0..length).map(|_| SPECIALS[source.index(SPECIALS.len())])),
+        _ => text.extend((0..length).map(|_| any_char(source))),
+    }
+    text
+}
+
+fn letter(source: &mut impl Source, first: u8, count: u8) -> char {
+    let offset = u8::try_from(source.below(count.into())).unwrap_or(0);
+    char::from(first + offset)
+}
+
+fn any_char(source: &mut impl Source) -> char {
+    let code = match source.below(4) {
+        0 => 0x61 + source.below(26),
+        1 => 0x80 + source.below(0x800),
+        2 => 0x1_f300 + source.below(0x300),
+        _ => source.below(0x11_0000),
+    };
+    let code = u32::try_from(code).unwrap_or(0x61);
+    char::from_u32(code).unwrap_or('\u{fffd}')
+}
+
+/// `text` cut or lengthened to `min..=max` characters.
+fn fit(text: &str, min: usize, max: usize) -> String {
+    let length = text.chars().count();
+    if length > max {
+        return text.chars().take(max).collect();
+    }
+    let mut fitted = text.to_owned();
+    fitted.extend(std::iter::repeat_n('a', min.saturating_sub(length)));
+    fitted
+}
+
+/// A name for an entry that no schema names.
+pub(super) fn key(source: &mut impl Source, min: usize) -> String {
+    const NAMES: [&str; 10] = [
+        "extra",
+        "x",
+        "a",
+        "__proto__",
+        "constructor",
+        "id",
+        "",
+        "\u{e9}",
+        "a.b",
+        "$ref",
+    ];
+    fit(NAMES[source.index(NAMES.len())], min, usize::MAX)
+}
