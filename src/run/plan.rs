@@ -83,3 +83,23 @@ pub struct Plan {
     /// The server's part of the replay command: ` -- ./my-server --flag`, or empty for the built-in server.
     pub replay_suffix: String,
 }
+
+impl Plan {
+    /// How the server is named to people.
+    #[must_use]
+    pub fn server_name(&self) -> String {
+        match &self.launcher {
+            Launcher::Command(server) => server.command.join(" "),
+            Launcher::BuiltIn(faults) => {
+                let names: Vec<&str> = faults.iter().map(crate::mock::Fault::name).collect();
+                if names.is_empty() { "the built-in server".to_owned() } else { format!("the built-in server with {}", names.join(", ")) }
+            }
+        }
+    }
+
+    /// The command that shows a case in a revision again.
+    #[must_use]
+    pub fn replay(&self, case: &str, revision: Revision) -> String {
+        format!("{} --revision {revision} --select {case}{}", self.replay_prefix, self.replay_suffix)
+    }
+}

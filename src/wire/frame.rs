@@ -55,6 +55,20 @@ impl Damage {
         matches!(self, Self::TooLong { .. } | Self::TooDeep | Self::TooManyValues)
     }
 
+    /// The damage in one word, as cases name it.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Blank => "blank",
+            Self::NotUtf8 { .. } => "not-utf8",
+            Self::NotJson { .. } => "not-json",
+            Self::TooLong { .. } => "too-long",
+            Self::TooDeep => "too-deep",
+            Self::TooManyValues => "too-many-values",
+            Self::Unfinished => "unfinished",
+        }
+    }
+
     /// The damage in words, as the end of the sentence "the line ...".
     #[must_use]
     pub fn describe(&self) -> String {

@@ -1,0 +1,307 @@
+//! Judges an acting case: what came back for each of its steps, against the rows of the step.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::evidence::evidence_of;
+use super::{Judged, Pass, add, compare, verdict_of};
+use crate::case::{Act, Case, Outcome, Row, Step};
+use crate::spec::Revision;
+use crate::transcript::{Event, Exchange, Mark, ShutdownStep, Transcript};
+use crate::verdict::{Finding, Verdict};
+use crate::wire::{Id, Kind};
+
+/// One thing that was sent for a step, and what came of it.
+struct Answer<'a> {
+    sent: usize,
+    outcome: Outcome,
+    position: Option<usize>,
+    response: Option<&'a Value>,
+}
+
+/// Judges an acting case by everything that its passes recorded.
+#[must_use]
+pub fn act(case: &Case, body: &Act, revision: Revision, passes: &[Pass]) -> Judged {
+    let mut judged = Judged::skip("nothing was sent");
+    for pass in passes {
+        let one = judge_pass(case, body, revision, pass);
+        judged.verdict = if judged.verdict == Verdict::Skip && judged.seen == 0 {
+            one.verdict
+        } else {
+            judged.verdict.join(one.verdict)
+        };
+        judged.seen += one.seen;
+        if matches!(judged.verdict, Verdict::Skip | Verdict::Error) {
+            judged.reason = one.reason.or(judged.reason.take());
+        } else {
+            judged.reason = None;
+        }
+        for note in one.notes {
+            if !judged.notes.contains(&note) {
+                judged.notes.push(note);
+            }
+        }
+        for finding in one.findings {
+            add(&mut judged.findings, finding);
+        }
+    }
+    judged
+}
+
+fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judged {
+    let record = &pass.transcript;
+    let exchanges = record.exchanges();
+    let strays = record.strays();
+    let mut judged = Judged { verdict: Verdict::Pass, ..Judged::skip("") };
+    judged.reason = None;
+    let mut came = false;
+    for (index, step) in body.steps.iter().enumerate() {
+        if step.revisions.is_some_and(|revisions| !revisions.contains(revision)) {
+            continue;
+        }
+        let mark = Mark { pass: pass.number, step: index };
+        for answer in answers(record, &exchanges, &strays, mark) {
+            came |= answer.outcome != Outcome::Silence;
+            judged.seen += usize::from(answer.outcome != Outcome::Silence);
+            judge_step(case, step, revision, pass, &answer, &mut judged);
+        }
+    }
+    for together in &body.finally {
+        compare::together(case, body, together, revision, pass, &mut judged);
+    }
+    if let Some(trouble) = &pass.trouble {
+        judged.verdict = judged.verdict.join(Verdict::Error);
+        judged.reason.get_or_insert_with(|| trouble.clone());
+    }
+    if !came && judged.verdict == Verdict::Pass {
+        return Judged::error("nothing came back, so nothing is proved");
+    }
+    judged
+}
+
+fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer: &Answer<'_>, judged: &mut Judged) {
+    let in_force = |row: &&Row| row.revisions.is_none_or(|revisions| revisions.contains(revision));
+    let rows: Vec<&Row> = step.expect.iter().filter(in_force).collect();
+    let row = rows.iter().find(|row| fits(row, answer));
+    let (requirement, verdict, say) = match row {
+        Some(row) => {
+            let verdict = row.verdict.unwrap_or(Verdict::Pass);
+            if matches!(verdict, Verdict::Pass | Verdict::Skip | Verdict::Error) {
+                judged.verdict = judged.verdict.join(verdict);
+                if verdict == Verdict::Pass {
+                    judged.notes.extend(row.say.clone());
+                } else {
+                    judged.reason.clone_from(&row.say);
+                    if verdict == Verdict::Skip && judged.verdict == Verdict::Pass {
+                        judged.verdict = Verdict::Skip;
+                    }
+                }
+                return;
+            }
+            (row.requirement.as_deref(), Some(verdict), row.say.clone())
+        }
+        None if rows.is_empty() && step.otherwise.is_none() => {
+            if step.control && !matches!(answer.outcome, Outcome::Result | Outcome::Success | Outcome::ToolError) {
+                judged.verdict = judged.verdict.join(Verdict::Error);
+                judged.reason.get_or_insert_with(|| {
+                    format!("the control request was not served ({}), so nothing is proved", describe(answer))
+                });
+            }
+            return;
+        }
+        None => {
+            let otherwise = step.otherwise.as_ref();
+            (
+                otherwise.and_then(|o| o.requirement.as_deref()),
+                otherwise.and_then(|o| o.verdict),
+                otherwise.and_then(|o| o.say.clone()),
+            )
+        }
+    };
+    let Some((requirement, verdict)) = verdict_of(case, revision, requirement, verdict) else { return };
+    judged.verdict = judged.verdict.join(verdict);
+    if !matches!(verdict, Verdict::Fail | Verdict::Warn) {
+        judged.reason = say;
+        return;
+    }
+    let expected = expectation(&rows, &case.title);
+    let positions: Vec<usize> = (0..pass.transcript.entries.len())
+        .filter(|at| !matches!(pass.transcript.entries[*at].event, Event::Stderr(_)))
+        .collect();
+    add(
+        &mut judged.findings,
+        Finding {
+            requirement: requirement.id.clone(),
+            level: requirement.level,
+            derived: requirement.derived,
+            verdict,
+            revision,
+            message: say.unwrap_or_else(|| format!("expected {expected}, got {}", describe(answer))),
+            expected,
+            actual: describe(answer),
+            value: answer.response.cloned(),
+            diff: None,
+            count: 1,
+            subjects: if pass.label.is_empty() { Vec::new() } else { vec![pass.label.clone()] },
+            evidence: evidence_of(&pass.transcript.entries, &around(&positions, answer)),
+            link: requirement.link(revision),
+            hint: case.mend.clone(),
+            replay: String::new(),
+        },
+    );
+}
+
+/// The positions that prove an answer: the messages of its pass, nearest to it first where there are many.
+fn around(positions: &[usize], answer: &Answer<'_>) -> Vec<usize> {
+    if positions.len() <= 12 {
+        return positions.to_vec();
+    }
+    let from = positions.iter().position(|at| *at == answer.sent).unwrap_or(0);
+    let mut near: Vec<usize> = positions.iter().skip(from).take(10).copied().collect();
+    near.extend(answer.position);
+    near
+}
+
+fn answers<'a>(
+    record: &'a Transcript,
+    exchanges: &[Exchange<'a>],
+    strays: &[(usize, &'a Value)],
+    mark: Mark,
+) -> Vec<Answer<'a>> {
+    let mut answers = Vec::new();
+    let mut claimed = Vec::new();
+    for (position, entry) in record.entries.iter().enumerate() {
+        let Event::Sent { mark: Some(marked), .. } = &entry.event else { continue };
+        if *marked != mark {
+            continue;
+        }
+        let own: Vec<&Exchange<'_>> = exchanges.iter().filter(|exchange| exchange.sent == position).collect();
+        for exchange in &own {
+            answers.push(match exchange.responses.first() {
+                Some((at, response)) => answered(position, *at, response),
+                None => unanswered(record, position),
+            });
+        }
+        if own.is_empty() || own.iter().all(|exchange| exchange.responses.is_empty()) {
+            // What carries no usable id is answered by a response without one, if at all.
+            let stray = strays.iter().find(|(at, response)| {
+                *at > position && !claimed.contains(at) && response.get("id").is_none_or(Id::is_null)
+            });
+            if let Some((at, response)) = stray {
+                claimed.push(*at);
+                answers.truncate(answers.len() - own.len());
+                answers.push(answered(position, *at, response));
+            } else if own.is_empty() {
+                answers.push(unanswered(record, position));
+            }
+        }
+    }
+    if let Some(step) = record.entries.iter().enumerate().find_map(|(at, entry)| match entry.event {
+        Event::Shutdown { step, .. } => Some((at, step)),
+        _ => None,
+    }) && answers.is_empty()
+    {
+        let outcome = match step.1 {
+            ShutdownStep::AlreadyExited => Outcome::Closed,
+            ShutdownStep::StdinClosed => Outcome::StdinClosed,
+            ShutdownStep::Sigterm => Outcome::Sigterm,
+            ShutdownStep::Sigkill => Outcome::Sigkill,
+        };
+        answers.push(Answer { sent: step.0, outcome, position: Some(step.0), response: None });
+    }
+    answers
+}
+
+fn answered(sent: usize, position: usize, response: &Value) -> Answer<'_> {
+    Answer { sent, outcome: classify(response), position: Some(position), response: Some(response) }
+}
+
+fn unanswered(record: &Transcript, sent: usize) -> Answer<'_> {
+    let closed = (sent..record.entries.len())
+        .find(|at| matches!(record.entries[*at].event, Event::Closed | Event::Exited { .. } | Event::Overflow));
+    let outcome = if closed.is_some() { Outcome::Closed } else { Outcome::Silence };
+    Answer { sent, outcome, position: closed, response: None }
+}
+
+/// What kind of outcome a response is.
+pub(super) fn classify(response: &Value) -> Outcome {
+    debug_assert!(matches!(Kind::of(response), Kind::Response { .. }));
+    match (response.get("result"), response.get("error")) {
+        (Some(Value::Object(result)), None) => {
+            if result.get("isError") == Some(&Value::Bool(true)) { Outcome::ToolError } else { Outcome::Success }
+        }
+        (None, Some(Value::Object(_))) => Outcome::Error,
+        _ => Outcome::Malformed,
+    }
+}
+
+fn fits(row: &Row, answer: &Answer<'_>) -> bool {
+    let of_kind = row.is.is_empty()
+        || row.is.contains(&answer.outcome)
+        || (row.is.contains(&Outcome::Result) && matches!(answer.outcome, Outcome::Success | Outcome::ToolError));
+    let of_code = row.code.is_empty()
+        || answer
+            .response
+            .and_then(|response| response.pointer("/error/code"))
+            .and_then(Value::as_i64)
+            .is_some_and(|code| row.code.contains(&code));
+    let of_shape = row.schema.as_ref().is_none_or(|schema| answer.response.is_some_and(|response| schema.fits(response)));
+    of_kind && of_code && of_shape
+}
+
+/// The answers that pass, in words.
+fn expectation(rows: &[&Row], title: &str) -> String {
+    let mut words = Vec::new();
+    for row in rows.iter().filter(|row| row.verdict.is_none_or(|verdict| verdict == Verdict::Pass)) {
+        let mut text = row.is.iter().map(|outcome| name(*outcome)).collect::<Vec<_>>().join(" or ");
+        if !row.code.is_empty() {
+            let codes: Vec<String> = row.code.iter().map(i64::to_string).collect();
+            if text.is_empty() {
+                text.push_str("an error");
+            }
+            let _infallible = write!(text, " with code {}", codes.join(" or "));
+        }
+        if !text.is_empty() && !words.contains(&text) {
+            words.push(text);
+        }
+    }
+    if words.is_empty() { title.to_owned() } else { words.join(", or ") }
+}
+
+fn name(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Result => "a result",
+        Outcome::Success => "a result without isError",
+        Outcome::ToolError => "a result with isError true",
+        Outcome::Error => "an error",
+        Outcome::Malformed => "a malformed response",
+        Outcome::Silence => "no answer",
+        Outcome::Closed => "a closed connection",
+        Outcome::StdinClosed => "an end of the process when its input is closed",
+        Outcome::Sigterm => "an end of the process on SIGTERM",
+        Outcome::Sigkill => "a process that has to be killed",
+    }
+}
+
+/// What came, in words, with the code and the message of an error.
+fn describe(answer: &Answer<'_>) -> String {
+    let error = answer.response.and_then(|response| response.get("error"));
+    match (answer.outcome, error) {
+        (Outcome::Error, Some(error)) => {
+            let code = error.get("code").map_or_else(|| "no code".to_owned(), |code| format!("code {code}"));
+            let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
+            format!("an error with {code}: {}", shortened(message, 160))
+        }
+        (outcome, _) => name(outcome).to_owned(),
+    }
+}
+
+/// The beginning of a text, in one line.
+pub(super) fn shortened(text: &str, longest: usize) -> String {
+    let mut short: String = text.chars().take(longest).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short.replace('\n', " ")
+}

@@ -1,0 +1,440 @@
+//! The checks of a connection as a whole: who answers whom, what grows, what was declared.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::act::shortened;
+use super::watch::{Index, method_of};
+use crate::case::ConnectionCheck;
+use crate::spec::{Era, Revision};
+use crate::transcript::{Event, messages};
+use crate::wire::{Frame, Id, Kind};
+
+/// A breach of a rule, with its place.
+pub(super) struct Breach {
+    pub(super) actual: String,
+    pub(super) subject: String,
+    pub(super) positions: Vec<usize>,
+    pub(super) value: Option<Value>,
+}
+
+/// What a check saw of a connection.
+#[derive(Default)]
+pub(super) struct Seen {
+    pub(super) seen: usize,
+    pub(super) breaches: Vec<Breach>,
+}
+
+impl Seen {
+    fn look(&mut self, breach: Option<Breach>) {
+        self.seen += 1;
+        self.breaches.extend(breach);
+    }
+}
+
+fn breach(actual: impl Into<String>, subject: impl Into<String>, positions: &[usize]) -> Breach {
+    Breach { actual: actual.into(), subject: subject.into(), positions: positions.to_vec(), value: None }
+}
+
+/// Holds a check against a connection.
+pub(super) fn check(check: ConnectionCheck, index: &Index<'_>, revision: Revision) -> Seen {
+    match check {
+        ConnectionCheck::AnsweredOnce => answered_once(index),
+        ConnectionCheck::ResultIdEcho => id_echo(index, "result"),
+        ConnectionCheck::ErrorIdEcho => id_echo(index, "error"),
+        ConnectionCheck::NotificationsUnanswered => notifications_unanswered(index),
+        ConnectionCheck::ToolNamesUnique => tool_names_unique(index),
+        ConnectionCheck::CursorsAdvance => cursors_advance(index),
+        ConnectionCheck::PagesDisjoint => pages_disjoint(index),
+        ConnectionCheck::CacheScopeSame => cache_scope_same(index),
+        ConnectionCheck::ProgressTokens => progress_tokens(index),
+        ConnectionCheck::ProgressIncreases => progress_increases(index),
+        ConnectionCheck::ProgressStops => progress_stops(index),
+        ConnectionCheck::RequestsDeclared => requests_declared(index),
+        ConnectionCheck::ListChangedDeclared => list_changed_declared(index),
+        ConnectionCheck::ListChangedSent => list_changed_sent(index),
+        ConnectionCheck::LoggingDeclared => logging_declared(index),
+        ConnectionCheck::LogOptIn => log_opt_in(index, revision),
+        ConnectionCheck::EmbeddedNeedsResources => embedded_needs_resources(index),
+        ConnectionCheck::ServerRequestIds => server_request_ids(index),
+    }
+}
+
+fn name_of(request: &Value) -> String {
+    match request.pointer("/params/name").and_then(Value::as_str) {
+        Some(name) => format!("{} {name}", method_of(request)),
+        None => method_of(request).to_owned(),
+    }
+}
+
+fn answered_once(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    for exchange in exchanges_with_answers(index) {
+        let positions: Vec<usize> =
+            std::iter::once(exchange.sent).chain(exchange.responses.iter().map(|(at, _)| *at)).collect();
+        let count = exchange.responses.len();
+        // An id that we sent more than once may be answered more than once.
+        let same_id = |other: &&crate::transcript::Exchange<'_>| other.request.get("id") == exchange.request.get("id");
+        let requests = index.exchanges.iter().filter(same_id).count();
+        seen.look((count > requests).then(|| breach(format!("{count} responses"), name_of(exchange.request), &positions)));
+    }
+    let malformed = sent_malformed(index);
+    for (position, response) in index.record.strays() {
+        let unusable = response.get("id").is_none_or(Id::is_null);
+        if !(unusable && malformed) && !follows_notification(index, position, response) {
+            let id = response.get("id").map_or_else(|| "no id".to_owned(), |id| format!("id {id}"));
+            seen.look(Some(breach(format!("a response with {id}, which no request carries"), "", &[position])));
+        }
+    }
+    seen
+}
+
+fn exchanges_with_answers<'i, 'a>(index: &'i Index<'a>) -> impl Iterator<Item = &'i crate::transcript::Exchange<'a>> {
+    index.exchanges.iter().filter(|exchange| !exchange.responses.is_empty())
+}
+
+/// Whether we sent anything on this connection that carries no id that could be echoed.
+fn sent_malformed(index: &Index<'_>) -> bool {
+    index.record.entries.iter().any(|entry| match &entry.event {
+        Event::Sent { frame: Frame { value: Ok(value), .. }, mark: Some(_) } => {
+            value.is_array()
+                || messages(value).any(|message| match Kind::of(message) {
+                    Kind::Request { id, .. } => !(id.is_string() || id.is_i64() || id.is_u64()),
+                    Kind::Notification { .. } | Kind::Response { .. } => false,
+                    Kind::Batch(_) | Kind::Unknown => true,
+                })
+        }
+        Event::Sent { frame: Frame { value: Err(_), .. }, .. } => true,
+        _ => false,
+    })
+}
+
+/// Whether a response without a usable id comes where only a notification can have drawn it: that is
+/// the business of another rule.
+fn follows_notification(index: &Index<'_>, position: usize, response: &Value) -> bool {
+    response.get("id").is_none_or(Id::is_null)
+        && index.record.entries[..position].iter().any(|entry| {
+            matches!(&entry.event, Event::Sent { mark: Some(_), .. })
+                && entry.sent().is_some_and(|sent| matches!(Kind::of(sent), Kind::Notification { .. }))
+        })
+}
+
+fn id_echo(index: &Index<'_>, member: &str) -> Seen {
+    let mut seen = Seen::default();
+    for exchange in exchanges_with_answers(index) {
+        let well_formed = matches!(Kind::of(exchange.request), Kind::Request { id, .. } if id.is_string() || id.is_i64() || id.is_u64())
+            && exchange.request.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
+        let (position, response) = exchange.responses[0];
+        if !well_formed || response.get(member).is_none() {
+            continue;
+        }
+        let (sent, got) = (&exchange.request["id"], response.get("id").unwrap_or(&Value::Null));
+        seen.look(exchange.loose.then(|| {
+            breach(format!("the request has id {sent}, its answer has id {got}"), name_of(exchange.request), &[exchange.sent, position])
+        }));
+    }
+    seen
+}
+
+fn notifications_unanswered(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    let strays = index.record.strays();
+    let malformed = sent_malformed(index);
+    for (position, entry) in index.record.entries.iter().enumerate() {
+        let Some(method) = entry.sent().and_then(|sent| match Kind::of(sent) {
+            Kind::Notification { method } => Some(method),
+            _ => None,
+        }) else {
+            continue;
+        };
+        let served_after = index.exchanges.iter().any(|e| e.sent > position && !e.responses.is_empty());
+        if !served_after || malformed {
+            continue;
+        }
+        let reply = strays.iter().find(|(at, response)| *at > position && response.get("id").is_none_or(Id::is_null));
+        seen.look(reply.map(|(at, _)| breach("a response", method, &[position, *at])));
+    }
+    seen
+}
+
+/// Walks over the pages of `tools/list`, each page with the cursor that it was asked by.
+struct Page<'a> {
+    cursor: Option<&'a Value>,
+    result: &'a Value,
+    positions: [usize; 2],
+}
+
+fn pages<'a>(index: &Index<'a>) -> Vec<Vec<Page<'a>>> {
+    let mut walks: Vec<Vec<Page<'a>>> = Vec::new();
+    for exchange in index.exchanges.iter().filter(|e| method_of(e.request) == "tools/list") {
+        let Some((position, response)) = exchange.responses.first() else { continue };
+        let Some(result) = response.get("result") else { continue };
+        let cursor = exchange.request.pointer("/params/cursor");
+        let page = Page { cursor, result, positions: [exchange.sent, *position] };
+        match (cursor, walks.last_mut()) {
+            (Some(cursor), Some(walk))
+                if walk.last().is_some_and(|last| last.result.get("nextCursor") == Some(cursor)) =>
+            {
+                walk.push(page);
+            }
+            (Some(_), _) => {}
+            (None, _) => walks.push(vec![page]),
+        }
+    }
+    walks
+}
+
+fn cursors_advance(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    for walk in pages(index).iter().filter(|walk| walk.len() > 1) {
+        let mut cursors = BTreeSet::new();
+        for page in walk {
+            let Some(cursor) = page.result.get("nextCursor").and_then(Value::as_str) else { continue };
+            let repeated = !cursors.insert(cursor);
+            let first = &walk[0].positions;
+            seen.look(repeated.then(|| {
+                breach(format!("the cursor {} comes again", shortened(cursor, 60)), "tools/list", &[first[0], first[1], page.positions[0], page.positions[1]])
+            }));
+        }
+        if walk.last().is_some_and(|page| page.cursor.is_some() && page.result.get("nextCursor").is_none()) {
+            seen.look(None);
+        }
+    }
+    seen
+}
+
+fn tool_names<'a>(result: &'a Value) -> impl Iterator<Item = &'a str> {
+    result.get("tools").and_then(Value::as_array).into_iter().flatten().filter_map(|tool| tool.get("name")?.as_str())
+}
+
+fn pages_disjoint(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    for walk in pages(index).iter().filter(|walk| walk.len() > 1) {
+        let mut owners: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut twice = None;
+        for (number, page) in walk.iter().enumerate() {
+            for name in tool_names(page.result) {
+                if let Some(owner) = owners.insert(name, number)
+                    && owner != number
+                {
+                    twice.get_or_insert((name, owner, number));
+                }
+            }
+        }
+        seen.look(twice.map(|(name, first, second)| {
+            let positions = [walk[first].positions, walk[second].positions].concat();
+            breach(format!("`{}` stands on two pages", shortened(name, 60)), "tools/list", &positions)
+        }));
+    }
+    seen
+}
+
+fn tool_names_unique(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    for walk in pages(index) {
+        // Over the pages a repeated name is a fault of paging, which another check tells.
+        for page in &walk {
+            let mut names = BTreeSet::new();
+            for name in tool_names(page.result) {
+                let twice = !names.insert(name);
+                seen.look(twice.then(|| breach(format!("two tools are named `{}`", shortened(name, 60)), name, &page.positions)));
+            }
+        }
+    }
+    seen
+}
+
+fn cache_scope_same(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    for walk in pages(index).iter().filter(|walk| walk.len() > 1) {
+        let first = walk[0].result.get("cacheScope");
+        for page in &walk[1..] {
+            let scope = page.result.get("cacheScope");
+            seen.look((scope != first).then(|| {
+                let positions = [walk[0].positions, page.positions].concat();
+                let word = |scope: Option<&Value>| scope.map_or_else(|| "none".to_owned(), Value::to_string);
+                breach(format!("the first page says {}, a later one {}", word(first), word(scope)), "tools/list", &positions)
+            }));
+        }
+    }
+    seen
+}
+
+/// The progress notifications, each with its position, its token and its params.
+fn progress<'a>(index: &Index<'a>) -> Vec<(usize, &'a Value, &'a Value)> {
+    index
+        .received()
+        .filter(|(_, message)| method_of(message) == "notifications/progress")
+        .filter_map(|(position, message)| {
+            let params = message.get("params")?;
+            Some((position, params.get("progressToken")?, params))
+        })
+        .collect()
+}
+
+/// The request that asked for progress under a token, with the position of its answer.
+fn asked<'a>(index: &Index<'a>, token: &Value) -> Option<(usize, Option<usize>, &'a Value)> {
+    index.exchanges.iter().find_map(|exchange| {
+        let own = exchange.request.pointer("/params/_meta/progressToken")?;
+        (own == token).then(|| (exchange.sent, exchange.responses.first().map(|(at, _)| *at), exchange.request))
+    })
+}
+
+fn progress_tokens(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    for (position, token, _) in progress(index) {
+        let known = asked(index, token).is_some_and(|(sent, ..)| sent < position);
+        seen.look((!known).then(|| breach(format!("progress for token {token}, which no request carries"), "", &[position])));
+    }
+    seen
+}
+
+fn progress_increases(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    let mut last: BTreeMap<String, (usize, f64)> = BTreeMap::new();
+    for (position, token, params) in progress(index) {
+        let Some(value) = params.get("progress").and_then(Value::as_f64) else { continue };
+        let before = last.insert(token.to_string(), (position, value));
+        let Some((earlier, before)) = before else { continue };
+        let grows = value > before;
+        seen.look((!grows).then(|| breach(format!("progress {value} follows {before}"), format!("token {token}"), &[earlier, position])));
+    }
+    seen
+}
+
+fn progress_stops(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    for (position, token, _) in progress(index) {
+        let Some((sent, Some(answered), request)) = asked(index, token) else { continue };
+        // A request that became a task goes on after its answer.
+        let is_task = index.exchanges.iter().any(|e| e.sent == sent && e.responses.iter().any(|(_, r)| r.pointer("/result/task").is_some()));
+        if !is_task {
+            let late = position > answered;
+            seen.look(late.then(|| breach("progress after the answer", name_of(request), &[sent, answered, position])));
+        }
+    }
+    seen
+}
+
+fn requests_declared(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    for (position, message) in index.received() {
+        let Kind::Request { method, .. } = Kind::of(message) else { continue };
+        let needed = match method {
+            "sampling/createMessage" => "sampling",
+            "elicitation/create" => "elicitation",
+            "roots/list" => "roots",
+            _ => continue,
+        };
+        let declared = index.record.terms.client_capabilities.get(needed).is_some();
+        seen.look((!declared).then(|| breach(format!("{method}, though the client declared no {needed}"), method, &[position])));
+    }
+    // A client that declared less than everything and had its calls answered has seen the rule kept.
+    if seen.seen == 0 && ["sampling", "roots"].iter().any(|name| index.record.terms.client_capabilities.get(name).is_none()) {
+        seen.seen += index.exchanges.iter().filter(|e| method_of(e.request) == "tools/call" && !e.responses.is_empty()).count();
+    }
+    seen
+}
+
+fn list_changed_declared(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    for (position, message) in index.received() {
+        let method = method_of(message);
+        let Some(list) = method.strip_prefix("notifications/").and_then(|rest| rest.strip_suffix("/list_changed")) else {
+            continue;
+        };
+        let declared = index.record.terms.declares(&format!("{list}.listChanged"));
+        seen.look((!declared).then(|| breach(format!("{method} without {list}.listChanged"), method, &[position])));
+    }
+    seen
+}
+
+fn list_changed_sent(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    if !index.record.terms.declares("tools.listChanged") {
+        return seen;
+    }
+    let names = |walk: &[Page<'_>]| -> BTreeSet<String> {
+        walk.iter().flat_map(|page| tool_names(page.result)).map(str::to_owned).collect()
+    };
+    let whole: Vec<Vec<Page<'_>>> = pages(index)
+        .into_iter()
+        .filter(|walk| walk.last().is_some_and(|page| page.result.get("nextCursor").is_none()))
+        .collect();
+    for pair in whole.windows(2) {
+        if names(&pair[0]) == names(&pair[1]) {
+            continue;
+        }
+        let (from, to) = (pair[0][0].positions[0], pair[1].last().map_or(0, |page| page.positions[1]));
+        let told = index.received().any(|(at, message)| {
+            at > from && method_of(message) == "notifications/tools/list_changed"
+        });
+        seen.look((!told).then(|| breach("the list changed without a notification", "tools/list", &[from, to])));
+    }
+    seen
+}
+
+fn logging_declared(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    for (position, _) in index.received().filter(|(_, m)| method_of(m) == "notifications/message") {
+        let declared = index.record.terms.capability("logging").is_some();
+        seen.look((!declared).then(|| breach("a log message without the logging capability", "", &[position])));
+    }
+    seen
+}
+
+fn log_opt_in(index: &Index<'_>, revision: Revision) -> Seen {
+    let mut seen = Seen::default();
+    if revision.era() != Era::Stateless {
+        return seen;
+    }
+    let asked = index.exchanges.iter().any(|exchange| {
+        exchange.request.pointer("/params/_meta").and_then(|meta| meta.get("io.modelcontextprotocol/logLevel")).is_some()
+    });
+    for (position, _) in index.received().filter(|(_, m)| method_of(m) == "notifications/message") {
+        seen.look((!asked).then(|| breach("a log message though no request asked for one", "", &[position])));
+    }
+    if seen.seen == 0 && !asked {
+        seen.seen += index.exchanges.iter().filter(|e| method_of(e.request) == "tools/call" && !e.responses.is_empty()).count();
+    }
+    seen
+}
+
+fn embedded_needs_resources(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    for exchange in index.exchanges.iter().filter(|e| method_of(e.request) == "tools/call") {
+        let Some((position, response)) = exchange.responses.first() else { continue };
+        let embeds = response
+            .pointer("/result/content")
+            .and_then(Value::as_array)
+            .is_some_and(|items| items.iter().any(|item| item.get("type").is_some_and(|kind| kind == "resource")));
+        if embeds {
+            let declared = index.record.terms.capability("resources").is_some();
+            seen.look((!declared).then(|| {
+                breach("an embedded resource without the resources capability", name_of(exchange.request), &[exchange.sent, *position])
+            }));
+        }
+    }
+    seen
+}
+
+fn server_request_ids(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    let mut known = BTreeSet::new();
+    for (position, message) in index.received() {
+        let Kind::Request { id, method } = Kind::of(message) else { continue };
+        if method.starts_with("notifications/") {
+            continue;
+        }
+        let problem = if !(id.is_string() || id.is_i64() || id.is_u64()) {
+            Some(format!("{method} has id {id}"))
+        } else if !known.insert(id.to_string()) {
+            Some(format!("{method} uses id {id} again"))
+        } else {
+            None
+        };
+        seen.look(problem.map(|problem| breach(problem, method, &[position])));
+    }
+    seen
+}

@@ -1,0 +1,82 @@
+//! Turns entries of a transcript into the evidence of a finding.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::transcript::{Entry, Event};
+use crate::verdict::{Direction, Evidence};
+
+/// The longest line that a finding shows, in bytes.
+const LONGEST: usize = 4_000;
+
+/// An entry as evidence.
+#[must_use]
+pub fn evidence(entry: &Entry) -> Evidence {
+    let (direction, text) = match &entry.event {
+        Event::Sent { frame, .. } => (Direction::Sent, frame.text()),
+        Event::Received(frame) => (Direction::Received, frame.text()),
+        Event::Stderr(text) => (Direction::Stderr, text.clone()),
+        Event::TimedOut { waited } => (Direction::Event, format!("no answer within {waited:.1?}")),
+        Event::Closed => (Direction::Event, "the server closed its output".to_owned()),
+        Event::Exited { status } => (Direction::Event, format!("the process ended ({status})")),
+        Event::Overflow => {
+            (Direction::Event, "the server wrote more than is kept and was cut off".to_owned())
+        }
+        Event::Shutdown { step, took } => {
+            (Direction::Event, format!("shut down: {} after {took:.1?}", crate::event::Launch::word(*step)))
+        }
+    };
+    let mut evidence =
+        Evidence { direction, at_ms: milliseconds(entry.at), text, cut: 0 };
+    if evidence.text.len() > LONGEST {
+        let end = (0..=LONGEST).rev().find(|at| evidence.text.is_char_boundary(*at)).unwrap_or(0);
+        evidence.cut = evidence.text.len() - end;
+        evidence.text.truncate(end);
+    }
+    evidence
+}
+
+/// A time in milliseconds, to the hundredth.
+#[must_use]
+pub(super) fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 100_000.0).round() / 100.0
+}
+
+/// The evidence of these positions, with what the server wrote to its error stream around them.
+pub(super) fn evidence_of(entries: &[Arc<Entry>], positions: &[usize]) -> Vec<Evidence> {
+    const MOST: usize = 12;
+    let mut positions: Vec<usize> = positions.iter().copied().filter(|at| *at < entries.len()).collect();
+    positions.sort_unstable();
+    positions.dedup();
+    // The first messages set the scene and the last ones prove the point.
+    if positions.len() > MOST {
+        let tail = positions.split_off(positions.len() - MOST / 2);
+        positions.truncate(MOST / 2);
+        positions.extend(tail);
+    }
+    let moment = |at: Duration| {
+        positions.iter().any(|position| entries[*position].at.abs_diff(at) < Duration::from_millis(100))
+    };
+    let errors = (0..entries.len())
+        .rev()
+        .filter(|at| matches!(entries[*at].event, Event::Stderr(_)) && moment(entries[*at].at))
+        .take(3);
+    let mut all: Vec<usize> = errors.chain(positions.iter().copied()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.into_iter().map(|at| evidence(&entries[at])).collect()
+}
+
+/// The end of what the server wrote to its error stream, at most `limit` bytes.
+#[must_use]
+pub fn stderr_of(entries: &[Arc<Entry>], limit: usize) -> String {
+    let mut text = String::new();
+    for entry in entries {
+        if let Event::Stderr(part) = &entry.event {
+            text.push_str(part);
+        }
+    }
+    let from = text.len().saturating_sub(limit);
+    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    text.split_off(from)
+}

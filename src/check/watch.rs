@@ -1,0 +1,339 @@
+//! Judges a watching case: finds what it looks at in every connection, and holds its rules against it.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::{Value, json};
+
+use super::evidence::evidence_of;
+use super::{Connected, Judged, add, connection, value, verdict_of};
+use super::act::shortened;
+use crate::case::{Case, Check, Pattern, Rule, Watch, What};
+use crate::spec::{Era, Revision};
+use crate::transcript::{Event, Exchange, Transcript, messages};
+use crate::verdict::{Finding, Verdict};
+use crate::wire::Kind;
+
+/// Connections made ready to be watched: who answers whom is worked out once for all cases.
+#[derive(Debug)]
+pub struct Watched<'a> {
+    pub(super) connections: Vec<Index<'a>>,
+}
+
+impl<'a> Watched<'a> {
+    /// Makes the connections of one revision ready.
+    ///
+    /// What a server answers outside of the revision (to a request without the stateless `_meta`, or on a
+    /// connection that agreed on another revision) is left to the cases that asked for it.
+    #[must_use]
+    pub fn new(connections: &'a [Connected], revision: Revision) -> Self {
+        Self { connections: connections.iter().map(|connected| Index::new(connected, revision)).collect() }
+    }
+}
+
+/// A connection with its requests, their answers and its tools.
+#[derive(Debug)]
+pub(super) struct Index<'a> {
+    pub(super) label: &'a str,
+    pub(super) record: &'a Transcript,
+    pub(super) exchanges: Vec<Exchange<'a>>,
+    pub(super) tools: BTreeMap<&'a str, &'a Value>,
+    /// Whether the connection agreed on another revision than the one that is judged.
+    foreign: bool,
+}
+
+impl<'a> Index<'a> {
+    fn new(connected: &'a Connected, revision: Revision) -> Self {
+        let record = &connected.transcript;
+        let mut exchanges = record.exchanges();
+        let agreed = record.terms.opening.as_ref().and_then(|opening| opening.get("protocolVersion"));
+        let foreign = revision.era() == Era::Handshake && agreed.is_none_or(|version| version != revision.as_str());
+        exchanges.retain(|exchange| !foreign && (revision.era() == Era::Handshake || is_stateless(exchange.request)));
+        let mut tools = BTreeMap::new();
+        for exchange in exchanges.iter().filter(|exchange| method_of(exchange.request) == "tools/list") {
+            for (_, response) in &exchange.responses {
+                for tool in response.pointer("/result/tools").and_then(Value::as_array).into_iter().flatten() {
+                    if let Some(name) = tool.get("name").and_then(Value::as_str) {
+                        tools.insert(name, tool);
+                    }
+                }
+            }
+        }
+        Self { label: &connected.label, record, exchanges, tools, foreign }
+    }
+
+    /// The messages that the server wrote, element by element, with their positions.
+    pub(super) fn received(&self) -> impl Iterator<Item = (usize, &'a Value)> {
+        self.record
+            .entries
+            .iter()
+            .enumerate()
+            .flat_map(|(position, entry)| entry.received().into_iter().flat_map(messages).map(move |one| (position, one)))
+    }
+}
+
+/// One thing that is looked at.
+pub(super) struct Subject<'a> {
+    pub(super) value: &'a Value,
+    pub(super) label: String,
+    pub(super) positions: Vec<usize>,
+    pub(super) request: Option<&'a Value>,
+}
+
+/// Whether a request names its revision itself, as the stateless era asks.
+fn is_stateless(request: &Value) -> bool {
+    request.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion").is_some()
+}
+
+pub(super) fn method_of(request: &Value) -> &str {
+    request.get("method").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Judges a watching case by everything that was seen in one revision.
+#[must_use]
+pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, watched: &Watched<'_>) -> Judged {
+    let rules: Vec<&Rule> =
+        rules.iter().filter(|rule| rule.revisions.is_none_or(|revisions| revisions.contains(revision))).collect();
+    let mut judged = Judged::skip(nothing_seen(watch));
+    if rules.is_empty() {
+        return Judged::skip("no rule of the case holds in this revision");
+    }
+    if watch.what == What::Connection {
+        for index in watched.connections.iter().filter(|index| !index.foreign) {
+            for rule in &rules {
+                judge_connection(case, rule, revision, index, &mut judged);
+            }
+        }
+    } else {
+        let mut known = HashSet::new();
+        for index in &watched.connections {
+            if watch.what == What::Line {
+                let lines = lines(index);
+                for (position, line) in &lines {
+                    let subject =
+                        Subject { value: line, label: String::new(), positions: vec![*position], request: None };
+                    judge_subject(case, watch, &rules, revision, index, &subject, &mut judged);
+                }
+                continue;
+            }
+            if index.foreign {
+                continue;
+            }
+            for subject in subjects(watch, index) {
+                // The same list is read many times; each of its tools counts once.
+                if known.insert(format!("{}\u{0}{}", subject.label, subject.value)) {
+                    judge_subject(case, watch, &rules, revision, index, &subject, &mut judged);
+                }
+            }
+        }
+    }
+    if judged.seen > 0 {
+        judged.reason = None;
+        judged.verdict = judged.findings.iter().map(|finding| finding.verdict).fold(Verdict::Pass, Verdict::join);
+    }
+    judged
+}
+
+fn nothing_seen(watch: &Watch) -> String {
+    let what = match watch.what {
+        What::Line => "line",
+        What::Message => "message",
+        What::Response => "response",
+        What::Result => "result",
+        What::Error => "error",
+        What::Request => "request of the server",
+        What::Notification => "notification",
+        What::Connection => "such traffic",
+    };
+    let of = if watch.of.is_empty() { String::new() } else { format!(" of {}", watch.of.join(" or ")) };
+    let at = watch.at.as_ref().map(|at| format!(" with something at `{}`", at.as_str())).unwrap_or_default();
+    let fitting = if watch.filter.is_some() { " that the case looks at" } else { "" };
+    format!("no {what}{of}{at}{fitting} was seen")
+}
+
+fn judge_subject(
+    case: &Case,
+    watch: &Watch,
+    rules: &[&Rule],
+    revision: Revision,
+    index: &Index<'_>,
+    subject: &Subject<'_>,
+    judged: &mut Judged,
+) {
+    if watch.filter.as_ref().is_some_and(|filter| !filter.fits(subject.value)) {
+        return;
+    }
+    for rule in rules {
+        let breach = match (&rule.schema, rule.check) {
+            (Some(schema), _) => Some(explain(schema, subject.value)),
+            (None, Some(Check::Value(check))) => value::check(check, subject, index, revision),
+            (None, Some(Check::Connection(_)) | None) => None,
+        };
+        let Some(breach) = breach else { continue };
+        judged.seen += 1;
+        if let Some(actual) = breach {
+            let breach = connection::Breach {
+                actual,
+                subject: subject.label.clone(),
+                positions: subject.positions.clone(),
+                value: Some(subject.value.clone()),
+            };
+            report(case, rule, revision, index, breach, judged);
+        }
+    }
+}
+
+fn judge_connection(case: &Case, rule: &Rule, revision: Revision, index: &Index<'_>, judged: &mut Judged) {
+    let Some(Check::Connection(check)) = rule.check else { return };
+    let seen = connection::check(check, index, revision);
+    judged.seen += seen.seen;
+    for breach in seen.breaches {
+        report(case, rule, revision, index, breach, judged);
+    }
+}
+
+fn report(
+    case: &Case,
+    rule: &Rule,
+    revision: Revision,
+    index: &Index<'_>,
+    breach: connection::Breach,
+    judged: &mut Judged,
+) {
+    const LARGEST: usize = 4_000;
+    let Some((requirement, verdict)) = verdict_of(case, revision, rule.requirement.as_deref(), rule.verdict) else {
+        return;
+    };
+    if !matches!(verdict, Verdict::Fail | Verdict::Warn) {
+        judged.notes.extend(rule.say.clone());
+        return;
+    }
+    add(
+        &mut judged.findings,
+        Finding {
+            requirement: requirement.id.clone(),
+            level: requirement.level,
+            derived: requirement.derived,
+            verdict,
+            revision,
+            message: rule.say.clone().unwrap_or_else(|| format!("not so: {}", case.title)),
+            expected: case.title.clone(),
+            actual: breach.actual,
+            value: breach.value.filter(|value| value.to_string().len() <= LARGEST),
+            diff: None,
+            count: 1,
+            subjects: if breach.subject.is_empty() { vec![index.label.to_owned()] } else { vec![breach.subject] },
+            evidence: evidence_of(&index.record.entries, &breach.positions),
+            link: requirement.link(revision),
+            hint: case.mend.clone(),
+            replay: String::new(),
+        },
+    );
+}
+
+/// What in a value does not fit a schema, if anything.
+fn explain(schema: &Pattern, value: &Value) -> Option<String> {
+    let error = schema.validator().iter_errors(value).next()?;
+    let at = error.instance_path().to_string();
+    let text = shortened(&error.to_string(), 240);
+    Some(if at.is_empty() { text } else { format!("at `{at}`: {text}") })
+}
+
+/// Every line of standard output as a value: `{"text", "bytes", "damage", "json"}`.
+fn lines(index: &Index<'_>) -> Vec<(usize, Value)> {
+    let entries = index.record.entries.iter().enumerate();
+    entries
+        .filter_map(|(position, entry)| {
+            let Event::Received(frame) = &entry.event else { return None };
+            let mut line = json!({ "text": frame.text(), "bytes": frame.bytes, "damage": null });
+            match &frame.value {
+                Ok(value) => line["json"] = value.clone(),
+                Err(damage) => line["damage"] = json!(damage.word()),
+            }
+            Some((position, line))
+        })
+        .collect()
+}
+
+fn subjects<'a>(watch: &Watch, index: &Index<'a>) -> Vec<Subject<'a>> {
+    let mut found = Vec::new();
+    let wanted = |method: &str| watch.of.is_empty() || watch.of.iter().any(|of| of == method);
+    let mut push = |root: &'a Value, label: &str, positions: &[usize], request: Option<&'a Value>| {
+        let places = watch.at.as_ref().map_or_else(|| vec![(String::new(), root)], |at| at.find(root));
+        for (pointer, value) in places {
+            let label = subject_label(label, &pointer, root, value);
+            found.push(Subject { value, label, positions: positions.to_vec(), request });
+        }
+    };
+    match watch.what {
+        What::Message => {
+            for (position, entry) in index.record.entries.iter().enumerate() {
+                if let Some(value) = entry.received() {
+                    push(value, "", &[position], None);
+                }
+            }
+        }
+        What::Response | What::Result | What::Error => {
+            for exchange in &index.exchanges {
+                let method = method_of(exchange.request);
+                if !wanted(method) {
+                    continue;
+                }
+                let label = match exchange.request.pointer("/params/name").and_then(Value::as_str) {
+                    Some(name) if method == "tools/call" => format!("tool {name}"),
+                    _ => method.to_owned(),
+                };
+                for (position, response) in &exchange.responses {
+                    let root = match watch.what {
+                        What::Result => response.get("result"),
+                        What::Error => response.get("error"),
+                        _ => Some(*response),
+                    };
+                    if let Some(root) = root {
+                        push(root, &label, &[exchange.sent, *position], Some(exchange.request));
+                    }
+                }
+            }
+            // An error without an id answers nothing that we could name, and is an error all the same.
+            if watch.of.is_empty() && watch.what != What::Result {
+                for (position, response) in index.record.strays() {
+                    let root = if watch.what == What::Error { response.get("error") } else { Some(response) };
+                    if let Some(root) = root {
+                        push(root, "", &[position], None);
+                    }
+                }
+            }
+        }
+        What::Request | What::Notification => {
+            for (position, message) in index.received() {
+                let method = match Kind::of(message) {
+                    Kind::Request { method, .. } if watch.what == What::Request => method,
+                    Kind::Notification { method } if watch.what == What::Notification => method,
+                    // A notification that carries an id is a fault of the notification.
+                    Kind::Request { method, .. } if method.starts_with("notifications/") => method,
+                    _ => continue,
+                };
+                if wanted(method) {
+                    push(message, method, &[position], None);
+                }
+            }
+        }
+        What::Line | What::Connection => {}
+    }
+    found
+}
+
+/// Names a place by the tool that it belongs to where there is one, and by its pointer.
+fn subject_label(label: &str, pointer: &str, root: &Value, value: &Value) -> String {
+    let named = |value: &Value| value.get("name").and_then(Value::as_str).map(str::to_owned);
+    if pointer.is_empty() {
+        return label.to_owned();
+    }
+    let mut parts = pointer.splitn(4, '/').skip(1);
+    if let (Some("tools"), Some(at)) = (parts.next(), parts.next()) {
+        let tool = root.pointer(&format!("/tools/{at}"));
+        let name = tool.and_then(named).or_else(|| named(value)).unwrap_or_else(|| format!("number {at}"));
+        let rest = parts.next().map(|rest| format!(" at /{rest}")).unwrap_or_default();
+        return format!("tool {name}{rest}");
+    }
+    format!("{label} at {pointer}")
+}

@@ -1,0 +1,463 @@
+//! One connection to a server: a process over its standard streams, or a server in this process over
+//! a pipe in memory.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
+use tokio::process::Command;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use super::process::Process;
+use super::responder::Responder;
+use crate::transcript::{Entry, Event, Mark, ShutdownStep, messages};
+use crate::wire::{Frame, Kind, Splitter};
+
+/// What a connection keeps at most.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Entries of the transcript.
+    pub entries: usize,
+    /// Bytes of messages in the transcript.
+    pub bytes: usize,
+    /// Bytes of an unfinished or over-long line before the server is cut off.
+    pub line: usize,
+    /// Bytes of standard error that are kept; of more, the newest.
+    pub stderr: usize,
+    /// Requests of the server that are answered.
+    pub answers: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { entries: 20_000, bytes: 24 << 20, line: 32 << 20, stderr: 64 << 10, answers: 1_000 }
+    }
+}
+
+/// Why a server could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The command line is empty.
+    #[error("the command of the server is empty")]
+    NoCommand,
+    /// The system refused to start it.
+    #[error("failed to start `{program}`: {source}")]
+    Start {
+        /// The program.
+        program: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+/// Somebody who sees every entry at once as it is recorded.
+pub type Tap = Arc<dyn Fn(&Entry) + Send + Sync>;
+
+/// How a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited<T> {
+    /// What it waited for came.
+    Came(T),
+    /// The time ran out.
+    TimedOut,
+    /// The server closed its output, ended or was cut off.
+    Closed,
+}
+
+/// What is known of a connection so far.
+struct State {
+    entries: Vec<Arc<Entry>>,
+    bytes: usize,
+    stderr: usize,
+    answers: usize,
+    closed: bool,
+    overflowed: bool,
+    first_line: Option<Duration>,
+}
+
+struct Record {
+    started: Instant,
+    state: Mutex<State>,
+    changed: watch::Sender<()>,
+    limits: Limits,
+    tap: Option<Tap>,
+}
+
+impl Record {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, event: Event) {
+        let entry = Arc::new(Entry { at: self.started.elapsed(), event });
+        if let Some(tap) = &self.tap {
+            tap(&entry);
+        }
+        let mut state = self.state();
+        match &entry.event {
+            Event::Closed | Event::Overflow => state.closed = true,
+            Event::Received(_) if state.first_line.is_none() => state.first_line = Some(entry.at),
+            _ => {}
+        }
+        state.entries.push(entry);
+        drop(state);
+        self.changed.send_replace(());
+    }
+
+    /// Records a line of the server; `false` once it has written more than is kept.
+    fn receive(&self, frame: Frame) -> bool {
+        {
+            let mut state = self.state();
+            if state.overflowed {
+                return false;
+            }
+            // Parsed values take several times the room of their text.
+            state.bytes += frame.raw.len() * 2;
+            if state.entries.len() >= self.limits.entries || state.bytes > self.limits.bytes {
+                state.overflowed = true;
+                drop(state);
+                self.add(Event::Overflow);
+                return false;
+            }
+        }
+        self.add(Event::Received(frame));
+        true
+    }
+
+    fn stderr(&self, text: String) {
+        let mut state = self.state();
+        state.stderr += text.len();
+        if state.stderr > self.limits.stderr {
+            // The oldest text goes; what a server wrote last says why it ended.
+            let excess = state.stderr - self.limits.stderr;
+            let mut freed = 0;
+            state.entries.retain(|entry| match &entry.event {
+                Event::Stderr(old) if freed < excess => {
+                    freed += old.len();
+                    false
+                }
+                _ => true,
+            });
+            state.stderr -= freed;
+        }
+        drop(state);
+        self.add(Event::Stderr(text));
+    }
+}
+
+/// What is at the other end.
+enum Peer {
+    Process(Box<Process>),
+    Task { server: JoinHandle<()>, ignores_sigterm: bool },
+}
+
+/// A connection to a server.
+pub struct Connection {
+    record: Arc<Record>,
+    input: Option<mpsc::Sender<Vec<u8>>>,
+    peer: Peer,
+    tasks: Vec<JoinHandle<()>>,
+    ended: Option<ShutdownStep>,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("entries", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Starts a command and connects to its standard streams.
+    ///
+    /// # Errors
+    /// When the command cannot be started.
+    pub fn start(
+        program: &str,
+        command: Command,
+        responder: Responder,
+        limits: Limits,
+        tap: Option<Tap>,
+    ) -> Result<Self, LaunchError> {
+        let record = new_record(limits, tap);
+        let (process, streams) =
+            Process::start(command).map_err(|source| LaunchError::Start { program: program.to_owned(), source })?;
+        let errors = tokio::spawn(read_errors(streams.errors, Arc::clone(&record)));
+        let mut connection = Self::over(streams.output, streams.input, Peer::Process(Box::new(process)), record, responder);
+        connection.tasks.push(errors);
+        Ok(connection)
+    }
+
+    /// Connects to a server in this process; `server` runs it over the other end of the pipe.
+    #[must_use]
+    pub fn within(
+        pipe: DuplexStream,
+        server: JoinHandle<()>,
+        ignores_sigterm: bool,
+        responder: Responder,
+        limits: Limits,
+        tap: Option<Tap>,
+    ) -> Self {
+        let (output, input) = tokio::io::split(pipe);
+        Self::over(output, input, Peer::Task { server, ignores_sigterm }, new_record(limits, tap), responder)
+    }
+
+    fn over<R, W>(output: R, input: W, peer: Peer, record: Arc<Record>, responder: Responder) -> Self
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let (sender, receiver) = mpsc::channel(256);
+        let writer = tokio::spawn(write_lines(input, receiver));
+        let reader = tokio::spawn(read_lines(output, Arc::clone(&record), responder, sender.downgrade()));
+        Self { record, input: Some(sender), peer, tasks: vec![reader, writer], ended: None }
+    }
+
+    /// Sends a line (a newline is added) and records it. A server that does not read is waited for at
+    /// most `limit`; a closed input is left to what the server says by closing its output.
+    pub async fn send(&self, frame: Frame, mark: Option<Mark>, limit: Duration) {
+        let mut line = frame.raw.clone();
+        line.push(b'\n');
+        self.record.add(Event::Sent { frame, mark });
+        if let Some(input) = &self.input {
+            // A failure here shows as silence or as a closed connection, which is what is judged.
+            let _unread = tokio::time::timeout(limit, input.send(line)).await;
+        }
+    }
+
+    /// How many entries there are so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.record.state().entries.len()
+    }
+
+    /// Whether nothing is recorded yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entries from a position on.
+    #[must_use]
+    pub fn entries_from(&self, position: usize) -> Vec<Arc<Entry>> {
+        self.record.state().entries.get(position..).map(<[_]>::to_vec).unwrap_or_default()
+    }
+
+    /// Whether the server closed its output, ended or was cut off.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.record.state().closed
+    }
+
+    /// Time from the start to the first line that the server wrote.
+    #[must_use]
+    pub fn first_line(&self) -> Option<Duration> {
+        self.record.state().first_line
+    }
+
+    /// Records an event of the caller's.
+    pub fn note(&self, event: Event) {
+        self.record.add(event);
+    }
+
+    /// Waits until `find` finds what it looks for among the entries from `position` on.
+    pub async fn wait<T>(
+        &self,
+        position: usize,
+        limit: Duration,
+        mut find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
+    ) -> Waited<T> {
+        let mut changed = self.record.changed.subscribe();
+        let deadline = tokio::time::Instant::now() + limit;
+        loop {
+            {
+                let state = self.record.state();
+                if let Some(found) = find(state.entries.get(position..).unwrap_or_default()) {
+                    return Waited::Came(found);
+                }
+                if state.closed {
+                    return Waited::Closed;
+                }
+            }
+            if tokio::time::timeout_at(deadline, changed.changed()).await.is_err() {
+                return Waited::TimedOut;
+            }
+        }
+    }
+
+    /// Shuts the server down: closes its input, waits, sends SIGTERM, waits, kills its group. Returns how far
+    /// it had to go, with everything that was recorded.
+    pub async fn shut_down(mut self, grace: Duration) -> (ShutdownStep, Vec<Arc<Entry>>) {
+        self.end(grace).await
+    }
+
+    /// As [`Connection::shut_down`], for a case that judges the shutdown itself.
+    pub async fn end(&mut self, grace: Duration) -> (ShutdownStep, Vec<Arc<Entry>>) {
+        if let Some(step) = self.ended {
+            return (step, self.record.state().entries.clone());
+        }
+        let began = Instant::now();
+        let mut before = None;
+        if let Peer::Process(process) = &mut self.peer
+            && self.record.state().closed
+        {
+            // Its output is closed: it has ended, or is about to.
+            before = process.ended_within(Duration::from_millis(50)).await;
+        }
+        self.input = None;
+        let (step, status) = match &mut self.peer {
+            Peer::Process(process) => {
+                let step = process.end(grace).await;
+                let step = if before.is_some() { ShutdownStep::AlreadyExited } else { step };
+                (step, process.ended_within(Duration::ZERO).await)
+            }
+            Peer::Task { server, ignores_sigterm } => {
+                let already = server.is_finished();
+                let ended = already || tokio::time::timeout(grace, &mut *server).await.is_ok();
+                let step = match (already, ended, *ignores_sigterm) {
+                    (true, _, _) => ShutdownStep::AlreadyExited,
+                    (false, true, _) => ShutdownStep::StdinClosed,
+                    (false, false, false) => ShutdownStep::Sigterm,
+                    (false, false, true) => ShutdownStep::Sigkill,
+                };
+                server.abort();
+                (step, None)
+            }
+        };
+        // What is still in the pipe is read; a stream that stays open all the same is let go.
+        let drained = self.record.state().closed;
+        if !drained {
+            let _open = self.wait(usize::MAX, Duration::from_millis(200), |_| None::<()>).await;
+        }
+        for task in self.tasks.drain(..) {
+            task.abort();
+        }
+        if let Some(status) = status {
+            self.record.add(Event::Exited { status });
+        }
+        self.record.add(Event::Shutdown { step, took: began.elapsed() });
+        self.ended = Some(step);
+        (step, self.record.state().entries.clone())
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+        if let Peer::Task { server, .. } = &self.peer {
+            server.abort();
+        }
+    }
+}
+
+fn new_record(limits: Limits, tap: Option<Tap>) -> Arc<Record> {
+    Arc::new(Record {
+        started: Instant::now(),
+        state: Mutex::new(State {
+            entries: Vec::new(),
+            bytes: 0,
+            stderr: 0,
+            answers: 0,
+            closed: false,
+            overflowed: false,
+            first_line: None,
+        }),
+        changed: watch::channel(()).0,
+        limits,
+        tap,
+    })
+}
+
+async fn write_lines<W: AsyncWrite + Unpin>(mut input: W, mut lines: mpsc::Receiver<Vec<u8>>) {
+    while let Some(line) = lines.recv().await {
+        // A server that closed its input says so itself, by what it does next.
+        if input.write_all(&line).await.is_err() || input.flush().await.is_err() {
+            return;
+        }
+    }
+    let _closed = input.shutdown().await;
+}
+
+async fn read_lines<R: AsyncRead + Unpin>(
+    mut output: R,
+    record: Arc<Record>,
+    responder: Responder,
+    answers: mpsc::WeakSender<Vec<u8>>,
+) {
+    let mut splitter = Splitter::default();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let count = match output.read(&mut buffer).await {
+            Ok(0) | Err(_) => break,
+            Ok(count) => count,
+        };
+        let mut kept = true;
+        splitter.push(&buffer[..count], |frame| {
+            let reply = frame.json().map(|value| replies(value, &responder)).unwrap_or_default();
+            kept = kept && record.receive(frame);
+            for answer in reply {
+                if kept {
+                    answer_server(&record, &answers, &answer);
+                }
+            }
+        });
+        if !kept {
+            return;
+        }
+        if splitter.pending() > record.limits.line {
+            if let Some(frame) = splitter.finish() {
+                record.receive(frame);
+            }
+            record.add(Event::Overflow);
+            return;
+        }
+        // A server that writes without pause must not keep everybody else from running.
+        tokio::task::yield_now().await;
+    }
+    if let Some(frame) = splitter.finish() {
+        record.receive(frame);
+    }
+    record.add(Event::Closed);
+}
+
+fn replies(value: &serde_json::Value, responder: &Responder) -> Vec<serde_json::Value> {
+    messages(value)
+        .filter_map(|message| match Kind::of(message) {
+            Kind::Request { id, method } => Some(responder.answer(id, method)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn answer_server(record: &Record, answers: &mpsc::WeakSender<Vec<u8>>, answer: &serde_json::Value) {
+    {
+        let mut state = record.state();
+        if state.answers >= record.limits.answers {
+            return;
+        }
+        state.answers += 1;
+    }
+    if let Some(input) = answers.upgrade() {
+        let frame = Frame::of(answer);
+        let mut line = frame.raw.clone();
+        line.push(b'\n');
+        // A server that asks and does not read is not waited for.
+        if input.try_send(line).is_ok() {
+            record.add(Event::Sent { frame, mark: None });
+        }
+    }
+}
+
+async fn read_errors<R: AsyncRead + Unpin>(mut errors: R, record: Arc<Record>) {
+    let mut buffer = vec![0; 16 << 10];
+    loop {
+        match errors.read(&mut buffer).await {
+            Ok(0) | Err(_) => return,
+            Ok(count) => record.stderr(String::from_utf8_lossy(&buffer[..count]).into_owned()),
+        }
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,155 @@
+//! A server's process: started in a group of its own, and never left behind.
+//!
+//! Every group that is started is remembered until it is known to be gone, so that an interrupted
+//! run can end them all. Where the system lets us adopt orphans, also those that fled the group are
+//! found and ended.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+use crate::transcript::ShutdownStep;
+
+/// The process groups that are alive.
+static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+fn groups() -> std::sync::MutexGuard<'static, BTreeSet<i32>> {
+    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends every process that was started and has not ended yet. For the end of an interrupted run.
+pub fn end_every_process() {
+    for group in std::mem::take(&mut *groups()) {
+        kill_group(group);
+    }
+    end_orphans();
+}
+
+fn kill_group(group: i32) {
+    if let Some(pid) = Pid::from_raw(group) {
+        // It may be gone already, which is what we want.
+        let _gone = kill_process_group(pid, Signal::KILL);
+    }
+}
+
+/// Asks the system to hand orphaned descendants to this process, so that [`end_every_process`] finds
+/// a server's child that left its process group. For a program of its own, not for a library's host.
+pub fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    {
+        // Without it only the groups are ended, which is all that other systems offer.
+        let _unsupported = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    }
+}
+
+/// Ends the children of this process that nobody here started: orphans that were handed to it.
+#[cfg(target_os = "linux")]
+fn end_orphans() {
+    let own = std::process::id();
+    // An orphan may have children of its own, which are handed on when it ends.
+    for _ in 0..8 {
+        let mut found = false;
+        let Ok(processes) = std::fs::read_dir("/proc") else { return };
+        for name in processes.flatten().map(|entry| entry.file_name()) {
+            let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+            let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
+            // The name of the command stands in brackets and may hold anything.
+            let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+            let (state, parent) = (fields.next(), fields.next());
+            if parent.and_then(|parent| parent.parse::<u32>().ok()) != Some(own) || state == Some("Z") {
+                continue;
+            }
+            if let Some(pid) = Pid::from_raw(pid) {
+                found |= rustix::process::kill_process(pid, Signal::KILL).is_ok();
+            }
+        }
+        if !found {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_orphans() {}
+
+/// A running process at the head of its own group. Dropping it kills the group.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    group: i32,
+    status: Option<String>,
+}
+
+/// The three standard streams of a process.
+pub(super) struct Streams {
+    pub(super) input: ChildStdin,
+    pub(super) output: ChildStdout,
+    pub(super) errors: ChildStderr,
+}
+
+impl Process {
+    /// Starts a command in a process group of its own.
+    pub(super) fn start(mut command: Command) -> io::Result<(Self, Streams)> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
+        let mut child = command.spawn()?;
+        let group = child.id().and_then(|id| i32::try_from(id).ok()).ok_or_else(|| io::Error::other("the process has no id"))?;
+        groups().insert(group);
+        let missing = || io::Error::other("a standard stream of the process is missing");
+        let streams = Streams {
+            input: child.stdin.take().ok_or_else(missing)?,
+            output: child.stdout.take().ok_or_else(missing)?,
+            errors: child.stderr.take().ok_or_else(missing)?,
+        };
+        Ok((Self { child, group, status: None }, streams))
+    }
+
+    /// Waits for the process to end, at most that long; its status in words.
+    pub(super) async fn ended_within(&mut self, limit: Duration) -> Option<String> {
+        if self.status.is_none()
+            && let Ok(Ok(status)) = tokio::time::timeout(limit, self.child.wait()).await
+        {
+            self.status = Some(status.to_string());
+        }
+        self.status.clone()
+    }
+
+    /// Climbs the ladder from an input that is already closed: wait, SIGTERM, wait, SIGKILL of the group.
+    pub(super) async fn end(&mut self, grace: Duration) -> ShutdownStep {
+        let step = if self.ended_within(grace).await.is_some() {
+            ShutdownStep::StdinClosed
+        } else {
+            self.signal(Signal::TERM);
+            if self.ended_within(grace).await.is_some() { ShutdownStep::Sigterm } else { ShutdownStep::Sigkill }
+        };
+        // Also when the head of the group has ended: a child of it may still hold the output.
+        kill_group(self.group);
+        if step == ShutdownStep::Sigkill {
+            let _status = self.ended_within(Duration::from_secs(5)).await;
+        }
+        groups().remove(&self.group);
+        step
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = Pid::from_raw(self.group)
+            && test_kill_process_group(pid).is_ok()
+        {
+            // It may end in between, which is what we want.
+            let _gone = kill_process_group(pid, signal);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if groups().remove(&self.group) {
+            kill_group(self.group);
+        }
+    }
+}

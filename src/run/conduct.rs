@@ -1,0 +1,247 @@
+//! A run from its first process to its last.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::plan::Plan;
+use super::probe::{explain, probe};
+use super::session::{Refusal, Refused};
+use super::target;
+use crate::check::{evidence, stderr_of};
+use crate::client::{Connection, Tap};
+use crate::event::{Event, Problem, ProblemKind, RunSummary, Sink, Timing};
+use crate::spec::Revision;
+use crate::transcript::{Entry, ShutdownStep};
+use crate::verdict::Totals;
+
+/// Tells a run to stop: send `true`, and it ends every process and sums up what it has.
+pub type Stop = watch::Receiver<bool>;
+
+/// What every part of a run shares.
+#[derive(Clone)]
+pub(super) struct Context {
+    pub(super) plan: Arc<Plan>,
+    permits: Arc<Semaphore>,
+    sink: Arc<Mutex<dyn Sink>>,
+    book: Arc<Mutex<Book>>,
+}
+
+/// What is counted along the way.
+#[derive(Debug, Default)]
+struct Book {
+    launches: usize,
+    startups: Vec<Duration>,
+    judging: Duration,
+    totals: Totals,
+    sink_error: Option<io::Error>,
+    dismissed: Vec<JoinHandle<()>>,
+}
+
+/// A connection that was shut down, with its record.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) purpose: String,
+    pub(super) startup: Option<Duration>,
+    pub(super) step: ShutdownStep,
+    pub(super) entries: Vec<Arc<Entry>>,
+}
+
+impl Context {
+    fn book(&self) -> std::sync::MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leave to keep one more process busy.
+    pub(super) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.permits).acquire_owned().await.ok()
+    }
+
+    /// Tells the sink. A sink that fails is told of at the end; the run goes on.
+    pub(super) fn emit(&self, event: &Event) {
+        if let Event::CaseFinished(result) = event {
+            self.book().totals.add(result.verdict);
+        }
+        let outcome = self.sink.lock().unwrap_or_else(PoisonError::into_inner).on(event);
+        if let Err(error) = outcome {
+            self.book().sink_error.get_or_insert(error);
+        }
+    }
+
+    /// Shows every message of a connection to the sink, where that was asked for.
+    pub(super) fn tap(&self, purpose: &str) -> Option<Tap> {
+        self.book().launches += 1;
+        if !self.plan.show_wire {
+            return None;
+        }
+        let (context, connection) = (self.clone(), purpose.to_owned());
+        Some(Arc::new(move |entry: &Entry| {
+            context.emit(&Event::Wire { connection: connection.clone(), evidence: evidence(entry) });
+        }))
+    }
+
+    /// Counts the time that judging takes.
+    pub(super) fn judging<T>(&self, judge: impl FnOnce() -> T) -> T {
+        let began = Instant::now();
+        let judged = judge();
+        self.book().judging += began.elapsed();
+        judged
+    }
+
+    /// Shuts a connection down and returns its record.
+    pub(super) async fn end(&self, connection: Connection, purpose: String) -> Ended {
+        let startup = connection.first_line();
+        self.book().startups.extend(startup);
+        let (step, entries) = connection.shut_down(self.plan.shutdown_grace).await;
+        Ended { purpose, startup, step, entries }
+    }
+
+    /// Shuts a connection down aside; nobody needs its record.
+    pub(super) fn dismiss(&self, connection: Connection, purpose: &str) {
+        let (context, purpose) = (self.clone(), purpose.to_owned());
+        let task = tokio::spawn(async move {
+            let _record = context.end(connection, purpose).await;
+        });
+        self.book().dismissed.push(task);
+    }
+}
+
+/// Runs a plan and tells a sink what comes of it.
+///
+/// A misbehaving server is never an error here: it is a verdict, or a [`Problem`] in the summary.
+///
+/// # Errors
+/// When the sink failed to take an event; the run was carried out all the same.
+pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, mut stop: Stop) -> io::Result<RunSummary> {
+    let began = Instant::now();
+    let context = Context {
+        permits: Arc::new(Semaphore::new(plan.jobs.max(1))),
+        plan: Arc::new(plan),
+        sink,
+        book: Arc::new(Mutex::new(Book::default())),
+    };
+    let stopped = async {
+        // A sender that is gone will never ask us to stop.
+        if stop.wait_for(|stop| *stop).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    let problem = tokio::select! {
+        problem = judge(&context) => problem,
+        () = stopped => Some(Problem {
+            kind: ProblemKind::Interrupted,
+            message: "the run was interrupted".to_owned(),
+            hint: "what had been judged by then is reported; run it again for the rest".to_owned(),
+            stderr: String::new(),
+            evidence: Vec::new(),
+        }),
+    };
+    let interrupted = problem.as_ref().is_some_and(|problem| problem.kind == ProblemKind::Interrupted);
+    let dismissed = std::mem::take(&mut context.book().dismissed);
+    for task in dismissed {
+        if interrupted {
+            task.abort();
+        } else {
+            let _ended = task.await;
+        }
+    }
+    let (summary, sink_error) = {
+        let mut book = context.book();
+        let timing = Timing {
+            wall_ms: milliseconds(began.elapsed()),
+            launches: book.launches,
+            startup_ms: milliseconds(median(&mut book.startups)),
+            judging_ms: milliseconds(book.judging),
+            own_cpu_ms: own_cpu_ms(),
+        };
+        (RunSummary { totals: book.totals, timing, problem }, book.sink_error.take())
+    };
+    context.emit(&Event::RunFinished(Box::new(summary.clone())));
+    match sink_error {
+        Some(error) => Err(error),
+        None => Ok(summary),
+    }
+}
+
+/// Probes the server and judges each revision that it speaks.
+async fn judge(context: &Context) -> Option<Problem> {
+    context.emit(&Event::RunStarted { server: context.plan.server_name() });
+    let probed = probe(context).await;
+    let revisions: Vec<Revision> = probed.sessions.iter().map(|session| session.revision).collect();
+    let runs = |revision: &Revision| context.plan.cases.iter().filter(|case| case.runs_in(*revision)).count();
+    context.emit(&Event::Probed { revisions: revisions.clone(), cases: revisions.iter().map(runs).sum() });
+    if probed.sessions.is_empty() {
+        return Some(unjudged(context, probed.refused).await);
+    }
+    for (_, refused) in probed.refused {
+        if let Some(connection) = refused.connection {
+            context.dismiss(connection, "probe");
+        }
+    }
+    let mut targets = JoinSet::new();
+    for session in probed.sessions {
+        let context = context.clone();
+        targets.spawn(async move { target::judge(&context, session).await });
+    }
+    let mut problem = None;
+    while let Some(finished) = targets.join_next().await {
+        problem = problem.or(finished.ok().flatten());
+    }
+    problem
+}
+
+/// Why nothing could be judged.
+async fn unjudged(context: &Context, refused: Vec<(Revision, Refused)>) -> Problem {
+    let (message, hint) = explain(&refused, context.plan.startup_timeout);
+    let speaks = refused.iter().any(|(_, refused)| matches!(refused.reason, Refusal::Other(_)));
+    let mut problem = Problem {
+        kind: if speaks { ProblemKind::NothingToJudge } else { ProblemKind::NotAServer },
+        message,
+        hint,
+        stderr: String::new(),
+        evidence: Vec::new(),
+    };
+    // The attempts say the same; the one of the newest handshake revision is shown.
+    let mut refused: Vec<_> = refused.into_iter().filter_map(|(revision, r)| Some((revision, r.connection?))).collect();
+    refused.sort_by_key(|(revision, _)| (revision.era() == crate::spec::Era::Stateless, std::cmp::Reverse(*revision)));
+    let mut endings = JoinSet::new();
+    for (at, (_, connection)) in refused.into_iter().enumerate() {
+        let context = context.clone();
+        endings.spawn(async move { (at, context.end(connection, "probe".to_owned()).await) });
+    }
+    let mut ended = endings.join_all().await;
+    ended.sort_by_key(|(at, _)| *at);
+    if let Some((_, ended)) = ended.into_iter().next() {
+        problem.stderr = stderr_of(&ended.entries, 4_000);
+        problem.evidence = ended
+            .entries
+            .iter()
+            .filter(|entry| !matches!(entry.event, crate::transcript::Event::Stderr(_)))
+            .take(8)
+            .map(|entry| evidence(entry))
+            .collect();
+    }
+    problem
+}
+
+/// A time in milliseconds, to the hundredth.
+pub(super) fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 100_000.0).round() / 100.0
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// The processor time of this process so far, where the system tells.
+fn own_cpu_ms() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+    // Fields 14 and 15 of the file, counted in ticks of a hundredth of a second.
+    let ticks: u32 = fields.get(11)?.parse::<u32>().ok()? + fields.get(12)?.parse::<u32>().ok()?;
+    Some(f64::from(ticks) * 10.0)
+}

@@ -1,0 +1,200 @@
+//! Carries out the steps of an acting case on a session.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::bindings::{Bindings, Unfilled, candidates};
+use super::offer::Offer;
+use super::plan::Plan;
+use super::session::Session;
+use super::survey::MOST_PAGES;
+use crate::case::{Act, Case, Placeholder, Step, fill, fill_text};
+use crate::check::Pass;
+use crate::client::Waited;
+use crate::transcript::{Mark, Transcript};
+use crate::wire::{Frame, Id};
+
+/// How long an answer is waited for that a server may well not give, once later requests are answered.
+const SETTLE: Duration = Duration::from_millis(25);
+
+/// The same where nothing was sent after it that could have been answered.
+const SETTLE_ALONE: Duration = Duration::from_millis(250);
+
+/// Requests in a row without an answer after which a session is given up.
+pub(super) const GIVEN_UP: usize = 2;
+
+/// Carries out a case; what was recorded, pass by pass, or why it does not apply.
+pub(super) async fn carry_out(
+    case: &Case,
+    body: &Act,
+    session: &mut Session,
+    offer: &Offer,
+    plan: &Plan,
+    numbers: &mut usize,
+) -> Result<Vec<Pass>, Unfilled> {
+    let tools = candidates(case, body, offer, session)?;
+    let mut passes = Vec::new();
+    for tool in tools {
+        *numbers += 1;
+        let mut bindings = Bindings::new(offer, tool, plan.seed);
+        let from = session.connection.len();
+        let label = tool.map(|tool| format!("tool {}", tool.name)).unwrap_or_default();
+        let mut pass = Pass { label, number: *numbers, transcript: Transcript::default(), trouble: None };
+        let outcome = walk_steps(body, session, &mut bindings, plan, *numbers).await;
+        pass.transcript = session.transcript_from(from);
+        match outcome {
+            Ok(()) => {}
+            // A value that an earlier step had to yield is trouble; one that the server lacks is no case.
+            Err(unfilled) if pass.transcript.entries.iter().all(|entry| entry.sent().is_none()) => return Err(unfilled),
+            Err(Unfilled(reason)) => pass.trouble = Some(reason),
+        }
+        passes.push(pass);
+        if session.connection.is_closed() || session.unanswered >= GIVEN_UP {
+            break;
+        }
+    }
+    Ok(passes)
+}
+
+async fn walk_steps(
+    body: &Act,
+    session: &mut Session,
+    bindings: &mut Bindings<'_>,
+    plan: &Plan,
+    number: usize,
+) -> Result<(), Unfilled> {
+    // Requests that were sent on without waiting, and whether anything was answered after them.
+    let mut open: Vec<(usize, Id)> = Vec::new();
+    let mut unsure: Vec<(usize, Option<Id>)> = Vec::new();
+    let mut served_after = false;
+    for (index, step) in body.steps.iter().enumerate() {
+        if step.revisions.is_some_and(|revisions| !revisions.contains(session.revision)) {
+            continue;
+        }
+        let mark = Mark { pass: number, step: index };
+        if let Some(method) = &step.walk {
+            walk(session, method, mark, plan).await;
+            served_after = true;
+        } else if let Some(message) = &step.send {
+            let message = filled(message, bindings, session)?;
+            let meta = step.meta.as_ref().map(|meta| filled(meta, bindings, session)).transpose()?;
+            let message = session.complete(&message, true, meta.as_ref());
+            let from = session.connection.len();
+            session.send(&message, Some(mark)).await;
+            let id = message.get("id").cloned().unwrap_or(Value::Null);
+            if step.pipelined {
+                open.push((from, id));
+            } else {
+                let waited = session.answer(from, &id, patience(session, plan)).await;
+                served_after |= matches!(waited, Waited::Came(_));
+                keep(step, &waited, bindings);
+            }
+        } else {
+            let from = session.connection.len();
+            send_unawaited(step, session, bindings, mark, &mut unsure, from).await?;
+            if !unsure.is_empty() {
+                served_after = false;
+            }
+            if step.shutdown.is_some() {
+                session.connection.end(plan.shutdown_grace).await;
+            }
+        }
+        if session.connection.is_closed() || session.unanswered >= GIVEN_UP {
+            return Ok(());
+        }
+    }
+    for (from, id) in open {
+        let limit = patience(session, plan);
+        session.answer(from, &id, limit).await;
+    }
+    let limit = if served_after { SETTLE } else { SETTLE_ALONE };
+    for (from, id) in unsure {
+        let wanted = |message: &Value| {
+            message.get("method").is_none()
+                && match &id {
+                    Some(id) => message.get("id") == Some(id),
+                    None => message.get("id").is_none_or(Value::is_null),
+                }
+        };
+        session
+            .connection
+            .wait(from, limit, |entries| {
+                let mut received = entries.iter().filter_map(|entry| entry.received());
+                received.any(|value| crate::transcript::messages(value).any(wanted)).then_some(())
+            })
+            .await;
+    }
+    Ok(())
+}
+
+/// How long an answer is waited for: less once a request has gone unanswered.
+fn patience(session: &Session, plan: &Plan) -> Duration {
+    if session.unanswered == 0 { plan.timeout } else { plan.timeout.min(Duration::from_secs(2)) }
+}
+
+fn filled(value: &Value, bindings: &Bindings<'_>, session: &mut Session) -> Result<Value, Unfilled> {
+    fill(value, &mut |placeholder: &Placeholder| bindings.value(placeholder, session))
+}
+
+/// Sends what is not waited for: a raw line, a notification or a batch.
+async fn send_unawaited(
+    step: &Step,
+    session: &mut Session,
+    bindings: &Bindings<'_>,
+    mark: Mark,
+    unsure: &mut Vec<(usize, Option<Id>)>,
+    from: usize,
+) -> Result<(), Unfilled> {
+    if let Some(message) = &step.notify {
+        let message = filled(message, bindings, session)?;
+        let message = session.complete(&message, false, None);
+        session.send(&message, Some(mark)).await;
+        unsure.push((from, None));
+    } else if let Some(messages) = &step.batch {
+        let mut batch = Vec::new();
+        for message in messages {
+            let message = filled(message, bindings, session)?;
+            let is_request = !message.get("method").and_then(Value::as_str).unwrap_or_default().starts_with("notifications/");
+            let message = session.complete(&message, is_request, step.meta.as_ref());
+            unsure.push((from, message.get("id").cloned()));
+            batch.push(message);
+        }
+        session.send(&Value::Array(batch), Some(mark)).await;
+    } else if let Some(line) = &step.raw {
+        let line = fill_text(line, &mut |placeholder: &Placeholder| bindings.value(placeholder, session))?;
+        // A damaged line is kept in part only where a server wrote it.
+        let frame = Frame { raw: line.as_bytes().to_vec(), ..Frame::parse(line.as_bytes()) };
+        unsure.push((from, frame.json().and_then(|value| value.get("id")).cloned()));
+        session.send_frame(frame, Some(mark)).await;
+    }
+    Ok(())
+}
+
+/// Keeps what later steps need of an answer.
+fn keep(step: &Step, waited: &Waited<Value>, bindings: &mut Bindings<'_>) {
+    let Waited::Came(response) = waited else { return };
+    for (name, pointer) in &step.save {
+        if let Some(value) = response.pointer(pointer) {
+            bindings.save(name, value.clone());
+        }
+    }
+}
+
+/// Reads the pages of a list to the end.
+async fn walk(session: &mut Session, method: &str, mark: Mark, plan: &Plan) {
+    let mut cursors: Vec<Value> = Vec::new();
+    let mut params = serde_json::json!({});
+    for _ in 0..MOST_PAGES {
+        let message = session.complete(&serde_json::json!({ "method": method, "params": params }), true, None);
+        let from = session.connection.len();
+        session.send(&message, Some(mark)).await;
+        let Waited::Came(response) = session.answer(from, &message["id"], patience(session, plan)).await else { return };
+        let Some(cursor) = response.pointer("/result/nextCursor").filter(|cursor| cursor.is_string()) else { return };
+        if cursors.contains(cursor) {
+            return;
+        }
+        cursors.push(cursor.clone());
+        params = serde_json::json!({ "cursor": cursor });
+    }
+}

@@ -1,0 +1,197 @@
+//! Lanes: sequences of acting cases that run beside one another, each on processes of its own.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::bindings::Unfilled;
+use super::exchange::{GIVEN_UP, carry_out};
+use super::offer::Offer;
+use super::session::{Refused, Session, connect, full_capabilities};
+use super::target::{Kept, Target, meets, unmet};
+use crate::case::{Act, Body, Case, Process};
+use crate::check::{self, Judged, Pass};
+use crate::transcript::Event;
+use crate::wire::Kind;
+
+/// The connections that a lane has ended.
+pub(super) type Done = Vec<Kept>;
+
+/// How often a lane starts the server anew after a case has ended it.
+const RESTARTS: usize = 40;
+
+/// How often a lane meets a server that does not answer before it is given up.
+const SILENCES: usize = 2;
+
+/// Runs the cases that share the main session.
+pub(super) async fn shared(target: Target, main: Session, cases: Vec<Arc<Case>>) -> Done {
+    let capabilities = full_capabilities(target.revision);
+    in_sequence(target, Some(main), cases, capabilities, "main session").await
+}
+
+/// Runs the cases that may harm the server, on a session that declares nothing.
+pub(super) async fn expendable(target: Target, cases: Vec<Arc<Case>>) -> Done {
+    let _permit = target.context.permit().await;
+    let first = open(&target, json!({}), "expendable session").await;
+    match first {
+        Ok(session) => in_sequence(target, Some(session), cases, json!({}), "expendable session").await,
+        Err(reason) => {
+            for case in cases {
+                target.tell(&case, Judged::error(reason.clone()), None);
+            }
+            Vec::new()
+        }
+    }
+}
+
+async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Session, String> {
+    let context = &target.context;
+    let tap = context.tap(purpose);
+    Session::open(&context.plan, target.revision, capabilities, purpose.to_owned(), true, tap).await.map_err(
+        |Refused { reason, connection }| {
+            if let Some(connection) = connection {
+                context.dismiss(connection, purpose);
+            }
+            format!("another process of the server could not be opened: {reason:?}")
+        },
+    )
+}
+
+async fn close(target: &Target, session: Session) -> Kept {
+    let terms = session.terms;
+    Kept { ended: target.context.end(session.connection, session.purpose).await, terms }
+}
+
+/// Runs cases one after the other on a session, which is replaced when it has ended or fallen silent.
+async fn in_sequence(
+    mut target: Target,
+    mut session: Option<Session>,
+    cases: Vec<Arc<Case>>,
+    capabilities: Value,
+    purpose: &str,
+) -> Done {
+    let offer = target.offer().await;
+    let mut done = Vec::new();
+    let (mut numbers, mut restarts, mut silences) = (0, 0, 0);
+    for case in cases {
+        let Body::Act(body) = &case.body else { continue };
+        if let Some(reason) = target.dead() {
+            target.tell(&case, Judged::error(reason), None);
+            continue;
+        }
+        if session.is_none() {
+            restarts += 1;
+            match open(&target, capabilities.clone(), purpose).await {
+                Ok(opened) if restarts <= RESTARTS => session = Some(opened),
+                Ok(opened) => {
+                    target.give_up("the server ended too often");
+                    done.push(close(&target, opened).await);
+                }
+                Err(reason) => target.give_up(&reason),
+            }
+        }
+        let Some(current) = session.as_mut() else {
+            target.tell(&case, Judged::error("the server could not be started again"), None);
+            continue;
+        };
+        let began = Instant::now();
+        let judged = run_case(&target, &case, body, current, &offer, &mut numbers).await;
+        target.tell(&case, judged, Some(began));
+        let silent = current.unanswered >= GIVEN_UP;
+        if silent {
+            silences += 1;
+            if silences >= SILENCES {
+                target.give_up("the server stopped answering");
+            }
+        }
+        if silent || current.connection.is_closed() {
+            if current.connection.entries_from(0).iter().any(|entry| entry.event == Event::Overflow) {
+                target.give_up("the server wrote more than is kept and was cut off");
+            }
+            if let Some(ended) = session.take() {
+                done.push(close(&target, ended).await);
+            }
+        }
+    }
+    if let Some(session) = session {
+        done.push(close(&target, session).await);
+    }
+    done
+}
+
+async fn run_case(
+    target: &Target,
+    case: &Case,
+    body: &Act,
+    session: &mut Session,
+    offer: &Offer,
+    numbers: &mut usize,
+) -> Judged {
+    if !meets(case, &session.terms) && session.terms.opening.is_some() {
+        return Judged::skip(unmet(case));
+    }
+    match carry_out(case, body, session, offer, &target.context.plan, numbers).await {
+        Ok(passes) => judge(target, case, body, &passes),
+        Err(Unfilled(reason)) => Judged::skip(reason),
+    }
+}
+
+fn judge(target: &Target, case: &Case, body: &Act, passes: &[Pass]) -> Judged {
+    target.context.judging(|| check::act(case, body, target.revision, passes))
+}
+
+/// Runs a case on a process of its own.
+pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
+    let Body::Act(body) = &case.body else { return Vec::new() };
+    let context = target.context.clone();
+    let _permit = context.permit().await;
+    let capabilities = body.declare.clone().unwrap_or_else(|| full_capabilities(target.revision));
+    let purpose = format!("case {}", case.id);
+    let opened = if body.process == Process::Unopened {
+        let tap = context.tap(&purpose);
+        connect(&context.plan, &capabilities, tap)
+            .map(|connection| Session::unopened(connection, target.revision, capabilities, purpose))
+            .map_err(|error| error.to_string())
+    } else {
+        open(&target, capabilities, &purpose).await
+    };
+    let mut session = match opened {
+        Ok(session) => session,
+        Err(reason) => {
+            target.tell(&case, Judged::error(reason), None);
+            return Vec::new();
+        }
+    };
+    let offer = target.offer().await;
+    let began = Instant::now();
+    let mut numbers = 0;
+    let judged = match target.dead() {
+        Some(reason) => Judged::error(reason),
+        None => run_case(&target, &case, body, &mut session, &offer, &mut numbers).await,
+    };
+    target.tell(&case, judged, Some(began));
+    if session.terms.opening.is_none() {
+        take_terms(&mut session);
+    }
+    vec![close(&target, session).await]
+}
+
+/// Reads the terms of a session that a case has opened itself off its record.
+fn take_terms(session: &mut Session) {
+    let record = session.transcript_from(0);
+    let opened = record.exchanges().into_iter().find_map(|exchange| {
+        let Kind::Request { method: "initialize" | "server/discover", .. } = Kind::of(exchange.request) else {
+            return None;
+        };
+        let result = exchange.responses.first()?.1.get("result")?.clone();
+        let declared = exchange.request.pointer("/params/capabilities").cloned();
+        Some((result, declared))
+    });
+    if let Some((result, declared)) = opened {
+        session.terms.opening = Some(result);
+        if let Some(declared) = declared {
+            session.terms.client_capabilities = declared;
+        }
+    }
+}

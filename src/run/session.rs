@@ -1,0 +1,319 @@
+//! A session: a connection that has been opened in one revision, and how requests are made on it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::process::Command;
+
+use super::plan::{Launcher, Plan};
+use crate::client::{Connection, LaunchError, Limits, Responder, Tap, Waited};
+use crate::mock;
+use crate::spec::{Era, Revision};
+use crate::transcript::{Entry, Event, Mark, Terms, Transcript, messages};
+use crate::wire::{Frame, Id, Kind, same_id, same_id_loosely};
+
+/// How long a response whose id is a damaged copy waits for a better one.
+const LOOSE_PATIENCE: Duration = Duration::from_millis(150);
+
+/// A connection that has been opened in one revision.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) connection: Connection,
+    pub(super) revision: Revision,
+    pub(super) terms: Terms,
+    /// What it is for, in words.
+    pub(super) purpose: String,
+    /// Requests in a row that ran into their timeout.
+    pub(super) unanswered: usize,
+    next_id: i64,
+}
+
+/// Why a connection could not be opened in a revision.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// The process could not be started.
+    NotStarted(LaunchError),
+    /// It ended, or closed its output, before it answered.
+    Ended,
+    /// It did not answer in time.
+    Silent,
+    /// It wrote back what we sent.
+    Echo,
+    /// It answered with an error.
+    Error(Value),
+    /// It answered with something that opens nothing.
+    Unusable(Value),
+    /// It speaks another revision.
+    Other(String),
+}
+
+/// A connection that was not opened: why, and what was recorded.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) reason: Refusal,
+    pub(super) connection: Option<Connection>,
+}
+
+/// The capabilities that the client declares where a case does not say otherwise.
+pub(super) fn full_capabilities(revision: Revision) -> Value {
+    match revision {
+        // What a stateless server asks for comes back in results, which no case answers yet.
+        Revision::V2026_07_28 => json!({}),
+        Revision::V2025_06_18 | Revision::V2025_11_25 => json!({ "roots": {}, "sampling": {}, "elicitation": {} }),
+        _ => json!({ "roots": {}, "sampling": {} }),
+    }
+}
+
+fn client_info() -> Value {
+    json!({ "name": "mcp-conformance", "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// The `_meta` of a stateless request.
+pub(super) fn stateless_meta(capabilities: &Value) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": Revision::V2026_07_28.as_str(),
+        "io.modelcontextprotocol/clientInfo": client_info(),
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    })
+}
+
+/// The params of `initialize`.
+pub(super) fn initialize_params(revision: &str, capabilities: &Value) -> Value {
+    json!({ "protocolVersion": revision, "capabilities": capabilities, "clientInfo": client_info() })
+}
+
+/// Starts the server and connects to it.
+pub(super) fn connect(plan: &Plan, capabilities: &Value, tap: Option<Tap>) -> Result<Connection, LaunchError> {
+    let responder = Responder::new(capabilities.clone());
+    match &plan.launcher {
+        Launcher::Command(server) => {
+            let (program, arguments) = server.command.split_first().ok_or(LaunchError::NoCommand)?;
+            let mut command = Command::new(program);
+            command.args(arguments);
+            command.envs(server.environment.iter().map(|(name, value)| (name, value)));
+            if let Some(directory) = &server.directory {
+                command.current_dir(directory);
+            }
+            Connection::start(program, command, responder, Limits::default(), tap)
+        }
+        Launcher::BuiltIn(faults) => {
+            let (ours, theirs) = tokio::io::duplex(256 << 10);
+            let ignores_sigterm = mock::ignores_sigterm(faults);
+            let faults = Arc::clone(faults);
+            let server = tokio::spawn(async move {
+                let (reader, writer) = tokio::io::split(theirs);
+                // What ends the built-in server ends the connection, which is what is judged.
+                let _ended = mock::serve(reader, writer, &faults).await;
+            });
+            Ok(Connection::within(ours, server, ignores_sigterm, responder, Limits::default(), tap))
+        }
+    }
+}
+
+impl Session {
+    /// A session in which nothing has been sent yet.
+    pub(super) fn unopened(connection: Connection, revision: Revision, capabilities: Value, purpose: String) -> Self {
+        let terms = Terms { client_capabilities: capabilities, opening: None };
+        Self { connection, revision, terms, purpose, unanswered: 0, next_id: 0 }
+    }
+
+    /// Starts a server and opens it in a revision.
+    ///
+    /// `insist` opens a stateless server also where its answer to `server/discover` leaves the revision out.
+    pub(super) async fn open(
+        plan: &Plan,
+        revision: Revision,
+        capabilities: Value,
+        purpose: String,
+        insist: bool,
+        tap: Option<Tap>,
+    ) -> Result<Self, Refused> {
+        let connection = connect(plan, &capabilities, tap)
+            .map_err(|error| Refused { reason: Refusal::NotStarted(error), connection: None })?;
+        let mut session = Self::unopened(connection, revision, capabilities, purpose);
+        let limit = plan.startup_timeout;
+        let opened = match revision.era() {
+            Era::Handshake => session.initialize(limit).await,
+            Era::Stateless => session.discover(limit, insist).await,
+        };
+        match opened {
+            Ok(()) => Ok(session),
+            Err(reason) => Err(Refused { reason, connection: Some(session.connection) }),
+        }
+    }
+
+    async fn initialize(&mut self, limit: Duration) -> Result<(), Refusal> {
+        let params = initialize_params(self.revision.as_str(), &self.terms.client_capabilities);
+        let result = self.opening("initialize", params, limit).await?;
+        match result.get("protocolVersion").and_then(Value::as_str) {
+            Some(version) if version == self.revision.as_str() => {}
+            Some(version) => return Err(Refusal::Other(version.to_owned())),
+            None => return Err(Refusal::Unusable(result)),
+        }
+        self.terms.opening = Some(result);
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }), None).await;
+        Ok(())
+    }
+
+    async fn discover(&mut self, limit: Duration, insist: bool) -> Result<(), Refusal> {
+        let params = json!({ "_meta": stateless_meta(&self.terms.client_capabilities) });
+        let result = self.opening("server/discover", params, limit).await?;
+        let Some(versions) = result.get("supportedVersions").and_then(Value::as_array) else {
+            return Err(Refusal::Unusable(result));
+        };
+        let listed = versions.iter().any(|version| version == self.revision.as_str());
+        if !listed && !insist {
+            let other = versions.iter().filter_map(Value::as_str).max().unwrap_or_default().to_owned();
+            return Err(Refusal::Other(other));
+        }
+        self.terms.opening = Some(result);
+        Ok(())
+    }
+
+    async fn opening(&mut self, method: &str, params: Value, limit: Duration) -> Result<Value, Refusal> {
+        let id = self.new_id();
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }), None).await;
+        let echoed = |entries: &[Arc<Entry>]| {
+            entries.iter().any(|entry| {
+                entry.received().is_some_and(|value| matches!(Kind::of(value), Kind::Request { method: m, .. } if m == method))
+            })
+        };
+        let id = json!(id);
+        let mut echo = false;
+        let waited = self
+            .connection
+            .wait(0, limit, |entries| {
+                echo = echoed(entries);
+                if echo { Some(None) } else { response_to(entries, &id).map(Some) }
+            })
+            .await;
+        match waited {
+            Waited::Came(Some(response)) => match response.get("result") {
+                Some(result) => Ok(result.clone()),
+                None => Err(Refusal::Error(response.get("error").cloned().unwrap_or_default())),
+            },
+            Waited::Came(None) => Err(Refusal::Echo),
+            Waited::TimedOut => {
+                self.connection.note(Event::TimedOut { waited: limit });
+                // An answer under a damaged id opens the session too; that it is damaged is found later.
+                let entries = self.connection.entries_from(0);
+                match loose_response_to(&entries, &id).and_then(|response| response.get("result").cloned()) {
+                    Some(result) => Ok(result),
+                    None => Err(Refusal::Silent),
+                }
+            }
+            Waited::Closed => Err(Refusal::Ended),
+        }
+    }
+
+    /// An id that this session has not used.
+    pub(super) fn new_id(&mut self) -> i64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// Sends a message.
+    pub(super) async fn send(&self, message: &Value, mark: Option<Mark>) {
+        self.send_frame(Frame::of(message), mark).await;
+    }
+
+    /// Sends a line as it stands.
+    pub(super) async fn send_frame(&self, frame: Frame, mark: Option<Mark>) {
+        self.connection.send(frame, mark, Duration::from_secs(2)).await;
+    }
+
+    /// Fills in what a message leaves out: `jsonrpc`, an id for a request, and in the stateless era `_meta`.
+    pub(super) fn complete(&mut self, message: &Value, is_request: bool, meta: Option<&Value>) -> Value {
+        let Value::Object(given) = message else { return message.clone() };
+        let mut whole = Map::new();
+        whole.insert("jsonrpc".to_owned(), given.get("jsonrpc").cloned().unwrap_or_else(|| json!("2.0")));
+        if is_request && !given.contains_key("id") {
+            whole.insert("id".to_owned(), json!(self.new_id()));
+        }
+        for (name, value) in given {
+            whole.insert(name.clone(), value.clone());
+        }
+        if is_request && self.revision.era() == Era::Stateless {
+            self.add_meta(&mut whole, meta);
+        }
+        Value::Object(whole)
+    }
+
+    fn add_meta(&self, message: &mut Map<String, Value>, meta: Option<&Value>) {
+        let filled = match meta {
+            Some(Value::Bool(false)) => return,
+            Some(meta) => meta.clone(),
+            None => {
+                let mut filled = stateless_meta(&self.terms.client_capabilities);
+                if let Some(Value::Object(own)) = message.get("params").and_then(|params| params.get("_meta")) {
+                    for (name, value) in own {
+                        filled[name] = value.clone();
+                    }
+                }
+                filled
+            }
+        };
+        let params = message.entry("params").or_insert_with(|| json!({}));
+        if let Value::Object(params) = params {
+            params.insert("_meta".to_owned(), filled);
+        }
+    }
+
+    /// Waits for the response to an id among the entries from a position on.
+    pub(super) async fn answer(&mut self, from: usize, id: &Id, limit: Duration) -> Waited<Value> {
+        let exact = self.connection.wait(from, limit.min(LOOSE_PATIENCE), |entries| response_to(entries, id)).await;
+        let waited = match exact {
+            Waited::TimedOut if limit > LOOSE_PATIENCE => {
+                self.connection
+                    .wait(from, limit.saturating_sub(LOOSE_PATIENCE), |entries| {
+                        response_to(entries, id).or_else(|| loose_response_to(entries, id))
+                    })
+                    .await
+            }
+            other => other,
+        };
+        match &waited {
+            Waited::Came(_) => self.unanswered = 0,
+            Waited::TimedOut => {
+                self.connection.note(Event::TimedOut { waited: limit });
+                self.unanswered += 1;
+            }
+            Waited::Closed => {}
+        }
+        waited
+    }
+
+    /// Makes a request of the session's own and waits for its answer.
+    pub(super) async fn request(&mut self, method: &str, params: Value, limit: Duration) -> Waited<Value> {
+        let message = self.complete(&json!({ "method": method, "params": params }), true, None);
+        let from = self.connection.len();
+        self.send(&message, None).await;
+        self.answer(from, &message["id"], limit).await
+    }
+
+    /// What was recorded so far, from a position on.
+    pub(super) fn transcript_from(&self, position: usize) -> Transcript {
+        Transcript { entries: self.connection.entries_from(position), terms: self.terms.clone() }
+    }
+}
+
+/// The response that carries exactly this id.
+fn response_to(entries: &[Arc<Entry>], id: &Id) -> Option<Value> {
+    find_response(entries, |got| same_id(got, id))
+}
+
+/// A response that carries a damaged copy of the id: another type, or null while nothing else is open.
+fn loose_response_to(entries: &[Arc<Entry>], id: &Id) -> Option<Value> {
+    let sent = entries.iter().filter(|entry| entry.sent().is_some()).count();
+    find_response(entries, |got| same_id_loosely(id, got) && (!got.is_null() || sent <= 1))
+}
+
+fn find_response(entries: &[Arc<Entry>], wanted: impl Fn(&Id) -> bool) -> Option<Value> {
+    entries.iter().rev().filter_map(|entry| entry.received()).flat_map(messages).find_map(|message| {
+        match Kind::of(message) {
+            Kind::Response { id: Some(id) } if wanted(id) => Some(message.clone()),
+            _ => None,
+        }
+    })
+}

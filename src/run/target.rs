@@ -1,0 +1,229 @@
+//! Judges a server in one revision.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::conduct::{Context, Ended, milliseconds};
+use super::lane::{self, Done};
+use super::offer::{Called, Offer};
+use super::session::Session;
+use super::survey::survey;
+use crate::case::{Act, Body, Case, Process};
+use crate::check::{self, Connected, Judged, Watched, stderr_of};
+use crate::event::{CaseResult, Event, Launch, Problem, ProblemKind, TargetSummary, ToolNote};
+use crate::spec::Revision;
+use crate::transcript::{self, Terms, Transcript};
+use crate::verdict::Totals;
+
+/// What the lanes of a target share.
+#[derive(Clone)]
+pub(super) struct Target {
+    pub(super) context: Context,
+    pub(super) revision: Revision,
+    /// What the server offers, once the survey is done.
+    pub(super) offer: watch::Receiver<Option<Arc<Offer>>>,
+    /// Why nothing more is asked of the server, once that is so.
+    pub(super) dead: Arc<watch::Sender<Option<String>>>,
+    /// How often each verdict was given.
+    pub(super) totals: Arc<Mutex<Totals>>,
+}
+
+impl Target {
+    /// What the server offers; waits for the survey.
+    pub(super) async fn offer(&mut self) -> Arc<Offer> {
+        let seen = self.offer.wait_for(Option::is_some).await.ok().and_then(|offer| offer.clone());
+        seen.unwrap_or_default()
+    }
+
+    /// Why nothing more is asked of the server.
+    pub(super) fn dead(&self) -> Option<String> {
+        self.dead.borrow().clone()
+    }
+
+    /// Gives the server up.
+    pub(super) fn give_up(&self, reason: &str) {
+        self.dead.send_if_modified(|dead| {
+            let first = dead.is_none();
+            dead.get_or_insert_with(|| reason.to_owned());
+            first
+        });
+    }
+
+    /// Makes a case's judgement a result and tells it.
+    pub(super) fn tell(&self, case: &Case, mut judged: Judged, began: Option<Instant>) {
+        for finding in &mut judged.findings {
+            finding.replay = self.context.plan.replay(&case.id, self.revision);
+        }
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner).add(judged.verdict);
+        let requirements = case.requirements.iter().filter(|r| r.revisions().contains(self.revision));
+        self.context.emit(&Event::CaseFinished(Box::new(CaseResult {
+            case: case.id.clone(),
+            title: case.title.clone(),
+            revision: self.revision,
+            requirements: requirements.map(|requirement| requirement.id.clone()).collect(),
+            verdict: judged.verdict,
+            reason: judged.reason,
+            seen: judged.seen,
+            notes: judged.notes,
+            findings: judged.findings,
+            took_ms: began.map(|began| milliseconds(began.elapsed())).unwrap_or_default(),
+        })));
+    }
+}
+
+/// A connection of the target that has ended.
+pub(super) struct Kept {
+    pub(super) ended: Ended,
+    pub(super) terms: Terms,
+}
+
+/// Judges the server in the revision of an opened session.
+pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Problem> {
+    let revision = main.revision;
+    let cases: Vec<Arc<Case>> = context.plan.cases.iter().filter(|case| case.runs_in(revision)).cloned().collect();
+    let (offers, offer) = watch::channel(None);
+    let target = Target {
+        context: context.clone(),
+        revision,
+        offer,
+        dead: Arc::new(watch::Sender::new(None)),
+        totals: Arc::default(),
+    };
+    let acting = |process: Process| -> Vec<Arc<Case>> {
+        cases.iter().filter(|case| matches!(&case.body, Body::Act(Act { process: own, .. }) if *own == process)).cloned().collect()
+    };
+    let opening = main.terms.opening.clone().unwrap_or_default();
+    let permit = context.permit().await;
+    let mut lanes: JoinSet<Done> = JoinSet::new();
+    let expendable = acting(Process::Expendable);
+    if !expendable.is_empty() {
+        lanes.spawn(lane::expendable(target.clone(), expendable));
+    }
+    for case in acting(Process::Fresh).into_iter().chain(acting(Process::Unopened)) {
+        lanes.spawn(lane::alone(target.clone(), case));
+    }
+    let surveyed = Arc::new(survey(&mut main, &context.plan).await);
+    if let Some(reason) = &surveyed.dead {
+        target.give_up(reason);
+    }
+    offers.send_replace(Some(Arc::clone(&surveyed)));
+    let mut done = lane::shared(target.clone(), main, acting(Process::Shared)).await;
+    drop(permit);
+    while let Some(finished) = lanes.join_next().await {
+        match finished {
+            Ok(more) => done.extend(more),
+            Err(error) => target.give_up(&format!("the suite failed: {error}")),
+        }
+    }
+    tell_watching(&target, &cases, &done);
+    let totals = *target.totals.lock().unwrap_or_else(PoisonError::into_inner);
+    let dead = target.dead();
+    let stderr: String = done.iter().map(|kept| stderr_of(&kept.ended.entries, 4_000)).collect();
+    context.emit(&Event::TargetFinished(Box::new(TargetSummary {
+        revision,
+        server_info: opening
+            .get("serverInfo")
+            .or_else(|| opening.pointer("/_meta/io.modelcontextprotocol~1serverInfo"))
+            .cloned(),
+        capabilities: opening.get("capabilities").cloned(),
+        tools: notes(&surveyed),
+        launches: done.iter().map(|kept| launch(&kept.ended)).collect(),
+        stderr: tail(&stderr, 8_000),
+        ended_early: dead.clone(),
+        totals,
+    })));
+    dead.map(|reason| Problem {
+        kind: ProblemKind::Stopped,
+        message: format!("in {revision}: {reason}"),
+        hint: "run with -v to see every message up to there; --timeout gives a slow server longer".to_owned(),
+        stderr: tail(&stderr, 4_000),
+        evidence: Vec::new(),
+    })
+}
+
+/// Judges the watching cases by every connection of the target.
+fn tell_watching(target: &Target, cases: &[Arc<Case>], done: &Done) {
+    let connected: Vec<Connected> = done
+        .iter()
+        .map(|kept| Connected {
+            label: kept.ended.purpose.clone(),
+            transcript: Transcript { entries: kept.ended.entries.clone(), terms: kept.terms.clone() },
+        })
+        .collect();
+    let context = &target.context;
+    let watched = context.judging(|| Watched::new(&connected, target.revision));
+    for case in cases {
+        let Body::Watch { watch, rules } = &case.body else { continue };
+        let judged = if needs_are_met(case, &connected) {
+            context.judging(|| check::watch(case, watch, rules, target.revision, &watched))
+        } else {
+            Judged::skip(unmet(case))
+        };
+        target.tell(case, judged, None);
+    }
+}
+
+fn needs_are_met(case: &Case, connected: &[Connected]) -> bool {
+    case.needs.capabilities.is_empty()
+        || connected.iter().any(|c| c.transcript.terms.opening.is_some() && meets(case, &c.transcript.terms))
+}
+
+/// Whether the capabilities that a case needs were declared (or, with `!`, were not).
+pub(super) fn meets(case: &Case, terms: &Terms) -> bool {
+    case.needs.capabilities.iter().all(|name| match name.strip_prefix('!') {
+        Some(name) => !terms.declares(name),
+        None => terms.declares(name),
+    })
+}
+
+/// Why a case does not apply to a server with these capabilities.
+pub(super) fn unmet(case: &Case) -> String {
+    let words: Vec<String> = case
+        .needs
+        .capabilities
+        .iter()
+        .map(|name| match name.strip_prefix('!') {
+            Some(name) => format!("no {name} capability"),
+            None => format!("the {name} capability"),
+        })
+        .collect();
+    format!("it is for servers with {}", words.join(" and "))
+}
+
+fn notes(offer: &Offer) -> Vec<ToolNote> {
+    let tools = offer.tools.iter();
+    tools
+        .map(|tool| {
+            let note = match (&tool.barred, tool.called) {
+                (Some(reason), _) => Some(reason.clone()),
+                (None, Some((Called::Unanswered, took))) => {
+                    Some(format!("its call was not answered within {took:.1?}, so the cases did without it"))
+                }
+                (None, Some((Called::Refused, _))) => Some("its plain call was refused".to_owned()),
+                (None, Some((Called::Served, _))) => None,
+                (None, None) => Some("the survey ended before its turn".to_owned()),
+            };
+            ToolNote { name: tool.name.clone(), called: tool.called.is_some(), note }
+        })
+        .collect()
+}
+
+fn launch(ended: &Ended) -> Launch {
+    let count = |wanted: fn(&transcript::Event) -> bool| ended.entries.iter().filter(|entry| wanted(&entry.event)).count();
+    Launch {
+        purpose: ended.purpose.clone(),
+        startup_ms: ended.startup.map(milliseconds),
+        shutdown: Some(Launch::word(ended.step).to_owned()),
+        sent: count(|event| matches!(event, transcript::Event::Sent { .. })),
+        received: count(|event| matches!(event, transcript::Event::Received(_))),
+    }
+}
+
+fn tail(text: &str, longest: usize) -> String {
+    let from = text.len().saturating_sub(longest);
+    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    text[from..].to_owned()
+}
