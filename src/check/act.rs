@@ -65,6 +65,10 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
             came |= answer.outcome != Outcome::Silence;
             judged.seen += usize::from(answer.outcome != Outcome::Silence);
             judge_step(case, step, revision, pass, &answer, &mut judged);
+            // What does not apply, or proves nothing, is not judged further.
+            if matches!(judged.verdict, Verdict::Skip | Verdict::Error) && judged.findings.is_empty() {
+                return judged;
+            }
         }
     }
     for together in &body.finally {
@@ -87,26 +91,22 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
     let (requirement, verdict, say) = match row {
         Some(row) => {
             let verdict = row.verdict.unwrap_or(Verdict::Pass);
-            if matches!(verdict, Verdict::Pass | Verdict::Skip | Verdict::Error) {
-                judged.verdict = judged.verdict.join(verdict);
-                if verdict == Verdict::Pass {
-                    judged.notes.extend(row.say.clone());
-                } else {
-                    judged.reason.clone_from(&row.say);
-                    if verdict == Verdict::Skip && judged.verdict == Verdict::Pass {
-                        judged.verdict = Verdict::Skip;
-                    }
+            match verdict {
+                Verdict::Pass => judged.notes.extend(row.say.clone()),
+                Verdict::Skip | Verdict::Error => {
+                    set_aside(judged, verdict, row.say.clone().unwrap_or_else(|| describe(answer)));
                 }
+                Verdict::Fail | Verdict::Warn => {}
+            }
+            if matches!(verdict, Verdict::Pass | Verdict::Skip | Verdict::Error) {
                 return;
             }
             (row.requirement.as_deref(), Some(verdict), row.say.clone())
         }
         None if rows.is_empty() && step.otherwise.is_none() => {
             if step.control && !matches!(answer.outcome, Outcome::Result | Outcome::Success | Outcome::ToolError) {
-                judged.verdict = judged.verdict.join(Verdict::Error);
-                judged.reason.get_or_insert_with(|| {
-                    format!("the control request was not served ({}), so nothing is proved", describe(answer))
-                });
+                let reason = format!("the control request was not served ({}), so nothing is proved", describe(answer));
+                set_aside(judged, Verdict::Error, reason);
             }
             return;
         }
@@ -120,11 +120,11 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
         }
     };
     let Some((requirement, verdict)) = verdict_of(case, revision, requirement, verdict) else { return };
-    judged.verdict = judged.verdict.join(verdict);
     if !matches!(verdict, Verdict::Fail | Verdict::Warn) {
-        judged.reason = say;
+        set_aside(judged, verdict, say.unwrap_or_else(|| describe(answer)));
         return;
     }
+    judged.verdict = judged.verdict.join(verdict);
     let expected = expectation(&rows, &case.title);
     let positions: Vec<usize> = (0..pass.transcript.entries.len())
         .filter(|at| !matches!(pass.transcript.entries[*at].event, Event::Stderr(_)))
@@ -150,6 +150,14 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
             replay: String::new(),
         },
     );
+}
+
+/// Takes a pass back that an answer leaves without proof; a breach that was seen stands.
+fn set_aside(judged: &mut Judged, verdict: Verdict, reason: String) {
+    if judged.verdict == Verdict::Pass {
+        judged.verdict = verdict;
+        judged.reason = Some(reason);
+    }
 }
 
 /// The positions that prove an answer: the messages of its pass, nearest to it first where there are many.

@@ -115,7 +115,7 @@ fn remote_reference(schema: &Value) -> Option<String> {
         Value::Object(members) => members.iter().find_map(|(name, value)| match value.as_str() {
             Some(target) if matches!(name.as_str(), "$ref" | "$dynamicRef") => {
                 let remote = target.starts_with("http://") || target.starts_with("https://") || target.starts_with("//");
-                remote.then(|| target.to_owned())
+                (remote && !target.contains("//json-schema.org/")).then(|| target.to_owned())
             }
             _ if matches!(name.as_str(), "const" | "enum" | "default" | "examples") => None,
             _ => remote_reference(value),
@@ -195,13 +195,17 @@ fn structured_text(result: &Value) -> Option<Option<String>> {
     if !is_success(result) {
         return None;
     }
-    let copied = result
+    let mut texts = result
         .get("content")
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
-        .filter_map(|item| item.get("text").and_then(Value::as_str))
-        .any(|text| serde_json::from_str::<Value>(text).is_ok_and(|value| same_json(&value, structured)));
+        .filter_map(|item| item.get("text").and_then(Value::as_str));
+    // The specification's own example of an array carries prose, so for what is no object any text will do.
+    let copied = texts.any(|text| {
+        (!structured.is_object() && !text.trim().is_empty())
+            || serde_json::from_str::<Value>(text).is_ok_and(|value| same_json(&value, structured))
+    });
     Some((!copied).then(|| "no text item parses to the value of structuredContent".to_owned()))
 }
 

@@ -21,6 +21,9 @@ use crate::verdict::Totals;
 /// Tells a run to stop: send `true`, and it ends every process and sums up what it has.
 pub type Stop = watch::Receiver<bool>;
 
+/// How long a server is given at each step where nobody judges how it ends.
+const QUICK_END: Duration = Duration::from_millis(400);
+
 /// What every part of a run shares.
 #[derive(Clone)]
 pub(super) struct Context {
@@ -95,7 +98,7 @@ impl Context {
     pub(super) async fn end(&self, connection: Connection, purpose: String) -> Ended {
         let startup = connection.first_line();
         self.book().startups.extend(startup);
-        let (step, entries) = connection.shut_down(self.plan.shutdown_grace).await;
+        let (step, entries) = connection.shut_down(self.plan.shutdown_grace.min(QUICK_END)).await;
         Ended { purpose, startup, step, entries }
     }
 

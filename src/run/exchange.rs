@@ -9,7 +9,7 @@ use super::offer::Offer;
 use super::plan::Plan;
 use super::session::Session;
 use super::survey::MOST_PAGES;
-use crate::case::{Act, Case, Placeholder, Step, fill, fill_text};
+use crate::case::{Act, Case, Outcome, Placeholder, Step, fill, fill_text};
 use crate::check::Pass;
 use crate::client::Waited;
 use crate::transcript::{Mark, Transcript};
@@ -85,6 +85,9 @@ async fn walk_steps(
             let id = message.get("id").cloned().unwrap_or(Value::Null);
             if step.pipelined {
                 open.push((from, id));
+            } else if may_be_silent(step) {
+                served_after = false;
+                unsure.push((from, Some(id)));
             } else {
                 let waited = session.answer(from, &id, patience(session, plan)).await;
                 served_after |= matches!(waited, Waited::Came(_));
@@ -126,6 +129,11 @@ async fn walk_steps(
             .await;
     }
     Ok(())
+}
+
+/// Whether a step reckons with silence: then later requests tell that the server had its chance.
+fn may_be_silent(step: &Step) -> bool {
+    step.expect.iter().any(|row| row.is.contains(&Outcome::Silence))
 }
 
 /// How long an answer is waited for: less once a request has gone unanswered.

@@ -9,6 +9,7 @@ use super::bindings::Unfilled;
 use super::exchange::{GIVEN_UP, carry_out};
 use super::offer::Offer;
 use super::session::{Refused, Session, connect, full_capabilities};
+use super::survey::{Straggler, wait_for_stragglers};
 use super::target::{Kept, Target, meets, unmet};
 use crate::case::{Act, Body, Case, Process};
 use crate::check::{self, Judged, Pass};
@@ -25,9 +26,14 @@ const RESTARTS: usize = 40;
 const SILENCES: usize = 2;
 
 /// Runs the cases that share the main session.
-pub(super) async fn shared(target: Target, main: Session, cases: Vec<Arc<Case>>) -> Done {
+pub(super) async fn shared(
+    target: Target,
+    main: Session,
+    cases: Vec<Arc<Case>>,
+    stragglers: Vec<Straggler>,
+) -> Done {
     let capabilities = full_capabilities(target.revision);
-    in_sequence(target, Some(main), cases, capabilities, "main session").await
+    in_sequence(target, Some(main), cases, capabilities, "main session", stragglers).await
 }
 
 /// Runs the cases that may harm the server, on a session that declares nothing.
@@ -35,7 +41,7 @@ pub(super) async fn expendable(target: Target, cases: Vec<Arc<Case>>) -> Done {
     let _permit = target.context.permit().await;
     let first = open(&target, json!({}), "expendable session").await;
     match first {
-        Ok(session) => in_sequence(target, Some(session), cases, json!({}), "expendable session").await,
+        Ok(session) => in_sequence(target, Some(session), cases, json!({}), "expendable session", Vec::new()).await,
         Err(reason) => {
             for case in cases {
                 target.tell(&case, Judged::error(reason.clone()), None);
@@ -70,10 +76,12 @@ async fn in_sequence(
     cases: Vec<Arc<Case>>,
     capabilities: Value,
     purpose: &str,
+    stragglers: Vec<Straggler>,
 ) -> Done {
     let offer = target.offer().await;
     let mut done = Vec::new();
     let (mut numbers, mut restarts, mut silences) = (0, 0, 0);
+    let mut stragglers = Some(stragglers);
     for case in cases {
         let Body::Act(body) = &case.body else { continue };
         if let Some(reason) = target.dead() {
@@ -109,12 +117,15 @@ async fn in_sequence(
             if current.connection.entries_from(0).iter().any(|entry| entry.event == Event::Overflow) {
                 target.give_up("the server wrote more than is kept and was cut off");
             }
+            // They went with their session.
+            stragglers = None;
             if let Some(ended) = session.take() {
                 done.push(close(&target, ended).await);
             }
         }
     }
     if let Some(session) = session {
+        wait_for_stragglers(&session, stragglers.unwrap_or_default()).await;
         done.push(close(&target, session).await);
     }
     done

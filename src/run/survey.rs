@@ -20,16 +20,20 @@ const MOST_CALLS: usize = 64;
 /// How many calls are under way at once.
 const IN_FLIGHT: usize = 4;
 
-/// How long calls that are still under way are waited for once all others are answered.
-const STRAGGLER_PATIENCE: Duration = Duration::from_secs(1);
+/// How long calls that are still under way are waited for at first, once all others are answered.
+const STRAGGLER_PATIENCE: Duration = Duration::from_millis(250);
 
-/// Lists the tools and calls each that may be called once.
-pub(super) async fn survey(session: &mut Session, plan: &Plan) -> Offer {
+/// How long after their start such calls are waited for in the end, when the cases are through.
+const STRAGGLER_LIMIT: Duration = Duration::from_secs(1);
+
+/// Lists the tools and calls each that may be called once; also returns the calls that are still under way.
+pub(super) async fn survey(session: &mut Session, plan: &Plan) -> (Offer, Vec<Straggler>) {
     if !session.terms.declares("tools") {
-        return Offer::default();
+        return (Offer::default(), Vec::new());
     }
     let pages = list(session, plan).await;
     let mut offer = Offer::read(&pages, plan.calls);
+    let mut stragglers = Vec::new();
     if session.unanswered > 0 {
         // One more request, of another kind, tells a silent server from a slow list.
         let limit = plan.timeout.min(Duration::from_secs(2));
@@ -37,10 +41,42 @@ pub(super) async fn survey(session: &mut Session, plan: &Plan) -> Offer {
         if matches!(session.request(method, json!({}), limit).await, Waited::TimedOut) {
             offer.dead = Some("the server answers nothing any more after it was opened".to_owned());
         }
-        return offer;
+        return (offer, stragglers);
     }
-    call_each(session, plan, &mut offer).await;
-    offer
+    let began = session.connection.len();
+    let mut under = call_each(session, plan, &mut offer, began).await;
+    if !under.is_empty() && !session.connection.is_closed() {
+        // A server that serves others meanwhile may take its time; one that is blocked is waited for.
+        let limit = STRAGGLER_PATIENCE.min(plan.timeout);
+        if matches!(session.request("tools/list", json!({}), limit).await, Waited::TimedOut) {
+            session.unanswered = 0;
+            settle(session, &mut offer, &mut under, began, plan.timeout).await;
+        }
+        for call in under {
+            offer.tools[call.tool].called = Some((Called::Unanswered, call.since.elapsed()));
+            stragglers.push(Straggler { id: call.id, since: call.since, from: began });
+        }
+    }
+    (offer, stragglers)
+}
+
+/// A call that is still under way when the survey ends.
+#[derive(Debug)]
+pub(super) struct Straggler {
+    id: Id,
+    since: Instant,
+    from: usize,
+}
+
+/// Gives calls that are still under way what is left of their time, then cancels them.
+pub(super) async fn wait_for_stragglers(session: &Session, stragglers: Vec<Straggler>) {
+    for straggler in stragglers {
+        let left = STRAGGLER_LIMIT.saturating_sub(straggler.since.elapsed());
+        let waited = first_of(session, straggler.from, std::slice::from_ref(&straggler.id), left).await;
+        if waited == Waited::TimedOut {
+            cancel(session, &straggler.id).await;
+        }
+    }
 }
 
 /// Reads the pages of `tools/list` until they end, repeat themselves or become too many.
@@ -69,13 +105,13 @@ struct Under {
     since: Instant,
 }
 
-/// Calls each tool that may be called once, with a progress token, a few at a time.
-async fn call_each(session: &mut Session, plan: &Plan, offer: &mut Offer) {
+/// Calls each tool that may be called once, with a progress token, a few at a time; returns the calls
+/// that are still under way when all others are answered.
+async fn call_each(session: &mut Session, plan: &Plan, offer: &mut Offer, began: usize) -> Vec<Under> {
     let mut waiting: Vec<usize> =
         (0..offer.tools.len()).filter(|at| offer.tools[*at].barred.is_none()).take(MOST_CALLS).collect();
     waiting.reverse();
     let mut under: Vec<Under> = Vec::new();
-    let began = session.connection.len();
     let mut answered_one = false;
     loop {
         while under.len() < IN_FLIGHT
@@ -85,35 +121,37 @@ async fn call_each(session: &mut Session, plan: &Plan, offer: &mut Offer) {
             under.push(Under { tool, id, since: Instant::now() });
         }
         if under.is_empty() {
-            return;
+            return under;
         }
-        // Until anything is answered the full time is given; then only stragglers are left.
-        let limit = if answered_one { STRAGGLER_PATIENCE.min(plan.timeout) } else { plan.timeout };
-        let ids: Vec<Id> = under.iter().map(|call| call.id.clone()).collect();
-        match first_of(session, began, &ids, limit).await {
-            Waited::Came((at, response)) => {
-                answered_one = true;
-                session.unanswered = 0;
-                let call = under.remove(at);
-                let how = match response.get("result") {
-                    Some(result) if result.get("isError") != Some(&Value::Bool(true)) => Called::Served,
-                    _ => Called::Refused,
-                };
-                offer.tools[call.tool].called = Some((how, call.since.elapsed()));
+        // Until anything is answered the full time is given, and while more calls are to come as well.
+        let limit = if answered_one && waiting.is_empty() { STRAGGLER_PATIENCE } else { plan.timeout };
+        if !take_answer(session, offer, &mut under, began, limit.min(plan.timeout)).await {
+            if !answered_one && !session.connection.is_closed() {
+                session.unanswered += 1;
             }
-            Waited::TimedOut => {
-                for call in under.drain(..) {
-                    offer.tools[call.tool].called = Some((Called::Unanswered, call.since.elapsed()));
-                    cancel(session, &call.id).await;
-                }
-                if !answered_one {
-                    session.unanswered += 1;
-                    return;
-                }
-            }
-            Waited::Closed => return,
+            return under;
         }
+        answered_one = true;
     }
+}
+
+/// Takes the answer of one of the calls that are under way, if one comes in time.
+async fn take_answer(session: &mut Session, offer: &mut Offer, under: &mut Vec<Under>, began: usize, limit: Duration) -> bool {
+    let ids: Vec<Id> = under.iter().map(|call| call.id.clone()).collect();
+    let Waited::Came((at, response)) = first_of(session, began, &ids, limit).await else { return false };
+    session.unanswered = 0;
+    let call = under.remove(at);
+    let how = match response.get("result") {
+        Some(result) if result.get("isError") != Some(&Value::Bool(true)) => Called::Served,
+        _ => Called::Refused,
+    };
+    offer.tools[call.tool].called = Some((how, call.since.elapsed()));
+    true
+}
+
+/// Waits for the calls that are under way to be answered, one after the other.
+async fn settle(session: &mut Session, offer: &mut Offer, under: &mut Vec<Under>, began: usize, limit: Duration) {
+    while !under.is_empty() && take_answer(session, offer, under, began, limit).await {}
 }
 
 async fn send_call(session: &mut Session, name: &str, arguments: Option<&Value>, number: usize) -> Id {

@@ -105,12 +105,13 @@ pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Proble
     for case in acting(Process::Fresh).into_iter().chain(acting(Process::Unopened)) {
         lanes.spawn(lane::alone(target.clone(), case));
     }
-    let surveyed = Arc::new(survey(&mut main, &context.plan).await);
+    let (surveyed, stragglers) = survey(&mut main, &context.plan).await;
+    let surveyed = Arc::new(surveyed);
     if let Some(reason) = &surveyed.dead {
         target.give_up(reason);
     }
     offers.send_replace(Some(Arc::clone(&surveyed)));
-    let mut done = lane::shared(target.clone(), main, acting(Process::Shared)).await;
+    let mut done = lane::shared(target.clone(), main, acting(Process::Shared), stragglers).await;
     drop(permit);
     while let Some(finished) = lanes.join_next().await {
         match finished {
