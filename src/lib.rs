@@ -1,1 +1,7 @@
 //! Judges Model Context Protocol servers.
+
+pub mod case;
+pub mod spec;
+pub mod transcript;
+pub mod verdict;
+pub mod wire;
