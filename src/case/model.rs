@@ -8,13 +8,17 @@
 //! - it **acts**: `steps` sends messages and says, step by step, which answers are right.
 //!
 //! `cases/schema.json` is the closed schema of the format; the types here mirror it, and a test holds
-//! the one against the other.
+//! the one against the other. What a name or a text stands for (a check, a place, a JSON Schema) is
+//! read while the file is, so that nothing later has to ask whether it is one.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::checks::{Check, Comparison};
+use super::pattern::Pattern;
+use super::place::Place;
 use crate::spec::RevisionSet;
 use crate::verdict::Verdict;
 
@@ -78,7 +82,7 @@ pub struct Needs {
     pub capabilities: Vec<String>,
     /// A JSON Schema that a tool's definition has to fit before the case uses the tool.
     #[serde(default)]
-    pub tool: Option<Value>,
+    pub tool: Option<Pattern>,
 }
 
 /// What a case repeats its steps for.
@@ -116,10 +120,10 @@ pub struct Watch {
     pub of: Vec<String>,
     /// A JSON pointer into it, where `*` stands for each member or item and a leading `**` for any depth.
     #[serde(default)]
-    pub at: Option<String>,
+    pub at: Option<Place>,
     /// A JSON Schema that it has to fit to count.
     #[serde(default, rename = "where")]
-    pub filter: Option<Value>,
+    pub filter: Option<Pattern>,
 }
 
 /// The kinds of thing that a case can watch.
@@ -150,10 +154,10 @@ pub enum What {
 pub struct Rule {
     /// A JSON Schema (2020-12, formats asserted) that the value fits.
     #[serde(default)]
-    pub schema: Option<Value>,
+    pub schema: Option<Pattern>,
     /// A check by name.
     #[serde(default)]
-    pub check: Option<String>,
+    pub check: Option<Check>,
     /// The revisions in which it holds; by default those of the case.
     #[serde(default)]
     pub revisions: Option<RevisionSet>,
@@ -238,7 +242,7 @@ pub struct Row {
     pub code: Vec<i64>,
     /// A JSON Schema that the response fits.
     #[serde(default)]
-    pub schema: Option<Value>,
+    pub schema: Option<Pattern>,
     /// The revisions that it speaks of.
     #[serde(default)]
     pub revisions: Option<RevisionSet>,
@@ -299,12 +303,12 @@ pub enum Outcome {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Together {
     /// The comparison by name.
-    pub check: String,
+    pub check: Comparison,
     /// The steps, by name.
     pub of: Vec<String>,
     /// A pointer into each response, with `*` as in `watch`.
     #[serde(default)]
-    pub at: Option<String>,
+    pub at: Option<Place>,
     /// The verdict when it does not hold.
     #[serde(default)]
     pub verdict: Option<Verdict>,

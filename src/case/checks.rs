@@ -1,0 +1,198 @@
+//! The closed lists of checks that a case may name where a JSON Schema cannot say what holds.
+//!
+//! Owns the names and what each asks for, in a sentence. What a check does stands in the judge, which
+//! matches on these types exhaustively. A new check is one line here (and its word in
+//! `cases/schema.json`, which a test asks for).
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer};
+
+/// A name that is no check.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {kind} `{name}`")]
+pub struct UnknownName {
+    /// What the name was meant to be.
+    pub kind: &'static str,
+    /// The name.
+    pub name: String,
+}
+
+macro_rules! names {
+    ($(#[$meta:meta])* $kind:literal $type:ident { $($variant:ident = $name:literal: $asks:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $type {
+            $(#[doc = $asks] $variant,)+
+        }
+
+        impl $type {
+            /// Every one, in the order in which they are declared.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The name in case files.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// What it asks for, in a sentence.
+            #[must_use]
+            pub fn asks(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $asks,)+
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = UnknownName;
+
+            fn from_str(name: &str) -> Result<Self, Self::Err> {
+                let unknown = || UnknownName { kind: $kind, name: name.to_owned() };
+                Self::ALL.iter().copied().find(|known| known.as_str() == name).ok_or_else(unknown)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+names! {
+    /// A check of one value that a case watches.
+    "check" ValueCheck {
+        JsonSchema = "json-schema": "The value is a valid JSON Schema of the dialect that it names.",
+        StructuredConforms = "structured-conforms": "`structuredContent` fits the tool's `outputSchema`.",
+        StructuredPresent = "structured-present": "A tool with an `outputSchema` returns `structuredContent`.",
+        StructuredText = "structured-text": "Structured content also stands in a text item, as JSON.",
+        ImageMagic = "image-magic": "The bytes of an image are of the type that `mimeType` names.",
+        ToolKnown = "tool-known": "The tool was listed.",
+    }
+}
+
+names! {
+    /// A check of a connection as a whole.
+    "check" ConnectionCheck {
+        AnsweredOnce = "answered-once": "No request has two responses, and no response comes without a request.",
+        ResultIdEcho = "result-id-echo": "The id of a result equals that of its request in value and JSON type.",
+        ErrorIdEcho = "error-id-echo": "The id of an error equals that of its request in value and JSON type.",
+        NotificationsUnanswered = "notifications-unanswered": "No notification is answered.",
+        ToolNamesUnique = "tool-names-unique": "No two tools of one list share a name.",
+        CursorsAdvance = "cursors-advance": "No page and no cursor repeats within a walk.",
+        PagesDisjoint = "pages-disjoint": "No item stands on two pages of a walk.",
+        CacheScopeSame = "cache-scope-same": "Every page of a walk says the same `cacheScope`.",
+        ProgressTokens = "progress-tokens": "Progress is reported only for tokens that we gave.",
+        ProgressIncreases = "progress-increases": "The progress of a token increases with each notification.",
+        ProgressStops = "progress-stops": "No progress is reported once its request is answered.",
+        RequestsDeclared = "requests-declared": "Server requests use only capabilities that the client declared.",
+        ListChangedDeclared = "list-changed-declared": "List changes are told only where `listChanged` was declared.",
+        ListChangedSent = "list-changed-sent": "A list that changed was announced where `listChanged` was declared.",
+        LoggingDeclared = "logging-declared": "Log messages are sent only where `logging` was declared.",
+        LogOptIn = "log-opt-in": "Log messages are sent only for requests that asked for them.",
+        EmbeddedNeedsResources = "embedded-needs-resources": "Embedded resources come only from a server that declared `resources`.",
+        ServerRequestIds = "server-request-ids": "The ids of server requests are strings or integers and never repeat.",
+    }
+}
+
+names! {
+    /// A comparison of the answers to several steps.
+    "comparison" Comparison {
+        Same = "same": "The values are the same at every step.",
+        SameSet = "same-set": "The values are the same at every step, in whatever order.",
+        SameOrder = "same-order": "The values that steps have in common come in the same order.",
+        Disjoint = "disjoint": "No value comes at two steps.",
+    }
+}
+
+/// A check that a rule names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Check {
+    /// It looks at one value.
+    Value(ValueCheck),
+    /// It looks at a connection.
+    Connection(ConnectionCheck),
+}
+
+impl Check {
+    /// Every check, those of values first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let values = ValueCheck::ALL.iter().copied().map(Self::Value);
+        values.chain(ConnectionCheck::ALL.iter().copied().map(Self::Connection))
+    }
+
+    /// The name in case files.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Value(check) => check.as_str(),
+            Self::Connection(check) => check.as_str(),
+        }
+    }
+
+    /// What it asks for, in a sentence.
+    #[must_use]
+    pub fn asks(self) -> &'static str {
+        match self {
+            Self::Value(check) => check.asks(),
+            Self::Connection(check) => check.asks(),
+        }
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Check {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        name.parse().map(Self::Value).or_else(|_| name.parse().map(Self::Connection))
+    }
+}
+
+impl<'de> Deserialize<'de> for Check {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_name_leads_to_its_check_and_back() {
+        for check in Check::all() {
+            assert_eq!(check.as_str().parse(), Ok(check));
+        }
+        for comparison in Comparison::ALL {
+            assert_eq!(comparison.as_str().parse(), Ok(*comparison));
+        }
+        let error = "json-schemas".parse::<Check>().expect_err("no check");
+        assert_eq!(error.to_string(), "unknown check `json-schemas`");
+    }
+
+    #[test]
+    fn no_two_checks_share_a_name() {
+        let names: BTreeSet<_> = Check::all().map(Check::as_str).collect();
+        assert_eq!(names.len(), Check::all().count());
+    }
+}

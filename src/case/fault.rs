@@ -1,0 +1,134 @@
+//! What is wrong with case files, and where.
+
+use std::fmt;
+
+/// One thing that is wrong with a case file.
+///
+/// Shown as `cases/x/y.jsonc:12:9: unknown requirement `tools-cal` (did you mean `tools-call`?)`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CaseFault {
+    /// The file, as the user named it.
+    pub file: String,
+    /// The line, counted from 1; 0 where the fault is of the file as a whole.
+    pub line: usize,
+    /// The column in characters, counted from 1; 0 where the fault is of the file as a whole.
+    pub column: usize,
+    /// The JSON pointer to the value that is wrong; empty also where nothing could be parsed.
+    pub pointer: String,
+    /// What is wrong.
+    pub message: String,
+    /// What was perhaps meant.
+    pub suggestion: Option<String>,
+}
+
+impl CaseFault {
+    /// A fault of a file as a whole.
+    pub(super) fn of_file(file: impl Into<String>, message: impl Into<String>) -> Self {
+        let (file, message) = (file.into(), message.into());
+        Self { file, line: 0, column: 0, pointer: String::new(), message, suggestion: None }
+    }
+}
+
+impl fmt::Display for CaseFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}:{}", self.line, self.column)?;
+        }
+        write!(f, ": {}", self.message)?;
+        match &self.suggestion {
+            Some(suggestion) => write!(f, " (did you mean `{suggestion}`?)"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Cases that cannot be used: every fault in every file, by file and line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.listing())]
+pub struct LoadError {
+    /// What is wrong; never empty.
+    pub faults: Vec<CaseFault>,
+}
+
+impl LoadError {
+    fn listing(&self) -> String {
+        let lines: Vec<_> = self.faults.iter().map(ToString::to_string).collect();
+        lines.join("\n")
+    }
+}
+
+/// A fault before its line is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Flaw {
+    /// The JSON pointer to the value.
+    pub(super) pointer: String,
+    /// Whether the name of the member is wrong rather than its value.
+    pub(super) on_name: bool,
+    /// What is wrong.
+    pub(super) message: String,
+    /// What was perhaps meant.
+    pub(super) suggestion: Option<String>,
+}
+
+impl Flaw {
+    /// A fault of the value at `pointer`.
+    pub(super) fn at(pointer: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { pointer: pointer.into(), on_name: false, message: message.into(), suggestion: None }
+    }
+
+    /// A fault of the member at `pointer`, told at its name.
+    pub(super) fn on_name(pointer: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { on_name: true, ..Self::at(pointer, message) }
+    }
+
+    /// Adds the known name that is nearest to the one that was found.
+    pub(super) fn nearest<'a>(mut self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        self.suggestion = nearest(name, known).map(str::to_owned);
+        self
+    }
+}
+
+/// The known name that a wrong one was perhaps meant to be.
+pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Names that share little are no help; 0.8 keeps a slip of a letter or two and an unfinished name.
+    const ALIKE: f64 = 0.8;
+    let lower = name.to_lowercase();
+    known
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(&lower, &candidate.to_lowercase()), candidate))
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .max_by(|(a, first), (b, second)| a.total_cmp(b).then_with(|| second.cmp(first)))
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_shows_its_place_and_what_was_meant() {
+        let flaw =
+            Flaw::at("/requirements/0", "unknown requirement `tools-cal`").nearest("tools-cal", ["tools-call", "ping"]);
+        let fault = CaseFault {
+            file: "cases/x/y.jsonc".to_owned(),
+            line: 12,
+            column: 9,
+            pointer: flaw.pointer,
+            message: flaw.message,
+            suggestion: flaw.suggestion,
+        };
+        assert_eq!(
+            fault.to_string(),
+            "cases/x/y.jsonc:12:9: unknown requirement `tools-cal` (did you mean `tools-call`?)"
+        );
+        assert_eq!(CaseFault::of_file("cases", "holds nothing").to_string(), "cases: holds nothing");
+    }
+
+    #[test]
+    fn the_nearest_name_is_one_that_looks_alike() {
+        assert_eq!(nearest("reslt", ["request", "result", "error"]), Some("result"));
+        assert_eq!(nearest("Tools", ["tools", "stdio"]), Some("tools"));
+        assert_eq!(nearest("xyz", ["result", "error"]), None);
+    }
+}

@@ -1,0 +1,195 @@
+//! JSON with comments and trailing commas, read with the place of every value.
+
+use std::collections::HashSet;
+
+use jsonc_parser::ast::{ObjectProp, Value as Node};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde_json::{Map, Number, Value};
+
+use super::fault::{CaseFault, Flaw};
+use super::place::{escape, unescape};
+use crate::wire::MAX_DEPTH;
+
+/// A file that parsed: its value, and the tree that knows where each part of it stands.
+pub(super) struct Document<'a> {
+    file: &'a str,
+    text: &'a str,
+    tree: Node<'a>,
+    /// The value, with the last of several members of one name.
+    pub(super) value: Value,
+    /// What the value cannot show: names that stand twice, numbers beyond what JSON readers hold.
+    pub(super) flaws: Vec<Flaw>,
+}
+
+impl<'a> Document<'a> {
+    /// Reads a file.
+    pub(super) fn read(file: &'a str, text: &'a str) -> Result<Self, CaseFault> {
+        let options = ParseOptions {
+            allow_comments: true,
+            allow_trailing_commas: true,
+            allow_loose_object_property_names: false,
+            allow_missing_commas: false,
+            allow_single_quoted_strings: false,
+            allow_hexadecimal_numbers: false,
+            allow_unary_plus_numbers: false,
+            allow_bare_decimal_point_numbers: false,
+            allow_non_finite_numbers: false,
+            allow_extended_string_escapes: false,
+        };
+        let fault = |offset: usize, message: String| {
+            let (line, column) = position(text, offset);
+            CaseFault { line, column, ..CaseFault::of_file(file, message) }
+        };
+        let parsed = parse_to_ast(text, &CollectOptions::default(), &options)
+            .map_err(|error| fault(error.range().start, lower_first(&error.kind().to_string())))?;
+        let tree = parsed.value.ok_or_else(|| fault(0, "the file holds no value".to_owned()))?;
+        let mut flaws = Vec::new();
+        let value = convert(&tree, "", 0, &mut flaws);
+        Ok(Self { file, text, tree, value, flaws })
+    }
+
+    /// Gives a flaw its line and column.
+    pub(super) fn locate(&self, flaw: Flaw) -> CaseFault {
+        let (line, column) = position(self.text, self.offset(&flaw.pointer, flaw.on_name));
+        let Flaw { pointer, message, suggestion, .. } = flaw;
+        CaseFault { file: self.file.to_owned(), line, column, pointer, message, suggestion }
+    }
+
+    /// Where the value at a pointer begins, or the nearest value around it.
+    fn offset(&self, pointer: &str, on_name: bool) -> usize {
+        let mut node = &self.tree;
+        let mut offset = node.start();
+        for token in pointer.split('/').skip(1) {
+            let next = match node {
+                Node::Object(object) => last_named(&object.properties, &unescape(token)).map(|property| {
+                    offset = if on_name { property.start() } else { property.value.start() };
+                    &property.value
+                }),
+                Node::Array(array) => token.parse().ok().and_then(|index: usize| array.elements.get(index)),
+                _ => None,
+            };
+            let Some(next) = next else { break };
+            if !matches!(node, Node::Object(_)) {
+                offset = next.start();
+            }
+            node = next;
+        }
+        offset
+    }
+}
+
+fn last_named<'a, 'b>(properties: &'b [ObjectProp<'a>], name: &str) -> Option<&'b ObjectProp<'a>> {
+    properties.iter().rev().find(|property| property.name.as_str() == name)
+}
+
+fn convert(node: &Node, pointer: &str, depth: usize, flaws: &mut Vec<Flaw>) -> Value {
+    if depth > MAX_DEPTH {
+        flaws.push(Flaw::at(pointer, format!("nests deeper than {MAX_DEPTH} levels")));
+        return Value::Null;
+    }
+    match node {
+        Node::StringLit(string) => Value::String(string.value.clone().into_owned()),
+        Node::NumberLit(number) => number.value.parse::<Number>().map_or_else(
+            |_| {
+                flaws.push(Flaw::at(pointer, format!("the number {} is beyond what can be held", number.value)));
+                Value::Null
+            },
+            Value::Number,
+        ),
+        Node::BooleanLit(boolean) => Value::Bool(boolean.value),
+        Node::NullKeyword(_) => Value::Null,
+        Node::Array(array) => {
+            let items = array.elements.iter().enumerate();
+            Value::Array(
+                items.map(|(index, item)| convert(item, &format!("{pointer}/{index}"), depth + 1, flaws)).collect(),
+            )
+        }
+        Node::Object(object) => {
+            let mut members = Map::with_capacity(object.properties.len());
+            let mut twice = HashSet::new();
+            for property in &object.properties {
+                let name = property.name.as_str();
+                let inner = format!("{pointer}/{}", escape(name));
+                let value = convert(&property.value, &inner, depth + 1, flaws);
+                if members.insert(name.to_owned(), value).is_some() && twice.insert(name) {
+                    flaws.push(Flaw::on_name(inner, format!("the member `{name}` stands here twice")));
+                }
+            }
+            Value::Object(members)
+        }
+    }
+}
+
+/// The line and column, counted from 1, of a place in bytes.
+pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+fn lower_first(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn comments_and_trailing_commas_are_fine() {
+        let text = "// why\n{\n  \"a\": [1, /* two */ 2.5,], // three\n  \"b\": null,\n}\n";
+        let document = Document::read("x", text).expect("it parses");
+        assert_eq!(document.value, json!({"a": [1, 2.5], "b": null}));
+        assert!(document.flaws.is_empty());
+    }
+
+    #[test]
+    fn every_value_has_its_place() {
+        let text = "{\n  \"a\": [1,\n    {\"é/~\": 2, \"c\": 3}],\n}";
+        let document = Document::read("x", text).expect("it parses");
+        let place = |flaw: Flaw| {
+            let fault = document.locate(flaw);
+            (fault.line, fault.column)
+        };
+        assert_eq!(place(Flaw::at("", "")), (1, 1));
+        assert_eq!(place(Flaw::at("/a", "")), (2, 8));
+        assert_eq!(place(Flaw::on_name("/a", "")), (2, 3));
+        assert_eq!(place(Flaw::at("/a/1/c", "")), (3, 21));
+        assert_eq!(place(Flaw::on_name("/a/1/é~1~0", "")), (3, 6));
+        assert_eq!(place(Flaw::at("/a/1/missing", "")), (3, 5));
+    }
+
+    #[test]
+    fn what_does_not_parse_is_told_at_its_place() {
+        for (text, place, message) in [
+            ("{\n  'a': 1}", (2, 3), "single-quoted strings are not allowed"),
+            ("{\"a\" 1}", (1, 6), "expected colon after the string or word in object property"),
+            ("{\"a\": 1 \"b\": 2}", (1, 8), "expected comma"),
+            ("// nothing", (1, 1), "the file holds no value"),
+            ("{\"a\": [1, 2}", (1, 12), "unexpected close brace"),
+        ] {
+            let fault = Document::read("x", text).err().expect("it does not parse");
+            assert_eq!(((fault.line, fault.column), fault.message.as_str()), (place, message), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_stands_twice_a_huge_number_and_a_deep_nest_are_flaws() {
+        let text = format!("{{\"a\": 1,\n \"a\": 1e999, \"b\": {}{}}}", "[".repeat(200), "]".repeat(200));
+        let document = Document::read("x", &text).expect("it parses");
+        let told: Vec<_> = document.flaws.iter().map(|flaw| flaw.message.as_str()).collect();
+        assert_eq!(
+            told,
+            [
+                "the number 1e999 is beyond what can be held",
+                "the member `a` stands here twice",
+                "nests deeper than 120 levels"
+            ]
+        );
+        assert_eq!(document.locate(document.flaws[1].clone()).line, 2);
+    }
+}

@@ -1,0 +1,173 @@
+//! A case that was loaded and found whole.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::model::{CaseFile, Each, Needs, Process, Rule, Step, Together, Watch};
+use super::placeholder::{Placeholder, find};
+use crate::spec::{Catalogue, Requirement, Revision, RevisionSet};
+
+/// Where a case comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// It is built in.
+    Embedded,
+    /// It is the user's own, in this file.
+    File(PathBuf),
+}
+
+/// A case, ready to run.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Its path below the directory of cases, without the ending: `tools/call/unknown-tool`.
+    pub id: String,
+    /// Where it comes from.
+    pub source: Source,
+    /// What a conforming server does.
+    pub title: String,
+    /// The requirements that it checks, the chief one of each revision first.
+    pub requirements: Vec<&'static Requirement>,
+    /// The revisions that it runs in: never empty.
+    pub revisions: RevisionSet,
+    /// Words to select it by, beside its id and area.
+    pub tags: Vec<String>,
+    /// Why the rule matters and how fair readings of it differ.
+    pub why: Option<String>,
+    /// How to mend a server that breaks it.
+    pub mend: String,
+    /// The named fault of the built-in server that turns it red.
+    pub fault: Option<String>,
+    /// What the server has to offer before it applies.
+    pub needs: Needs,
+    /// What it does.
+    pub body: Body,
+}
+
+/// What a case does.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// It watches, and sends nothing.
+    Watch {
+        /// What it watches.
+        watch: Watch,
+        /// What holds of each thing that it watches: never empty, each a schema or a check.
+        rules: Vec<Rule>,
+    },
+    /// It acts.
+    Act(Act),
+}
+
+/// What an acting case does.
+#[derive(Debug, Clone)]
+pub struct Act {
+    /// What it sends: never empty, each with exactly one thing to send.
+    pub steps: Vec<Step>,
+    /// What it repeats its steps for.
+    pub each: Option<Each>,
+    /// The process that its steps run in.
+    pub process: Process,
+    /// The capabilities that the client declares in a process of its own.
+    pub declare: Option<Value>,
+    /// What holds of several steps together.
+    pub finally: Vec<Together>,
+}
+
+impl Case {
+    /// The case that a file stands for, if the file names known requirements, runs in some revision
+    /// and either watches or acts.
+    pub(super) fn of(id: String, source: Source, file: CaseFile) -> Option<Self> {
+        let named = file.requirements.iter().map(|id| Catalogue::embedded().get(id));
+        let requirements: Vec<_> = named.collect::<Option<_>>()?;
+        let stated = requirements.iter().fold(RevisionSet::default(), |set, r| set.union(r.revisions()));
+        let revisions = file.revisions.unwrap_or(RevisionSet::ALL).intersection(stated);
+        let body = match file.watch {
+            Some(watch) if !file.must.is_empty() && file.steps.is_empty() => Body::Watch { watch, rules: file.must },
+            None if file.must.is_empty() && !file.steps.is_empty() => Body::Act(Act {
+                steps: file.steps,
+                each: file.each,
+                process: file.process,
+                declare: file.declare,
+                finally: file.finally,
+            }),
+            _ => return None,
+        };
+        (!revisions.is_empty()).then_some(Self {
+            id,
+            source,
+            title: file.title,
+            requirements,
+            revisions,
+            tags: file.tags,
+            why: file.why,
+            mend: file.mend,
+            fault: file.fault,
+            needs: file.needs,
+            body,
+        })
+    }
+
+    /// The first segment of the id: the part of the protocol that the case belongs to.
+    #[must_use]
+    pub fn area(&self) -> &str {
+        self.id.split('/').next().unwrap_or_default()
+    }
+
+    /// Whether the case runs in `revision`.
+    #[must_use]
+    pub fn runs_in(&self, revision: Revision) -> bool {
+        self.revisions.contains(revision)
+    }
+
+    /// The chief requirement in `revision`: the first of the case's that the revision states.
+    #[must_use]
+    pub fn requirement_in(&self, revision: Revision) -> Option<&'static Requirement> {
+        self.requirements.iter().copied().find(|requirement| requirement.revisions().contains(revision))
+    }
+
+    /// The requirement that a rule, a row or a comparison speaks for: the one that it names, else the
+    /// chief one in `revision`.
+    #[must_use]
+    pub fn requirement_for(&self, named: Option<&str>, revision: Revision) -> Option<&'static Requirement> {
+        match named {
+            Some(id) => Catalogue::embedded().get(id),
+            None => self.requirement_in(revision),
+        }
+    }
+
+    /// Every placeholder that its steps fill in; none for a case that watches.
+    #[must_use]
+    pub fn placeholders(&self) -> BTreeSet<Placeholder> {
+        let Body::Act(act) = &self.body else { return BTreeSet::new() };
+        act.steps.iter().flat_map(Step::placeholders).collect()
+    }
+}
+
+impl Step {
+    /// Every placeholder in what the step sends.
+    #[must_use]
+    pub fn placeholders(&self) -> BTreeSet<Placeholder> {
+        let mut found = BTreeSet::new();
+        for value in [&self.send, &self.notify, &self.meta].into_iter().flatten().chain(self.batch.iter().flatten()) {
+            collect(value, &mut found);
+        }
+        if let Some(line) = &self.raw {
+            found.extend(find(line).into_iter().map(|(_, placeholder)| placeholder));
+        }
+        found
+    }
+}
+
+fn collect(value: &Value, found: &mut BTreeSet<Placeholder>) {
+    let mut take = |text: &str| found.extend(find(text).into_iter().map(|(_, placeholder)| placeholder));
+    match value {
+        Value::String(text) => take(text),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+        Value::Object(members) => {
+            members.keys().for_each(|name| take(name));
+            members.values().for_each(|member| collect(member, found));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

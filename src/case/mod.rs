@@ -1,0 +1,32 @@
+//! Turns text into cases, and selects among them.
+//!
+//! Owns the case language: its types, its closed schema (`cases/schema.json`), its placeholders, its
+//! formats and the names of its checks. It judges nothing, sends nothing and runs nothing; only the
+//! loader touches the disk.
+
+mod checks;
+mod fault;
+mod format;
+mod inspect;
+mod jsonc;
+mod load;
+mod loaded;
+mod model;
+mod pattern;
+mod place;
+mod placeholder;
+mod schema;
+mod select;
+mod shape;
+
+pub use checks::{Check, Comparison, ConnectionCheck, UnknownName, ValueCheck};
+pub use fault::{CaseFault, LoadError};
+pub use format::{FORMATS, with_formats};
+pub use load::{CaseText, MAX_FILE_BYTES, MAX_FILES, Trust, load, read_directory, read_embedded, understand};
+pub use loaded::{Act, Body, Case, Source};
+pub use model::{CaseFile, Each, Needs, Otherwise, Outcome, Process, Row, Rule, Shutdown, Step, Together, Watch, What};
+pub use pattern::Pattern;
+pub use place::{Place, PlaceError};
+pub use placeholder::{MAX_TEXT, Placeholder, UnknownPlaceholder, fill, fill_text, find};
+pub use select::{SelectError, Selection};
+pub use shape::SCHEMA;

@@ -1,0 +1,108 @@
+//! A JSON Schema of a case, compiled when it is first used.
+//!
+//! Most runs use a fraction of the cases, so a schema waits; that it compiles is found out when the
+//! case is loaded (a user's own) or by the suite (an embedded one).
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use jsonschema::{Draft, ValidationError, Validator};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::format::with_formats;
+
+/// A JSON Schema (2020-12, formats asserted, our own formats among them).
+///
+/// # Examples
+/// ```
+/// use mcp_conformance::case::Pattern;
+/// use serde_json::json;
+///
+/// let pattern = Pattern::new(json!({"type": "string", "format": "base64"}));
+/// assert!(pattern.fits(&json!("AAAA")));
+/// assert!(!pattern.fits(&json!("AAA")));
+/// ```
+#[derive(Clone)]
+pub struct Pattern(Arc<Inner>);
+
+struct Inner {
+    schema: Value,
+    compiled: OnceLock<Validator>,
+}
+
+impl Pattern {
+    /// Takes a schema, compiling nothing yet.
+    #[must_use]
+    pub fn new(schema: Value) -> Self {
+        Self(Arc::new(Inner { schema, compiled: OnceLock::new() }))
+    }
+
+    /// The schema as it stands in the case.
+    #[must_use]
+    pub fn schema(&self) -> &Value {
+        &self.0.schema
+    }
+
+    /// The compiled schema.
+    ///
+    /// # Panics
+    /// When the schema does not compile, which loading a case rules out.
+    #[must_use]
+    pub fn validator(&self) -> &Validator {
+        self.0
+            .compiled
+            .get_or_init(|| compile(&self.0.schema).expect("the loader or the suite proves that each schema compiles"))
+    }
+
+    /// Whether `value` fits the schema.
+    ///
+    /// # Panics
+    /// As [`Pattern::validator`] does.
+    #[must_use]
+    pub fn fits(&self, value: &Value) -> bool {
+        self.validator().is_valid(value)
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pattern").field(&self.0.schema).finish()
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.schema == other.0.schema
+    }
+}
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(Self::new)
+    }
+}
+
+/// Compiles a schema as the case language reads it.
+pub(super) fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
+    with_formats(jsonschema::options())
+        .with_draft(Draft::Draft202012)
+        .should_validate_formats(true)
+        .should_ignore_unknown_formats(false)
+        .build(schema)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn formats_are_asserted_and_unknown_ones_refused() {
+        let pattern = Pattern::new(json!({"format": "date-time"}));
+        assert!(pattern.fits(&json!("2025-01-12T15:00:58Z")));
+        assert!(!pattern.fits(&json!("yesterday")));
+        assert!(compile(&json!({"format": "base65"})).is_err());
+    }
+}

@@ -1,0 +1,207 @@
+//! Places in a value: JSON pointers with `*` for each member or item and a leading `**` for any depth.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// The members that `**` never looks into: what stands in them is the tool's own and no part of the protocol.
+const OPAQUE: [&str; 5] = ["inputSchema", "outputSchema", "structuredContent", "toolResult", "arguments"];
+
+/// A JSON pointer whose tokens may be `*`, and the first of them `**`.
+///
+/// # Examples
+/// ```
+/// use mcp_conformance::case::Place;
+/// use serde_json::json;
+///
+/// let place: Place = "/tools/*/name".parse().expect("a place");
+/// let list = json!({"tools": [{"name": "echo"}, {"title": "no name"}]});
+/// assert_eq!(place.find(&list), [("/tools/0/name".to_owned(), &json!("echo"))]);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    text: String,
+    anywhere: bool,
+    tokens: Vec<Token>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    Each,
+    Name(String),
+}
+
+/// Why a text is no place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceError {
+    /// It does not begin with `/`.
+    #[error("the place `{0}` does not begin with `/`")]
+    NoSlash(String),
+    /// A `~` stands for nothing.
+    #[error("a `~` in the place `{0}` is followed by neither 0 (for `~`) nor 1 (for `/`)")]
+    BadEscape(String),
+    /// A `**` stands elsewhere than at the front, or alone.
+    #[error("`**` in the place `{0}` is not at its front with a name after it")]
+    AnyDepth(String),
+}
+
+impl Place {
+    /// The place as it is written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Everything in `value` that stands at the place, with its exact pointer, in the order of the text.
+    ///
+    /// What is missing is left out. `**` looks into no tool's own data: `inputSchema`, `outputSchema`,
+    /// `structuredContent`, `toolResult`, `arguments` and the `data` of `params`.
+    #[must_use]
+    pub fn find<'a>(&self, value: &'a Value) -> Vec<(String, &'a Value)> {
+        let mut found = Vec::new();
+        if self.anywhere {
+            self.search("", "", value, &mut found);
+        } else {
+            descend(&self.tokens, String::new(), value, &mut found);
+        }
+        found
+    }
+
+    fn search<'a>(&self, path: &str, name: &str, value: &'a Value, found: &mut Vec<(String, &'a Value)>) {
+        descend(&self.tokens, path.to_owned(), value, found);
+        match value {
+            Value::Object(members) => {
+                for (member, inner) in members {
+                    let opaque = OPAQUE.contains(&member.as_str()) || name == "params" && member == "data";
+                    if !opaque {
+                        self.search(&format!("{path}/{}", escape(member)), member, inner, found);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                for (index, inner) in items.iter().enumerate() {
+                    self.search(&format!("{path}/{index}"), "", inner, found);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+fn descend<'a>(tokens: &[Token], path: String, value: &'a Value, found: &mut Vec<(String, &'a Value)>) {
+    let Some((token, rest)) = tokens.split_first() else {
+        found.push((path, value));
+        return;
+    };
+    match (token, value) {
+        (Token::Each, Value::Object(members)) => {
+            for (member, inner) in members {
+                descend(rest, format!("{path}/{}", escape(member)), inner, found);
+            }
+        }
+        (Token::Each, Value::Array(items)) => {
+            for (index, inner) in items.iter().enumerate() {
+                descend(rest, format!("{path}/{index}"), inner, found);
+            }
+        }
+        (Token::Name(name), Value::Object(members)) => {
+            if let Some(inner) = members.get(name) {
+                descend(rest, format!("{path}/{}", escape(name)), inner, found);
+            }
+        }
+        (Token::Name(name), Value::Array(items)) => {
+            if let Some(inner) = name.parse().ok().and_then(|index: usize| items.get(index)) {
+                descend(rest, format!("{path}/{name}"), inner, found);
+            }
+        }
+        (_, Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {}
+    }
+}
+
+/// A member's name as a token of a JSON pointer.
+pub(super) fn escape(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+/// A token of a JSON pointer as a member's name.
+pub(super) fn unescape(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
+}
+
+impl FromStr for Place {
+    type Err = PlaceError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let place = || text.to_owned();
+        if text.is_empty() {
+            return Ok(Self { text: place(), anywhere: false, tokens: Vec::new() });
+        }
+        let rest = text.strip_prefix('/').ok_or_else(|| PlaceError::NoSlash(place()))?;
+        let mut names = rest.split('/').peekable();
+        let anywhere = names.next_if_eq(&"**").is_some();
+        if anywhere && names.peek().is_none() {
+            return Err(PlaceError::AnyDepth(place()));
+        }
+        let tokens = names.map(|token| match token {
+            "**" => Err(PlaceError::AnyDepth(place())),
+            "*" => Ok(Token::Each),
+            _ if token.split('~').skip(1).any(|after| !after.starts_with(['0', '1'])) => {
+                Err(PlaceError::BadEscape(place()))
+            }
+            _ => Ok(Token::Name(unescape(token))),
+        });
+        Ok(Self { tokens: tokens.collect::<Result<_, _>>()?, text: place(), anywhere })
+    }
+}
+
+impl<'de> Deserialize<'de> for Place {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(place: &str, value: &Value) -> Vec<String> {
+        let place: Place = place.parse().expect("a place");
+        place.find(value).into_iter().map(|(pointer, _)| pointer).collect()
+    }
+
+    #[test]
+    fn a_star_stands_for_each_member_or_item() {
+        let value = json!({"a": [{"b": 1}, {"c": 2}, {"b": 3}], "d/e": {"b": 4}});
+        assert_eq!(found("/a/*/b", &value), ["/a/0/b", "/a/2/b"]);
+        assert_eq!(found("/*/b", &value), ["/d~1e/b"]);
+        assert_eq!(found("/a/1/c", &value), ["/a/1/c"]);
+        assert_eq!(found("/d~1e/*", &value), ["/d~1e/b"]);
+        assert_eq!(found("", &value), [""]);
+        assert!(found("/a/b/*", &value).is_empty());
+    }
+
+    #[test]
+    fn two_stars_stand_for_any_depth_but_not_in_what_is_the_tools_own() {
+        let value = json!({
+            "_meta": {"_meta": 1},
+            "tools": [{"_meta": 2, "inputSchema": {"_meta": 3}}],
+            "structuredContent": {"_meta": 4},
+            "params": {"data": {"_meta": 5}},
+            "data": {"_meta": 6},
+        });
+        assert_eq!(found("/**/_meta", &value), ["/_meta", "/_meta/_meta", "/tools/0/_meta", "/data/_meta"]);
+        assert_eq!(found("/**/inputSchema/_meta", &value), ["/tools/0/inputSchema/_meta"]);
+    }
+
+    #[test]
+    fn what_is_no_place_is_refused() {
+        assert!(matches!("tools/*".parse::<Place>(), Err(PlaceError::NoSlash(_))));
+        assert!(matches!("/a~2".parse::<Place>(), Err(PlaceError::BadEscape(_))));
+        assert!(matches!("/a~".parse::<Place>(), Err(PlaceError::BadEscape(_))));
+        assert!(matches!("/a/**/b".parse::<Place>(), Err(PlaceError::AnyDepth(_))));
+        assert!(matches!("/**".parse::<Place>(), Err(PlaceError::AnyDepth(_))));
+    }
+}

@@ -1,0 +1,309 @@
+//! The placeholders of case files: `${...}` in what a step sends, filled in while the case runs.
+//!
+//! Owns how they are written and where they are put. What stands in for one is the runner's to say.
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use serde_json::{Map, Value};
+
+/// The longest text that `${text.N}` stands for, in characters.
+pub const MAX_TEXT: usize = 1_000_000;
+
+/// Something that is filled in when a message is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Placeholder {
+    /// `${tool}`: the name of a tool that may be called.
+    Tool,
+    /// `${tool.arguments}`: valid minimal arguments for it.
+    ToolArguments,
+    /// `${tool.arguments.missing}`: the same, with one required property left out.
+    ToolArgumentsMissing,
+    /// `${tool.arguments.wrong-type}`: the same, with one property of a wrong type.
+    ToolArgumentsWrongType,
+    /// `${tool.arguments.outside-enum}`: the same, with one property outside its enumeration.
+    ToolArgumentsOutsideEnum,
+    /// `${tool.arguments.extra}`: the same, with a property that the schema forbids.
+    ToolArgumentsExtra,
+    /// `${tool.swapped-case}`: the tool's name with the case of its letters swapped.
+    ToolSwappedCase,
+    /// `${unknown-tool}`: a name that no page lists.
+    UnknownTool,
+    /// `${unknown-method}`: a method that nobody has.
+    UnknownMethod,
+    /// `${random}`: a random word.
+    Random,
+    /// `${next-cursor}`: a cursor that the server issued.
+    NextCursor,
+    /// `${altered-cursor}`: that cursor with one character changed.
+    AlteredCursor,
+    /// `${text.N}`: a text of `N` characters.
+    Text(usize),
+    /// `${revision}`: the revision that the case runs in.
+    Revision,
+    /// `${id}`: a fresh integer id.
+    Id,
+    /// `${meta}`: the `_meta` object that the revision asks for.
+    Meta,
+    /// `${saved.NAME}`: what an earlier step saved by that name.
+    Saved(String),
+}
+
+impl Placeholder {
+    /// Every placeholder that has no argument.
+    const PLAIN: [(&'static str, Self); 15] = [
+        ("tool", Self::Tool),
+        ("tool.arguments", Self::ToolArguments),
+        ("tool.arguments.missing", Self::ToolArgumentsMissing),
+        ("tool.arguments.wrong-type", Self::ToolArgumentsWrongType),
+        ("tool.arguments.outside-enum", Self::ToolArgumentsOutsideEnum),
+        ("tool.arguments.extra", Self::ToolArgumentsExtra),
+        ("tool.swapped-case", Self::ToolSwappedCase),
+        ("unknown-tool", Self::UnknownTool),
+        ("unknown-method", Self::UnknownMethod),
+        ("random", Self::Random),
+        ("next-cursor", Self::NextCursor),
+        ("altered-cursor", Self::AlteredCursor),
+        ("revision", Self::Revision),
+        ("id", Self::Id),
+        ("meta", Self::Meta),
+    ];
+
+    /// Whether it speaks of a tool that may be called.
+    #[must_use]
+    pub fn is_of_tool(&self) -> bool {
+        match self {
+            Self::Tool
+            | Self::ToolArguments
+            | Self::ToolArgumentsMissing
+            | Self::ToolArgumentsWrongType
+            | Self::ToolArgumentsOutsideEnum
+            | Self::ToolArgumentsExtra
+            | Self::ToolSwappedCase => true,
+            Self::UnknownTool
+            | Self::UnknownMethod
+            | Self::Random
+            | Self::NextCursor
+            | Self::AlteredCursor
+            | Self::Text(_)
+            | Self::Revision
+            | Self::Id
+            | Self::Meta
+            | Self::Saved(_) => false,
+        }
+    }
+
+    /// The names of all that have no argument, for suggestions.
+    pub(super) fn plain_names() -> impl Iterator<Item = &'static str> {
+        Self::PLAIN.iter().map(|(name, _)| *name)
+    }
+}
+
+impl fmt::Display for Placeholder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(length) => write!(f, "${{text.{length}}}"),
+            Self::Saved(name) => write!(f, "${{saved.{name}}}"),
+            plain => {
+                let (name, _) = Self::PLAIN
+                    .iter()
+                    .find(|(_, known)| known == plain)
+                    .expect("every placeholder without an argument stands in the list");
+                write!(f, "${{{name}}}")
+            }
+        }
+    }
+}
+
+/// A name in `${...}` that is no placeholder.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownPlaceholder {
+    /// Nothing has this name.
+    #[error("unknown placeholder `${{{0}}}`")]
+    Name(String),
+    /// The length in `${text.N}` is no number or too great.
+    #[error("the length in `${{text.{0}}}` is no number up to {MAX_TEXT}")]
+    Length(String),
+    /// The name in `${saved.NAME}` is not of letters, digits, `-` and `_`.
+    #[error("the name in `${{saved.{0}}}` is not of letters, digits, `-` and `_`")]
+    Saved(String),
+    /// A `${` has no `}`.
+    #[error("`${{` opens a placeholder that no `}}` closes")]
+    Unclosed,
+}
+
+impl FromStr for Placeholder {
+    type Err = UnknownPlaceholder;
+
+    /// Reads what stands between `${` and `}`.
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        if let Some(length) = name.strip_prefix("text.") {
+            let digits = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());
+            return match length.parse() {
+                Ok(length) if digits && length <= MAX_TEXT => Ok(Self::Text(length)),
+                _ => Err(UnknownPlaceholder::Length(length.to_owned())),
+            };
+        }
+        if let Some(saved) = name.strip_prefix("saved.") {
+            let fine =
+                !saved.is_empty() && saved.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+            let saved = saved.to_owned();
+            return if fine { Ok(Self::Saved(saved)) } else { Err(UnknownPlaceholder::Saved(saved)) };
+        }
+        let known = Self::PLAIN.iter().find(|(known, _)| *known == name);
+        known.map(|(_, placeholder)| placeholder.clone()).ok_or_else(|| UnknownPlaceholder::Name(name.to_owned()))
+    }
+}
+
+/// Every `${...}` in a text with its place in bytes, in order, the ones that are no placeholder included.
+pub(super) fn scan(text: &str) -> Vec<(Range<usize>, Result<Placeholder, UnknownPlaceholder>)> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(start) = text[from..].find("${").map(|offset| from + offset) {
+        let Some(end) = text[start..].find('}').map(|offset| start + offset + 1) else {
+            found.push((start..text.len(), Err(UnknownPlaceholder::Unclosed)));
+            break;
+        };
+        found.push((start..end, text[start + 2..end - 1].parse()));
+        from = end;
+    }
+    found
+}
+
+/// The placeholders in a text, each with its place in bytes, in order.
+///
+/// # Examples
+/// ```
+/// use mcp_conformance::case::{Placeholder, find};
+///
+/// assert_eq!(find("a ${tool} b"), [(2..9, Placeholder::Tool)]);
+/// ```
+#[must_use]
+pub fn find(text: &str) -> Vec<(Range<usize>, Placeholder)> {
+    scan(text).into_iter().filter_map(|(range, found)| Some((range, found.ok()?))).collect()
+}
+
+/// Fills in the placeholders of every string in a value, member names included.
+///
+/// A string that is only a placeholder becomes its value; otherwise the text of the value is spliced
+/// in: a string as it is, anything else as JSON. So is it always in the name of a member.
+///
+/// # Errors
+/// The first that `value_of` gives.
+pub fn fill<E>(value: &Value, value_of: &mut impl FnMut(&Placeholder) -> Result<Value, E>) -> Result<Value, E> {
+    Ok(match value {
+        Value::String(text) => match find(text).as_slice() {
+            [(range, placeholder)] if *range == (0..text.len()) => value_of(placeholder)?,
+            found => Value::String(splice(text, found, value_of)?),
+        },
+        Value::Array(items) => Value::Array(items.iter().map(|item| fill(item, value_of)).collect::<Result<_, E>>()?),
+        Value::Object(members) => {
+            let mut filled = Map::with_capacity(members.len());
+            for (name, member) in members {
+                let name = fill_text(name, value_of)?;
+                filled.insert(name, fill(member, value_of)?);
+            }
+            Value::Object(filled)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    })
+}
+
+/// Fills in the placeholders of a text: a string as it is, anything else as JSON.
+///
+/// # Errors
+/// The first that `value_of` gives.
+pub fn fill_text<E>(text: &str, value_of: &mut impl FnMut(&Placeholder) -> Result<Value, E>) -> Result<String, E> {
+    splice(text, &find(text), value_of)
+}
+
+fn splice<E>(
+    text: &str,
+    found: &[(Range<usize>, Placeholder)],
+    value_of: &mut impl FnMut(&Placeholder) -> Result<Value, E>,
+) -> Result<String, E> {
+    let mut spliced = String::with_capacity(text.len());
+    let mut from = 0;
+    for (range, placeholder) in found {
+        spliced.push_str(&text[from..range.start]);
+        match value_of(placeholder)? {
+            Value::String(value) => spliced.push_str(&value),
+            value => spliced.push_str(&value.to_string()),
+        }
+        from = range.end;
+    }
+    spliced.push_str(&text[from..]);
+    Ok(spliced)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[expect(clippy::unnecessary_wraps, reason = "it stands for a function that may fail")]
+    fn sample(placeholder: &Placeholder) -> Result<Value, Infallible> {
+        Ok(match placeholder {
+            Placeholder::Tool => json!("echo"),
+            Placeholder::Id => json!(7),
+            Placeholder::Meta => json!({"a": 1}),
+            Placeholder::Text(length) => json!("x".repeat(*length)),
+            other => json!(other.to_string()),
+        })
+    }
+
+    #[test]
+    fn a_placeholder_is_read_as_it_is_written() {
+        for (name, placeholder) in Placeholder::PLAIN {
+            assert_eq!(name.parse(), Ok(placeholder.clone()));
+            assert_eq!(placeholder.to_string(), format!("${{{name}}}"));
+        }
+        assert_eq!("text.5000".parse(), Ok(Placeholder::Text(5000)));
+        assert_eq!("saved.first-page".parse(), Ok(Placeholder::Saved("first-page".to_owned())));
+        assert_eq!(Placeholder::Saved("a".to_owned()).to_string(), "${saved.a}");
+    }
+
+    #[test]
+    fn what_is_no_placeholder_is_named() {
+        let message = |name: &str| name.parse::<Placeholder>().expect_err("no placeholder").to_string();
+        assert_eq!(message("tol"), "unknown placeholder `${tol}`");
+        assert_eq!(message("text.1000001"), "the length in `${text.1000001}` is no number up to 1000000");
+        assert_eq!(message("text.+5"), "the length in `${text.+5}` is no number up to 1000000");
+        assert_eq!(message("saved."), "the name in `${saved.}` is not of letters, digits, `-` and `_`");
+        assert_eq!(scan("a ${tool"), [(2..8, Err(UnknownPlaceholder::Unclosed))]);
+    }
+
+    #[test]
+    fn placeholders_are_found_in_order_with_their_places() {
+        assert_eq!(
+            find("é${tool}${id} ${nothing} $x {y} ${text.3}"),
+            [(2..9, Placeholder::Tool), (9..14, Placeholder::Id), (33..42, Placeholder::Text(3))]
+        );
+    }
+
+    #[test]
+    fn a_lone_placeholder_becomes_the_value_and_another_is_spliced_in() {
+        let value =
+            json!({"id": "${id}", "params": {"_meta": "${meta}", "n": ["a-${id}-${tool}", "${text.3}", 1, null]}});
+        let Ok(filled) = fill(&value, &mut sample);
+        assert_eq!(filled, json!({"id": 7, "params": {"_meta": {"a": 1}, "n": ["a-7-echo", "xxx", 1, null]}}));
+    }
+
+    #[test]
+    fn member_names_and_raw_lines_take_text() {
+        let Ok(filled) = fill(&json!({"${tool}-${id}": true, "${id}": 1}), &mut sample);
+        assert_eq!(filled, json!({"echo-7": true, "7": 1}));
+        let Ok(line) = fill_text(r#"{"id":${id},"method":"${tool}","params":{"_meta":${meta}}"#, &mut sample);
+        assert_eq!(line, r#"{"id":7,"method":"echo","params":{"_meta":{"a":1}}"#);
+    }
+
+    #[test]
+    fn the_first_error_ends_the_filling() {
+        let error = fill(&json!(["${tool}", "${id}"]), &mut |placeholder| Err::<Value, _>(placeholder.clone()));
+        assert_eq!(error, Err(Placeholder::Tool));
+    }
+}
