@@ -1,1 +1,3 @@
 //! Judges Model Context Protocol servers.
+
+pub mod mock;
