@@ -1,5 +1,9 @@
 //! What the tools do when they are called: arguments held against the schema, then a result.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Value, json};
 
@@ -139,9 +143,7 @@ pub(super) fn misfit(
     arguments: &Value,
     faults: &FaultSet,
 ) -> Result<Option<String>, Refusal> {
-    let validator = jsonschema::options()
-        .build(schema)
-        .map_err(|_| Refusal::new(INTERNAL_ERROR, "Internal error"))?;
+    let validator = validator(schema)?;
     Ok(validator
         .iter_errors(arguments)
         .find(|error| !is_overlooked(error.kind(), faults))
@@ -150,6 +152,23 @@ pub(super) fn misfit(
             let place = place.strip_prefix('/').unwrap_or("arguments").to_owned();
             format!("{place}: {}", error.masked())
         }))
+}
+
+/// The validator of a schema. Compiling one takes longer than all else in a call, so each of the few
+/// schemas that there are is compiled once.
+fn validator(schema: &Value) -> Result<Arc<Validator>, Refusal> {
+    static COMPILED: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = schema.to_string();
+    if let Some(validator) = compiled.get(&text) {
+        return Ok(Arc::clone(validator));
+    }
+    let validator = jsonschema::options()
+        .build(schema)
+        .map_err(|_| Refusal::new(INTERNAL_ERROR, "Internal error"))?;
+    let validator = Arc::new(validator);
+    compiled.insert(text, Arc::clone(&validator));
+    Ok(validator)
 }
 
 /// Whether a fault makes the server blind to this kind of misfit.

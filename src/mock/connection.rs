@@ -4,6 +4,7 @@
 //! How a request is served is in [`super::method`].
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
@@ -44,6 +45,14 @@ pub(super) struct Session {
     pub(super) grown: bool,
 }
 
+/// The tools that were offered last, and in what circumstances.
+#[derive(Debug)]
+pub(super) struct Offered {
+    pub(super) revision: Revision,
+    pub(super) grown: bool,
+    pub(super) tools: Arc<[Object]>,
+}
+
 /// A call that waits for the client to answer a question.
 #[derive(Debug)]
 pub(super) struct Waiting {
@@ -81,6 +90,7 @@ pub(super) struct Request {
 pub(super) struct Connection<'a> {
     pub(super) faults: &'a FaultSet,
     pub(super) session: Option<Session>,
+    pub(super) offered: Option<Offered>,
     pub(super) paging: listing::Memory,
     pub(super) waiting: BTreeMap<String, Waiting>,
     /// Whether `server/discover` was called.
@@ -107,6 +117,7 @@ impl<'a> Connection<'a> {
         Self {
             faults,
             session: None,
+            offered: None,
             paging: listing::Memory::new(salt),
             waiting: BTreeMap::new(),
             discovered: false,

@@ -85,20 +85,20 @@ pub(super) fn page(list: &str, items: &[Value], params: &Object) -> Result<Page,
         }
         Some(_) => return Err(invalid_cursor()),
     };
-    Ok(cut(list, items, start, 0))
+    let end = items.len().min(start + PAGE);
+    Ok(Page {
+        items: items[start..end].to_vec(),
+        next: (end < items.len()).then(|| json!(cursor(list, end, 0))),
+    })
 }
 
-fn cut(list: &str, items: &[Value], start: usize, salt: u64) -> Page {
-    let end = items.len().min(start + PAGE);
-    Page {
-        items: items[start..end].to_vec(),
-        next: (end < items.len()).then(|| json!(cursor(list, end, salt))),
-    }
+fn listed(tool: &Object) -> Value {
+    Value::Object(tool.clone())
 }
 
 /// The page of the list of tools, with every fault of paging.
 pub(super) fn tool_page(
-    mut items: Vec<Value>,
+    tools: &[Object],
     params: Option<&Object>,
     revision: Revision,
     faults: &FaultSet,
@@ -121,7 +121,7 @@ pub(super) fn tool_page(
             return Err(NoPage::Ended);
         }
         Some(Value::String(given)) if given.is_empty() && shows(Fault::EmptyCursorRestarts) => 0,
-        Some(Value::String(given)) => match position(LIST, given, items.len(), salt) {
+        Some(Value::String(given)) => match position(LIST, given, tools.len(), salt) {
             Some(_) if shows(Fault::OwnCursorRefused) => {
                 return Err(NoPage::Refused(invalid_cursor()));
             }
@@ -130,20 +130,30 @@ pub(super) fn tool_page(
             }
             Some(_) if shows(Fault::CursorRepeats) => 0,
             Some(position) => position,
-            None => served_anyway(LIST, given, items.len(), revision, faults)
+            None => served_anyway(LIST, given, tools.len(), revision, faults)
                 .map_err(NoPage::Refused)?,
         },
         Some(Value::Number(_)) if shows(Fault::CursorNumberServed) => 0,
         Some(_) => return Err(NoPage::Refused(invalid_cursor())),
     };
     let later_walk = memory.walks.is_multiple_of(2);
-    if shows(Fault::ListOrderRandom) && later_walk {
-        items.reverse();
-    }
     let overlap = usize::from(start > 0 && shows(Fault::PageOverlap));
-    let mut page = cut(LIST, &items, start, salt);
-    page.items
-        .splice(..0, items[start - overlap..start].iter().cloned());
+    let end = tools.len().min(start + PAGE);
+    let places = start - overlap..end;
+    let mut page = Page {
+        items: if shows(Fault::ListOrderRandom) && later_walk {
+            tools
+                .iter()
+                .rev()
+                .skip(places.start)
+                .take(places.len())
+                .map(listed)
+                .collect()
+        } else {
+            tools[places].iter().map(listed).collect()
+        },
+        next: (end < tools.len()).then(|| json!(cursor(LIST, end, salt))),
+    };
     if shows(Fault::ListDependsOnParams) && params.is_none() {
         page.items.retain(|tool| tool["name"] != "weather");
     }

@@ -1,9 +1,11 @@
 //! How each method is served, in both eras.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::call::{self, Reply, Turn, severity};
-use super::connection::{Connection, Request, Session, Stop, Waiting, invalid_params};
+use super::connection::{Connection, Offered, Request, Session, Stop, Waiting, invalid_params};
 use super::deviation::{calling, listing as listing_deviation};
 use super::fault::Fault;
 use super::identity;
@@ -283,6 +285,7 @@ impl Connection<'_> {
             }
         }
         let informed = severity("info").unwrap_or_default();
+        self.offered = None;
         self.session = Some(Session {
             revision,
             client,
@@ -314,15 +317,27 @@ impl Connection<'_> {
         Ok(Object::new())
     }
 
-    /// The definitions of every tool that the client is offered.
-    fn tools(&self, revision: Revision) -> Vec<Object> {
+    /// The definitions of every tool that the client is offered, made once as long as they last.
+    fn tools(&mut self, revision: Revision) -> Arc<[Object]> {
         let session = self.session.as_ref().filter(|_| !revision.is_modern());
+        let grown = session.is_some_and(|session| session.grown);
+        if let Some(offered) = &self.offered
+            && (offered.revision, offered.grown) == (revision, grown)
+        {
+            return Arc::clone(&offered.tools);
+        }
         let offer = Offer {
-            grown: session.is_some_and(|session| session.grown),
+            grown,
             questions: session.map(questions).unwrap_or_default(),
         };
         let mut tools = tool::offered(revision, &offer);
         listing_deviation::add_specimens(&mut tools, revision, self.faults, self.paging.salt);
+        let tools: Arc<[Object]> = tools.into();
+        self.offered = Some(Offered {
+            revision,
+            grown,
+            tools: Arc::clone(&tools),
+        });
         tools
     }
 
@@ -345,13 +360,9 @@ impl Connection<'_> {
         if unknown && self.fails(request, Fault::UnknownMemberRefused) {
             return Err(invalid_params("Unknown member in params").into());
         }
-        let tools = self
-            .tools(revision)
-            .into_iter()
-            .map(Value::Object)
-            .collect();
+        let tools = self.tools(revision);
         let given = request.params.as_ref().map(|_| params);
-        let page = listing::tool_page(tools, given, revision, self.faults, &mut self.paging);
+        let page = listing::tool_page(&tools, given, revision, self.faults, &mut self.paging);
         let page = page.map_err(|none| match none {
             NoPage::Refused(refusal) => Stop::Refused(refusal),
             NoPage::Ended => Stop::Ended,
@@ -420,7 +431,7 @@ impl Connection<'_> {
 
     /// The tool that a call names and its arguments, or the reply that a fault gives without one.
     fn named_tool(
-        &self,
+        &mut self,
         request: &Request,
         params: &Object,
     ) -> Result<Result<(Object, Object), Reply>, Refusal> {
