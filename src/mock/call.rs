@@ -1,0 +1,268 @@
+//! What the tools do when they are called: arguments held against the schema, then a result.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
+use serde_json::{Value, json};
+
+use super::content;
+use super::fault::{Fault, FaultSet};
+use super::message::{INTERNAL_ERROR, Object, Refusal, notification, object};
+use super::resource;
+use super::revision::Revision;
+
+/// The severities of log messages, least severe first.
+pub(super) const LEVELS: &[&str] = &[
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+];
+
+/// The position of a severity among all of them.
+pub(super) fn severity(level: &str) -> Option<usize> {
+    LEVELS.iter().position(|known| *known == level)
+}
+
+/// One request while it is served: what it allows to be reported, and what was reported.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) revision: Revision,
+    /// The token to report progress on, if the client gave one.
+    pub(super) progress_token: Option<Value>,
+    /// The least severity that is logged; nothing is logged without one.
+    pub(super) log_from: Option<usize>,
+    /// The notifications that precede the response.
+    pub(super) notifications: Vec<Value>,
+}
+
+impl Turn {
+    fn progress(&mut self, progress: u64, total: u64) {
+        let Some(token) = &self.progress_token else {
+            return;
+        };
+        let mut params = json!({"progressToken": token, "progress": progress, "total": total});
+        if self.revision >= Revision::V2025_03_26 {
+            params["message"] = json!(format!("Counted to {progress}"));
+        }
+        self.notifications
+            .push(notification("notifications/progress", &params));
+    }
+
+    fn log(&mut self, level: &str, text: &str) {
+        if self
+            .log_from
+            .is_some_and(|from| severity(level) >= Some(from))
+        {
+            let params = json!({"level": level, "logger": "mock", "data": text});
+            self.notifications
+                .push(notification("notifications/message", &params));
+        }
+    }
+}
+
+/// What a tool returns, before the revision gives it a form.
+#[derive(Debug, PartialEq)]
+pub(super) struct Reply {
+    content: Vec<Value>,
+    structured: Option<Value>,
+    failed: bool,
+}
+
+impl Reply {
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self::blocks(vec![content::text(text)])
+    }
+
+    fn blocks(content: Vec<Value>) -> Self {
+        Self {
+            content,
+            structured: None,
+            failed: false,
+        }
+    }
+
+    /// Structured content together with its copy as text.
+    fn structured(value: Value) -> Self {
+        Self {
+            structured: Some(value.clone()),
+            ..Self::text(value.to_string())
+        }
+    }
+
+    /// An error of the tool itself, as opposed to one of the protocol.
+    pub(super) fn failure(text: impl Into<String>) -> Self {
+        Self {
+            failed: true,
+            ..Self::text(text)
+        }
+    }
+
+    /// The result of `tools/call`; the draft has a single value of any kind in the place of content.
+    pub(super) fn into_result(self, revision: Revision) -> Object {
+        if revision == Revision::V2024_10_07 {
+            return object(json!({"toolResult": self.into_draft_value()}));
+        }
+        let mut result = object(json!({"content": self.content, "isError": self.failed}));
+        if let Some(structured) = self
+            .structured
+            .filter(|_| revision >= Revision::V2025_06_18)
+        {
+            result.insert("structuredContent".to_owned(), structured);
+        }
+        result
+    }
+
+    fn into_draft_value(self) -> Value {
+        let text = match self.content.as_slice() {
+            [block] => block.get("text").cloned(),
+            _ => None,
+        };
+        match (self.failed, self.structured, text) {
+            (true, _, text) => json!({"error": text}),
+            (false, Some(structured), _) => structured,
+            (false, None, Some(text)) => text,
+            (false, None, None) => json!(self.content),
+        }
+    }
+}
+
+/// Why arguments do not fit the schema of a tool, in a few words; nothing if they do.
+///
+/// # Errors
+///
+/// A schema that does not compile, which only a fault can bring about, makes the call fail.
+pub(super) fn misfit(
+    schema: &Value,
+    arguments: &Value,
+    faults: &FaultSet,
+) -> Result<Option<String>, Refusal> {
+    let validator = validator(schema)?;
+    Ok(validator
+        .iter_errors(arguments)
+        .find(|error| !is_overlooked(error.kind(), faults))
+        .map(|error| {
+            let place = error.instance_path().to_string();
+            let place = place.strip_prefix('/').unwrap_or("arguments").to_owned();
+            format!("{place}: {}", error.masked())
+        }))
+}
+
+/// The validator of a schema. Compiling one takes longer than all else in a call, so each of the few
+/// schemas that there are is compiled once.
+fn validator(schema: &Value) -> Result<Arc<Validator>, Refusal> {
+    static COMPILED: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = schema.to_string();
+    if let Some(validator) = compiled.get(&text) {
+        return Ok(Arc::clone(validator));
+    }
+    let validator = jsonschema::options()
+        .build(schema)
+        .map_err(|_| Refusal::new(INTERNAL_ERROR, "Internal error"))?;
+    let validator = Arc::new(validator);
+    compiled.insert(text, Arc::clone(&validator));
+    Ok(validator)
+}
+
+/// Whether a fault makes the server blind to this kind of misfit.
+fn is_overlooked(kind: &ValidationErrorKind, faults: &FaultSet) -> bool {
+    let fault = match kind {
+        ValidationErrorKind::Required { .. } => Fault::MissingArgumentSucceeds,
+        ValidationErrorKind::Type { .. } => Fault::WrongTypeSucceeds,
+        ValidationErrorKind::Enum { .. } => Fault::EnumUnchecked,
+        // The second kind is what forbidding every property leads to.
+        ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::FalseSchema => {
+            Fault::ExtraArgumentAccepted
+        }
+        _ => return false,
+    };
+    faults.contains(fault)
+}
+
+/// Runs a tool that needs nothing but its arguments. Arguments that are missing although they are
+/// required, which only a fault lets through, count as empty.
+pub(super) fn run(name: &str, arguments: &Object, turn: &mut Turn) -> Reply {
+    let word = |key: &str| {
+        arguments
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    match name {
+        "echo" => Reply::text(word("text")),
+        "add" => Reply::structured(json!({"sum": sum(arguments.get("a"), arguments.get("b"))})),
+        "weather" => {
+            let degrees = if word("unit") == "fahrenheit" {
+                "73 °F"
+            } else {
+                "23 °C"
+            };
+            Reply::text(format!("It is fine in {}, at {degrees}.", word("city")))
+        }
+        "image" => Reply::blocks(vec![content::image()]),
+        "audio" => Reply::blocks(vec![content::audio()]),
+        "link" => Reply::blocks(vec![
+            content::text("The notes are a resource:"),
+            content::link(&resource::notes(turn.revision)),
+        ]),
+        "embed_text" => embed(resource::NOTES),
+        "embed_blob" => embed(resource::PIXELS),
+        "annotated" => {
+            let mut block = content::text("This is for both of you.");
+            block["annotations"] = content::annotations(turn.revision);
+            Reply::blocks(vec![block])
+        }
+        "count" => {
+            let to = arguments
+                .get("to")
+                .and_then(Value::as_u64)
+                .unwrap_or(2)
+                .min(9);
+            for number in 1..=to {
+                turn.progress(number, to);
+            }
+            Reply::text(format!("Counted to {to}."))
+        }
+        "log" => {
+            turn.log("debug", "Looking around.");
+            turn.log("info", "All is well.");
+            turn.log("error", "All is well, and this is how an error looks.");
+            Reply::text("Wrote three log messages.")
+        }
+        "no_arguments" => Reply::text("There is nothing to say in this café."),
+        "fail" if word("outcome") == "fails" => Reply::failure("It fails because it was told to."),
+        "fail" => Reply::text("It works."),
+        "primes" => Reply::structured(json!([2, 3, 5, 7])),
+        "erase" => Reply::text("ERASED: a destructive tool was called."),
+        "grown" => Reply::text("The list grew."),
+        _ => Reply::text("Done."),
+    }
+}
+
+fn embed(uri: &str) -> Reply {
+    Reply::blocks(
+        resource::contents(uri)
+            .map(content::embedded)
+            .into_iter()
+            .collect(),
+    )
+}
+
+/// The sum of two numbers, as an integer where both are and it fits.
+fn sum(a: Option<&Value>, b: Option<&Value>) -> Value {
+    let whole = |value: Option<&Value>| value.and_then(Value::as_i64);
+    if let Some(sum) = whole(a).zip(whole(b)).and_then(|(a, b)| a.checked_add(b)) {
+        return json!(sum);
+    }
+    let real = |value: Option<&Value>| value.and_then(Value::as_f64).unwrap_or_default();
+    let sum = real(a) + real(b);
+    // A sum beyond the range of numbers has no JSON form.
+    json!(sum.clamp(f64::MIN, f64::MAX))
+}

@@ -1,0 +1,118 @@
+//! What the server says of itself when a client opens a connection.
+
+use serde_json::{Value, json};
+
+use super::content;
+use super::fault::{Fault, FaultSet};
+use super::message::{Object, object};
+use super::revision::Revision;
+
+const INSTRUCTIONS: &str = "Call any tool but erase: each shows one thing that a server can do.";
+
+/// Name and version, or what a fault makes of them; nothing where it leaves them out.
+pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value> {
+    let shows = |fault| faults.shows(fault, revision);
+    if shows(Fault::InitializeWithoutServerInfo) || shows(Fault::ServerInfoMissing) {
+        return None;
+    }
+    if shows(Fault::ServerInfoString) {
+        return Some(json!("mcp-conformance-mock"));
+    }
+    let mut info = json!({"name": "mcp-conformance-mock", "version": env!("CARGO_PKG_VERSION")});
+    if revision >= Revision::V2025_06_18 {
+        info["title"] = json!("Built-in server");
+    }
+    if revision >= Revision::V2025_11_25 {
+        info["description"] = json!("Shows every feature, and on demand every fault.");
+        info["icons"] = json!([content::icon()]);
+    }
+    if shows(Fault::ServerInfoTitleNumber) {
+        info["title"] = json!(5);
+    }
+    if shows(Fault::ServerInfoIconString) {
+        info["icons"] = json!("x.png");
+    }
+    Some(info)
+}
+
+/// The capabilities: tools, resources and logging, or what a fault makes of them.
+pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
+    // The list of a stateless server never changes, so there is nothing to listen for.
+    let tools = if revision.is_modern() {
+        json!({})
+    } else {
+        json!({"listChanged": true})
+    };
+    let mut capabilities = object(json!({"tools": tools, "resources": {}, "logging": {}}));
+    for (fault, edit) in CAPABILITY_FAULTS {
+        if faults.shows(*fault, revision) {
+            edit(&mut capabilities);
+        }
+    }
+    capabilities
+}
+
+const CAPABILITY_FAULTS: &[(Fault, fn(&mut Object))] = &[
+    (Fault::CapabilityLoggingTrue, |all| {
+        declare(all, "logging", json!(true))
+    }),
+    (Fault::ToolsCapabilityTrue, |all| {
+        declare(all, "tools", json!(true))
+    }),
+    (Fault::ListChangedString, |all| {
+        declare(all, "tools", json!({"listChanged": "yes"}))
+    }),
+    (Fault::ListChangedUndeclared, |all| {
+        declare(all, "tools", json!({}))
+    }),
+    (Fault::LogUndeclared, |all| drop(all.remove("logging"))),
+    (Fault::EmbeddedUndeclared, |all| {
+        drop(all.remove("resources"))
+    }),
+    (Fault::ToolsUndeclared, |all| drop(all.remove("tools"))),
+    (Fault::ToolsOffServed, |all| drop(all.remove("tools"))),
+];
+
+fn declare(capabilities: &mut Object, name: &str, value: Value) {
+    capabilities.insert(name.to_owned(), value);
+}
+
+/// The result of `initialize`, agreeing to a version.
+pub(super) fn initialize(version: &str, revision: Revision, faults: &FaultSet) -> Object {
+    let mut result = object(json!({
+        "protocolVersion": version,
+        "capabilities": capabilities(revision, faults),
+    }));
+    if let Some(info) = server_info(revision, faults) {
+        result.insert("serverInfo".to_owned(), info);
+    }
+    if revision >= Revision::V2024_11_05 {
+        result.insert("instructions".to_owned(), json!(INSTRUCTIONS));
+    }
+    if faults.shows(Fault::InitializeInstructionsArray, revision) {
+        result.insert("instructions".to_owned(), json!([INSTRUCTIONS]));
+    }
+    result
+}
+
+/// The result of `server/discover`. It names the versions of its own era only: the others are agreed
+/// on by handshake, and a request may not name them in its metadata.
+pub(super) fn discover(revision: Revision, faults: &FaultSet) -> Object {
+    let mut result = object(json!({
+        "supportedVersions": [Revision::V2026_07_28.name()],
+        "capabilities": capabilities(revision, faults),
+        "instructions": INSTRUCTIONS,
+        "ttlMs": 3_600_000,
+        "cacheScope": "public",
+    }));
+    if faults.shows(Fault::DiscoverOmitsVersion, revision) {
+        result.insert(
+            "supportedVersions".to_owned(),
+            json!(["2025-11-25", "2026-07-28-rc"]),
+        );
+    }
+    if faults.shows(Fault::DiscoverWithoutCapabilities, revision) {
+        result.remove("capabilities");
+    }
+    result
+}

@@ -1,0 +1,201 @@
+//! JSON-RPC messages as the built-in server reads and writes them.
+//!
+//! Reading only sorts a value into request, notification, response or none of them; what follows from
+//! that is decided by the connection.
+
+use serde_json::{Map, Value, json};
+
+/// A JSON object.
+pub(super) type Object = Map<String, Value>;
+
+/// The input was not JSON.
+pub(super) const PARSE_ERROR: i64 = -32_700;
+/// The input was no request.
+pub(super) const INVALID_REQUEST: i64 = -32_600;
+/// The method is not served.
+pub(super) const METHOD_NOT_FOUND: i64 = -32_601;
+/// The parameters are not those of the method.
+pub(super) const INVALID_PARAMS: i64 = -32_602;
+/// Something went wrong inside the server.
+pub(super) const INTERNAL_ERROR: i64 = -32_603;
+/// A resource is not there, up to 2025-11-25.
+pub(super) const RESOURCE_NOT_FOUND: i64 = -32_002;
+/// The protocol version of a request is not spoken, from 2026-07-28 on.
+pub(super) const UNSUPPORTED_VERSION: i64 = -32_022;
+
+/// What one JSON value from the client is.
+#[derive(Debug, PartialEq)]
+pub(super) enum Incoming {
+    Request {
+        id: Value,
+        method: String,
+        params: Option<Value>,
+        versioned: bool,
+    },
+    Notification {
+        method: String,
+    },
+    Response {
+        id: Value,
+        body: Object,
+    },
+    /// No message; the id where it is readable, and the members for whoever looks closer.
+    Invalid {
+        id: Option<Value>,
+        members: Option<Object>,
+    },
+}
+
+impl Incoming {
+    /// Sorts a value; `versioned` says whether a request carries the right `jsonrpc` member.
+    pub(super) fn read(value: Value) -> Self {
+        let Value::Object(mut members) = value else {
+            return Self::Invalid {
+                id: None,
+                members: None,
+            };
+        };
+        let legible = members.get("id").filter(|id| is_legal_id(id)).cloned();
+        let has_id = members.contains_key("id");
+        let answers = members.contains_key("result") || members.contains_key("error");
+        match (members.get("method"), legible) {
+            (Some(Value::String(method)), Some(id)) => Self::Request {
+                method: method.clone(),
+                versioned: members.get("jsonrpc").and_then(Value::as_str) == Some("2.0"),
+                params: members.remove("params"),
+                id,
+            },
+            (Some(Value::String(method)), None) if !has_id => Self::Notification {
+                method: method.clone(),
+            },
+            (None, Some(id)) if answers => Self::Response { id, body: members },
+            (_, id) => Self::Invalid {
+                id,
+                members: Some(members),
+            },
+        }
+    }
+}
+
+/// Whether a value may be the id of a request: a string or an integer.
+fn is_legal_id(id: &Value) -> bool {
+    match id {
+        Value::String(_) => true,
+        Value::Number(number) => {
+            number.is_i64()
+                || number.is_u64()
+                || number.as_f64().is_some_and(|number| number.fract() == 0.0)
+        }
+        _ => false,
+    }
+}
+
+/// Why a request is answered with an error.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Refusal {
+    pub(super) code: i64,
+    pub(super) message: String,
+    pub(super) data: Option<Value>,
+}
+
+impl Refusal {
+    pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    pub(super) fn with_data(mut self, data: Value) -> Self {
+        self.data = Some(data);
+        self
+    }
+
+    /// The error response; without an id to give, the id is null or left out as the revision wants it.
+    pub(super) fn into_message(self, id: Option<&Value>, null_id: bool) -> Value {
+        let mut message = json!({"jsonrpc": "2.0"});
+        if let Some(id) = id {
+            message["id"] = id.clone();
+        } else if null_id {
+            message["id"] = Value::Null;
+        }
+        message["error"] = json!({"code": self.code, "message": self.message});
+        if let Some(data) = self.data {
+            message["error"]["data"] = data;
+        }
+        message
+    }
+}
+
+/// The success response to a request.
+pub(super) fn response(id: &Value, result: Object) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "result": result})
+}
+
+/// A notification.
+pub(super) fn notification(method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "method": method, "params": params})
+}
+
+/// The object that a `json!` literal with braces is.
+pub(super) fn object(value: Value) -> Object {
+    match value {
+        Value::Object(members) => members,
+        other => Object::from_iter([("value".to_owned(), other)]),
+    }
+}
+
+/// At most 60 characters of a text that the client sent, without control characters, to be quoted back.
+pub(super) fn quoted(text: &str) -> String {
+    let mut short: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
+    if text.chars().count() > 60 {
+        short.push('…');
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_every_legal_kind_make_a_request() {
+        for id in [
+            json!(""),
+            json!("é"),
+            json!(0),
+            json!(-1),
+            json!(9_007_199_254_740_991_u64),
+        ] {
+            let value = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+            assert!(
+                matches!(Incoming::read(value), Incoming::Request { .. }),
+                "{id}"
+            );
+        }
+    }
+
+    #[test]
+    fn ids_of_other_kinds_make_no_request() {
+        for id in [json!(null), json!(true), json!({}), json!([]), json!(1.5)] {
+            let value = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+            assert!(
+                matches!(Incoming::read(value), Incoming::Invalid { id: None, .. }),
+                "{id}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_readable_id_survives_an_invalid_request() {
+        let read = Incoming::read(json!({"jsonrpc": "2.0", "id": 7}));
+        assert!(matches!(read, Incoming::Invalid { id: Some(id), .. } if id == json!(7)));
+    }
+
+    #[test]
+    fn quoted_text_is_short_and_free_of_control_characters() {
+        assert_eq!(quoted("a\u{1b}[31m\nb"), "a[31mb");
+        assert_eq!(quoted(&"x".repeat(100)).chars().count(), 61);
+    }
+}

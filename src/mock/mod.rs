@@ -1,0 +1,30 @@
+//! The built-in server: conforming in every revision, and wrong in one named way on demand.
+//!
+//! It shows that a case passes on a good server and fails on a bad one, and it is there for whoever
+//! writes a client and needs a server that misbehaves. It speaks over any pair of reader and writer,
+//! decides by itself what is right, and shares nothing with the judge: a fake that did would prove
+//! nothing.
+//!
+//! The way of a message: [`serve`] splits lines, the connection sorts and answers them, the methods of
+//! the revision in force make a result, the deviations deform it, and the line is written.
+
+mod call;
+mod connection;
+mod content;
+mod deviation;
+mod fault;
+mod identity;
+mod listing;
+mod message;
+mod method;
+mod resource;
+mod revision;
+mod server;
+mod tool;
+
+#[cfg(test)]
+mod tests;
+
+pub use fault::{Fault, FaultSet, UnknownFault};
+pub use revision::Revision;
+pub use server::{ignores_sigterm, serve, stderr_noise};

@@ -1,0 +1,104 @@
+//! The resources of the built-in server: a few fixed ones and a template of numbers.
+
+use serde_json::{Value, json};
+
+use super::content::{self, PNG};
+use super::message::{INVALID_PARAMS, Object, RESOURCE_NOT_FOUND, Refusal, object, quoted};
+use super::revision::Revision;
+
+/// The resource that tools embed as text and link to.
+pub(super) const NOTES: &str = "mock:///notes.txt";
+/// The resource that tools embed as bytes.
+pub(super) const PIXELS: &str = "mock:///pixels.png";
+
+const NOTES_TEXT: &str = "The first line.\nThe second line, in a café.\n";
+const NUMBERS: &str = "mock:///numbers/";
+
+/// Name, title, URI and MIME type of each resource that is listed.
+const LISTED: &[(&str, &str, &str, &str)] = &[
+    ("notes.txt", "Notes", NOTES, "text/plain"),
+    ("pixels.png", "Pixels", PIXELS, "image/png"),
+    ("one", "Number one", "mock:///numbers/1", "text/plain"),
+    ("two", "Number two", "mock:///numbers/2", "text/plain"),
+    ("three", "Number three", "mock:///numbers/3", "text/plain"),
+];
+
+/// Every listed resource as the revision describes it.
+pub(super) fn listed(revision: Revision) -> Vec<Value> {
+    LISTED
+        .iter()
+        .map(|row| Value::Object(described(*row, revision)))
+        .collect()
+}
+
+/// The description of the notes.
+pub(super) fn notes(revision: Revision) -> Object {
+    described(LISTED[0], revision)
+}
+
+fn described(row: (&str, &str, &str, &str), revision: Revision) -> Object {
+    let (name, title, uri, mime_type) = row;
+    let mut resource = object(json!({"uri": uri, "name": name, "mimeType": mime_type}));
+    if revision >= Revision::V2025_06_18 {
+        resource.insert("title".to_owned(), json!(title));
+    }
+    if uri == NOTES {
+        resource.insert("description".to_owned(), json!("Two lines of text."));
+        if revision >= Revision::V2024_11_05 {
+            resource.insert("size".to_owned(), json!(NOTES_TEXT.len()));
+            resource.insert("annotations".to_owned(), content::annotations(revision));
+        }
+        if revision >= Revision::V2025_11_25 {
+            resource.insert("icons".to_owned(), json!([content::icon()]));
+        }
+    }
+    resource
+}
+
+/// The templates: one, of which `numbers/1` to `numbers/3` are listed.
+pub(super) fn templates(revision: Revision) -> Vec<Value> {
+    let mut template = json!({
+        "uriTemplate": "mock:///numbers/{number}",
+        "name": "numbers",
+        "description": "A number between 0 and 999, as text.",
+        "mimeType": "text/plain",
+    });
+    if revision >= Revision::V2025_06_18 {
+        template["title"] = json!("Numbers");
+    }
+    vec![template]
+}
+
+/// The contents behind a URI, if there are any.
+pub(super) fn contents(uri: &str) -> Option<Object> {
+    let value = match uri {
+        NOTES => json!({"uri": uri, "mimeType": "text/plain", "text": NOTES_TEXT}),
+        PIXELS => json!({"uri": uri, "mimeType": "image/png", "blob": PNG}),
+        _ => {
+            let digits = uri.strip_prefix(NUMBERS)?;
+            let plain =
+                (1..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+            if !plain {
+                return None;
+            }
+            json!({"uri": uri, "mimeType": "text/plain", "text": digits})
+        }
+    };
+    Some(object(value))
+}
+
+/// The result of `resources/read`.
+pub(super) fn read(params: &Object, revision: Revision) -> Result<Object, Refusal> {
+    let Some(uri) = params.get("uri").and_then(Value::as_str) else {
+        return Err(Refusal::new(INVALID_PARAMS, "uri must be a string"));
+    };
+    let Some(contents) = contents(uri) else {
+        let code = if revision.is_modern() {
+            INVALID_PARAMS
+        } else {
+            RESOURCE_NOT_FOUND
+        };
+        return Err(Refusal::new(code, "Resource not found").with_data(json!({"uri": quoted(uri)})));
+    };
+    Ok(object(json!({"contents": [contents]})))
+}

@@ -1,0 +1,587 @@
+//! One scripted conversation for every revision: the conforming server, and what each fault does to it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::connection::{Connection, Output};
+use super::fault::{Fault, FaultSet};
+use super::listing::cursor;
+use super::revision::Revision;
+use super::server::{ignores_sigterm, serve, stderr_noise};
+
+/// Writes requests and notifications as a client of one revision does.
+struct Script {
+    revision: Revision,
+    lines: Vec<Vec<u8>>,
+    next_id: i64,
+}
+
+impl Script {
+    fn new(revision: Revision) -> Self {
+        Self {
+            revision,
+            lines: Vec::new(),
+            next_id: 1,
+        }
+    }
+
+    fn raw(&mut self, line: impl Into<Vec<u8>>) {
+        self.lines.push(line.into());
+    }
+
+    fn line(&mut self, value: &Value) {
+        self.raw(value.to_string());
+    }
+
+    fn notify(&mut self, method: &str) {
+        self.line(&json!({"jsonrpc": "2.0", "method": method}));
+    }
+
+    /// The metadata that a request of the revision needs.
+    fn meta(&self) -> Value {
+        if self.revision.is_modern() {
+            json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "script", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            })
+        } else {
+            json!({})
+        }
+    }
+
+    fn with_meta(&self, mut params: Value, extra: &Value) -> Value {
+        let mut meta = self.meta();
+        for (key, value) in extra.as_object().into_iter().flatten() {
+            meta[key] = value.clone();
+        }
+        if meta != json!({}) {
+            params["_meta"] = meta;
+        }
+        params
+    }
+
+    /// A request that the revision allows.
+    fn ask(&mut self, method: &str, params: Value) {
+        self.ask_with(method, params, &json!({}));
+    }
+
+    fn ask_with(&mut self, method: &str, params: Value, meta: &Value) {
+        let params = self.with_meta(params, meta);
+        let id = self.fresh();
+        self.line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+    }
+
+    fn fresh(&mut self) -> i64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    fn call(&mut self, name: &str, arguments: &Value) {
+        let meta = json!({"progressToken": format!("token-{name}")});
+        self.ask_with(
+            "tools/call",
+            json!({"name": name, "arguments": arguments}),
+            &meta,
+        );
+    }
+
+    fn open(&mut self) {
+        if self.revision.is_modern() {
+            for key in ["protocolVersion", "clientCapabilities", "clientInfo"] {
+                let mut params = self.with_meta(json!({}), &json!({}));
+                let meta = params["_meta"]
+                    .as_object_mut()
+                    .expect("modern requests have _meta");
+                meta.remove(&format!("io.modelcontextprotocol/{key}"));
+                self.line(
+                    &json!({"jsonrpc": "2.0", "id": key, "method": "tools/list", "params": params}),
+                );
+            }
+            self.line(
+                &json!({"jsonrpc": "2.0", "id": "bare", "method": "tools/list", "params": {}}),
+            );
+            let old = json!({"io.modelcontextprotocol/protocolVersion": "1999-01-01"});
+            self.ask_with("tools/list", json!({}), &old);
+            self.ask("tools/list", json!({}));
+            self.ask("server/discover", json!({}));
+            self.ask("ping", json!({}));
+            return;
+        }
+        let opening = |version: &str| {
+            json!({
+                "protocolVersion": version,
+                "capabilities": {"roots": {}},
+                "clientInfo": {"name": "script", "version": "1"},
+            })
+        };
+        self.ask("initialize", opening("1999-01-01"));
+        self.ask("initialize", opening(self.revision.name()));
+        self.notify("notifications/initialized");
+    }
+
+    /// The whole conversation.
+    fn whole(mut self) -> Vec<Vec<u8>> {
+        self.open();
+        self.ids_and_keys();
+        self.lists();
+        self.calls();
+        self.damage();
+        self.lines
+    }
+
+    fn ids_and_keys(&mut self) {
+        let ids = [
+            json!("s"),
+            json!(""),
+            json!(0),
+            json!(-7),
+            json!(9_007_199_254_740_991_i64),
+        ];
+        for id in ids
+            .into_iter()
+            .chain([json!("é"), json!(70), json!("70"), json!(70)])
+        {
+            let params = self.with_meta(json!({}), &json!({}));
+            self.line(
+                &json!({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params}),
+            );
+        }
+        for method in ["no/such", "rpc.discover", "TOOLS/LIST"] {
+            self.ask(method, json!({}));
+        }
+        self.ask("tools/list", json!({"surplus": 1}));
+        self.ask_with("tools/list", json!({}), &json!({"com.example/key": 1}));
+        self.ask_with(
+            "tools/list",
+            json!({}),
+            &json!({"io.modelcontextprotocol/unheard-of": [1]}),
+        );
+        self.notify("notifications/unheard-of");
+        let cancelled = json!({"requestId": "unheard-of"});
+        self.line(
+            &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled}),
+        );
+        self.ask("ping", json!({}));
+        self.ask("resources/list", json!({}));
+        self.ask("resources/templates/list", json!({}));
+        self.ask("resources/read", json!({"uri": "mock:///notes.txt"}));
+        self.ask("resources/read", json!({"uri": "mock:///nowhere"}));
+    }
+
+    fn lists(&mut self) {
+        if !self.revision.is_modern() {
+            let id = self.fresh();
+            self.line(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"}));
+            self.ask("tools/list", json!({"_meta": {}}));
+        }
+        for _ in 0..2 {
+            self.ask("tools/list", json!({}));
+            for position in (4..16).step_by(4) {
+                self.ask(
+                    "tools/list",
+                    json!({"cursor": cursor("tools", position, 0)}),
+                );
+            }
+        }
+        let mut altered = cursor("tools", 4, 0);
+        altered.pop();
+        let long = "x".repeat(4001);
+        for cursor in [
+            json!("made-up"),
+            json!(altered),
+            json!(5),
+            json!(""),
+            json!(long),
+        ] {
+            self.ask("tools/list", json!({"cursor": cursor}));
+        }
+    }
+
+    fn calls(&mut self) {
+        for name in [
+            "image",
+            "audio",
+            "link",
+            "embed_text",
+            "embed_blob",
+            "annotated",
+        ] {
+            self.call(name, &json!({}));
+        }
+        self.call("echo", &json!({"text": "Hello, café"}));
+        self.call("add", &json!({"a": 1, "b": 2}));
+        self.call("weather", &json!({"city": "Oslo"}));
+        self.call("count", &json!({"to": 3}));
+        self.ask_with(
+            "tools/call",
+            json!({"name": "count", "arguments": {"to": 2}}),
+            &json!({}),
+        );
+        self.call("log", &json!({}));
+        let loud = json!({"io.modelcontextprotocol/logLevel": "debug"});
+        if self.revision.is_modern() {
+            self.ask_with("tools/call", json!({"name": "log"}), &loud);
+        } else {
+            self.ask("logging/setLevel", json!({"level": "error"}));
+            self.call("log", &json!({}));
+            self.call("grow", &json!({}));
+            self.call("ask", &json!({}));
+            let roots = json!({"roots": [{"uri": "file:///tmp"}]});
+            for question in ["question-1", "question-2"] {
+                self.line(&json!({"jsonrpc": "2.0", "id": question, "result": roots}));
+            }
+        }
+        self.call("fail", &json!({"outcome": "fails"}));
+        self.ask("tools/call", json!({"name": "no_arguments"}));
+        for (name, arguments) in [
+            ("no_such_tool", json!({})),
+            ("ECHO", json!({"text": "x"})),
+            ("echo", json!({})),
+            ("echo", json!({"text": {}})),
+            ("weather", json!({"city": "Oslo", "unit": "kelvin"})),
+            ("no_arguments", json!({"surplus": 1})),
+            ("echo", json!([])),
+            ("echo", json!("text")),
+        ] {
+            self.call(name, &arguments);
+        }
+        for params in [json!({}), json!({"name": 5})] {
+            self.ask("tools/call", params);
+        }
+    }
+
+    fn damage(&mut self) {
+        let call = |id: i64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"});
+        self.line(&json!([call(900), {"jsonrpc": "2.0", "method": "notifications/x"}, call(901)]));
+        self.line(&json!([{"jsonrpc": "2.0", "method": "notifications/x"}]));
+        self.line(&json!({"jsonrpc": "2.0", "id": 902}));
+        self.line(&json!({"jsonrpc": "2.0", "id": 903, "method": 5}));
+        let params = self.with_meta(json!({}), &json!({}));
+        self.line(&json!({"jsonrpc": "1.0", "id": 904, "method": "tools/list", "params": params}));
+        self.line(&json!({"jsonrpc": "2.0", "id": {}, "method": "tools/list", "params": params}));
+        self.line(&json!({"jsonrpc": "2.0", "id": 905, "method": "tools/list", "params": []}));
+        self.raw(b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": ".to_vec());
+        self.raw(b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"\xff\"}".to_vec());
+        self.ask("tools/list", json!({}));
+    }
+}
+
+/// Has the whole conversation, and gives what came of it, held answers last.
+fn converse(revision: Revision, faults: &FaultSet) -> Vec<Output> {
+    play(&Script::new(revision).whole(), faults)
+}
+
+fn play(script: &[Vec<u8>], faults: &FaultSet) -> Vec<Output> {
+    let mut connection = Connection::new(faults);
+    let mut outputs = Vec::new();
+    for line in script {
+        outputs.extend(connection.receive(line));
+    }
+    outputs.extend(connection.release());
+    outputs
+}
+
+/// Every message of a fault-free conversation.
+fn messages(revision: Revision) -> Vec<Value> {
+    let mut messages = Vec::new();
+    for output in converse(revision, &FaultSet::none()) {
+        let Output::Bytes(bytes) = output else {
+            panic!("the server conforms")
+        };
+        for line in bytes
+            .strip_suffix(b"\n")
+            .expect("lines end")
+            .split(|byte| *byte == b'\n')
+        {
+            messages.push(serde_json::from_slice(line).expect("every line is JSON"));
+        }
+    }
+    messages
+}
+
+fn answer(line: &Value) -> Value {
+    let faults = FaultSet::none();
+    let outputs = Connection::new(&faults).receive(line.to_string().as_bytes());
+    match outputs.as_slice() {
+        [Output::Bytes(bytes)] => serde_json::from_slice(bytes).expect("the answer is JSON"),
+        other => panic!("one answer, not {other:?}"),
+    }
+}
+
+/// Faults that show in time, at the end of input or elsewhere than in what the connection writes.
+const OUTSIDE_THE_CONVERSATION: &[Fault] = &[
+    Fault::IgnoresEof,
+    Fault::IgnoresSigterm,
+    Fault::NoNewline,
+    Fault::SlowStart,
+    Fault::StderrNoise,
+];
+
+#[test]
+fn every_fault_shows_in_every_revision_that_it_names_and_in_no_other() {
+    let mut wrong = Vec::new();
+    for revision in Revision::ALL {
+        let script = Script::new(*revision).whole();
+        let conforming = play(&script, &FaultSet::none());
+        for fault in Fault::all() {
+            // What an unknown version leads to is decided before any revision is in force.
+            let before = matches!(
+                fault,
+                Fault::UnknownVersionRefused | Fault::UnknownVersionEchoed
+            ) && !revision.is_modern();
+            let expected = (fault.revisions().contains(revision) || before)
+                && !OUTSIDE_THE_CONVERSATION.contains(fault);
+            // The first initialize of the script is answered in 2025-11-25 whatever comes second.
+            let opening_only = !revision.is_modern()
+                && fault.revisions().contains(&Revision::V2025_11_25)
+                && !fault.revisions().contains(revision);
+            let shown = play(&script, &FaultSet::from(*fault)) != conforming;
+            if shown != expected && !(shown && opening_only) {
+                wrong.push(format!(
+                    "{fault} in {revision}: expected {expected}, shown {shown}"
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn faults_together_do_not_bring_the_server_down() {
+    let ending: BTreeSet<&str> = BTreeSet::from([
+        "array-params-crash",
+        "parse-error-exits",
+        "method-number-exits",
+        "long-cursor-crash",
+        "dies-on-call",
+        "never-answers",
+        "answers-garbage",
+        "answers-empty-object",
+        "answers-same-error",
+    ]);
+    let all: FaultSet = Fault::all()
+        .iter()
+        .copied()
+        .filter(|fault| !ending.contains(fault.name()))
+        .collect();
+    for revision in Revision::ALL {
+        assert!(!converse(*revision, &all).is_empty(), "{revision}");
+    }
+}
+
+#[test]
+fn initialize_agrees_to_each_revision_of_the_handshake_and_falls_back_to_the_last() {
+    let asked = [
+        "2024-10-07",
+        "2024-11-05",
+        "2025-03-26",
+        "2025-06-18",
+        "2025-11-25",
+    ];
+    let fallbacks = ["1999-01-01", "2099-12-31", "2026-07-28", ""];
+    for (version, agreed) in asked
+        .into_iter()
+        .map(|v| (v, v))
+        .chain(fallbacks.into_iter().map(|v| (v, "2025-11-25")))
+    {
+        let params = json!({
+            "protocolVersion": version,
+            "capabilities": {},
+            "clientInfo": {"name": "script", "version": "1"},
+        });
+        let answer =
+            answer(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
+        assert_eq!(answer["result"]["protocolVersion"], agreed, "{version}");
+        assert!(answer["result"]["capabilities"]["tools"].is_object());
+    }
+}
+
+#[test]
+fn discover_needs_no_handshake_and_lists_the_version_in_use() {
+    let script = Script::new(Revision::V2026_07_28);
+    let params = json!({"_meta": script.meta()});
+    let answer =
+        answer(&json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": params}));
+    assert_eq!(answer["result"]["supportedVersions"], json!(["2026-07-28"]));
+    assert_eq!(answer["result"]["resultType"], "complete");
+}
+
+#[test]
+fn a_request_that_is_neither_opened_nor_modern_is_refused() {
+    let answer = answer(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}));
+    assert_eq!(answer["error"]["code"], -32_602);
+}
+
+#[test]
+fn both_eras_are_served_on_one_connection() {
+    let faults = FaultSet::none();
+    let mut connection = Connection::new(&faults);
+    let mut script = Script::new(Revision::V2024_11_05);
+    script.open();
+    script.ask("tools/list", json!({}));
+    script.revision = Revision::V2026_07_28;
+    script.ask("tools/list", json!({}));
+    let outputs: Vec<Output> = script
+        .lines
+        .iter()
+        .flat_map(|line| connection.receive(line))
+        .collect();
+    let lists: Vec<Value> = outputs[outputs.len() - 2..]
+        .iter()
+        .map(|output| match output {
+            Output::Bytes(bytes) => serde_json::from_slice(bytes).expect("the answer is JSON"),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert!(lists[0]["result"].get("resultType").is_none());
+    assert_eq!(lists[1]["result"]["resultType"], "complete");
+}
+
+#[test]
+fn every_request_of_the_conversation_is_answered_exactly_once() {
+    for revision in Revision::ALL {
+        let mut asked = Vec::new();
+        for line in Script::new(*revision).whole() {
+            if let Ok(Value::Object(message)) = serde_json::from_slice(&line)
+                && let (Some(id), Some(Value::String(_))) =
+                    (message.get("id"), message.get("method"))
+                && !id.is_object()
+            {
+                asked.push(id.clone());
+            }
+        }
+        let mut answered: Vec<Value> = messages(*revision)
+            .into_iter()
+            .filter(|message| message.get("method").is_none())
+            .filter_map(|message| message.get("id").cloned())
+            .collect();
+        // The message without method and the one with a number for it have ids and no such method.
+        for id in asked.iter().chain(&[json!(902), json!(903)]) {
+            let place = answered.iter().position(|other| other == id);
+            answered.remove(place.unwrap_or_else(|| panic!("{revision}: {id} has no answer")));
+        }
+        assert!(
+            answered.iter().all(Value::is_null),
+            "{revision}: {answered:?}"
+        );
+    }
+}
+
+async fn served(lines: &[u8], faults: FaultSet) -> Vec<u8> {
+    let mut written = Vec::new();
+    serve(lines, &mut written, &faults)
+        .await
+        .expect("memory does not fail");
+    written
+}
+
+#[tokio::test]
+async fn a_last_line_without_an_ending_is_answered() {
+    let line = br#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#;
+    let written = served(line, FaultSet::none()).await;
+    assert_eq!(
+        written,
+        b"{\"jsonrpc\":\"2.0\",\"id\":\"last\",\"result\":{}}\n"
+    );
+}
+
+#[tokio::test]
+async fn two_requests_in_flight_get_each_others_id() {
+    let lines = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"x\"}\n";
+    let written = served(lines, FaultSet::from(Fault::SwappedIds)).await;
+    let text = String::from_utf8(written).expect("the answers are text");
+    let first: Value =
+        serde_json::from_str(text.lines().next().expect("there is an answer")).expect("JSON");
+    assert_eq!(first, json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
+}
+
+#[tokio::test]
+async fn an_answer_held_back_comes_when_no_other_request_does() {
+    let (client, server) = tokio::io::duplex(1 << 10);
+    let faults = FaultSet::from(Fault::SwappedIds);
+    let (reader, writer) = tokio::io::split(server);
+    let conversation = async {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let (mut reader, mut writer) = tokio::io::split(client);
+        let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+        writer.write_all(line).await.expect("the pipe is open");
+        let mut answer = vec![0; 36];
+        reader
+            .read_exact(&mut answer)
+            .await
+            .expect("the answer comes");
+        assert_eq!(answer, b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
+    };
+    tokio::select! {
+        _ = serve(reader, writer, &faults) => panic!("the connection is still open"),
+        () = conversation => {}
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_ignores_the_end_of_input_does_not_return() {
+    for fault in [Fault::IgnoresEof, Fault::IgnoresSigterm] {
+        let faults = FaultSet::from(fault);
+        let ended = serve(&b""[..], Vec::new(), &faults);
+        assert!(
+            tokio::time::timeout(Duration::from_millis(50), ended)
+                .await
+                .is_err()
+        );
+        assert_eq!(ignores_sigterm(&faults), fault == Fault::IgnoresSigterm);
+    }
+}
+
+#[tokio::test]
+async fn faults_of_quantity_write_what_they_promise() {
+    let opening = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    let written = served(opening, FaultSet::from(Fault::NoNewline)).await;
+    assert_eq!(
+        written.iter().position(|byte| *byte == b'\n'),
+        Some(written.len() - 1)
+    );
+    assert!(written.len() > 8 << 20);
+    assert!(stderr_noise(&FaultSet::none()).is_none());
+    let noise = stderr_noise(&FaultSet::from(Fault::StderrNoise)).expect("there is noise");
+    assert!(noise.len() > 1_000_000);
+    let flood = served(opening, FaultSet::from(Fault::Floods)).await;
+    assert!(flood.len() < 1 << 20, "the end of input ends the flood");
+}
+
+#[tokio::test]
+async fn a_slow_server_waits_before_its_first_byte() {
+    let began = std::time::Instant::now();
+    let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    served(line, FaultSet::from(Fault::SlowStart)).await;
+    assert!(began.elapsed() >= Duration::from_millis(500));
+}
+
+#[test]
+fn zz_time() {
+    let none = FaultSet::none();
+    let began = std::time::Instant::now();
+    for _ in 0..20 {
+        Script::new(Revision::V2026_07_28).whole();
+    }
+    println!("script {:?}", began.elapsed() / 20);
+    let mut per: std::collections::BTreeMap<String, (Duration, u32)> = Default::default();
+    for _ in 0..20 {
+        let mut connection = Connection::new(&none);
+        for line in Script::new(Revision::V2026_07_28).whole() {
+            let t = std::time::Instant::now();
+            connection.receive(&line);
+            let v: Value = serde_json::from_slice(&line).unwrap_or_default();
+            let e = per
+                .entry(format!("{} {}", v["method"], v["params"]["name"]))
+                .or_default();
+            e.0 += t.elapsed();
+            e.1 += 1;
+        }
+    }
+    for (k, (d, n)) in per {
+        println!("{k}: {:?} x {}", d / n, n / 20);
+    }
+}

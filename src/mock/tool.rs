@@ -1,0 +1,344 @@
+//! The tools of the built-in server: which there are in a revision, and how each one is defined.
+
+use serde_json::{Value, json};
+
+use super::content;
+use super::message::{Object, object};
+use super::revision::Revision;
+use super::revision::Revision::{
+    V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28,
+};
+
+/// What decides which tools a client is offered, beside the revision.
+#[derive(Debug, Default)]
+pub(super) struct Offer {
+    /// Whether the tool `grow` was called on this connection.
+    pub(super) grown: bool,
+    /// What the client lets a server ask for, of roots, sampling and elicitation.
+    pub(super) questions: Vec<&'static str>,
+}
+
+struct Entry {
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    since: Revision,
+    until: Revision,
+    input: fn() -> Value,
+    output: Option<fn() -> Value>,
+}
+
+const TABLE: &[Entry] = &[
+    Entry {
+        name: "echo",
+        title: "Echo",
+        description: "Returns the text that it is given.",
+        since: V2024_10_07,
+        until: V2026_07_28,
+        input: || {
+            closed(
+                json!({"text": {"type": "string", "description": "What to return"}}),
+                &["text"],
+            )
+        },
+        output: None,
+    },
+    Entry {
+        name: "add",
+        title: "Add",
+        description: "Adds two numbers.",
+        since: V2024_10_07,
+        until: V2026_07_28,
+        input: || {
+            closed(
+                json!({"a": {"type": "number"}, "b": {"type": "number"}}),
+                &["a", "b"],
+            )
+        },
+        output: Some(|| closed(json!({"sum": {"type": "number"}}), &["sum"])),
+    },
+    Entry {
+        name: "weather",
+        title: "Weather",
+        description: "Tells the weather of a city, which is always fine.",
+        since: V2024_10_07,
+        until: V2026_07_28,
+        input: || {
+            let unit =
+                json!({"type": "string", "enum": ["celsius", "fahrenheit"], "default": "celsius"});
+            closed(
+                json!({"city": {"type": "string", "minLength": 1}, "unit": unit}),
+                &["city"],
+            )
+        },
+        output: None,
+    },
+    Entry {
+        name: "image",
+        title: "Image",
+        description: "Returns a small PNG.",
+        since: V2024_10_07,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    Entry {
+        name: "audio",
+        title: "Audio",
+        description: "Returns a short WAV.",
+        since: V2025_03_26,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    Entry {
+        name: "link",
+        title: "Link",
+        description: "Returns a link to a resource of this server.",
+        since: V2025_06_18,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    Entry {
+        name: "embed_text",
+        title: "Embed text",
+        description: "Returns a text resource of this server.",
+        since: V2024_10_07,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    Entry {
+        name: "embed_blob",
+        title: "Embed bytes",
+        description: "Returns a binary resource of this server.",
+        since: V2024_10_07,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    Entry {
+        name: "annotated",
+        title: "Annotated",
+        description: "Returns text with annotations.",
+        since: V2024_11_05,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    Entry {
+        name: "count",
+        title: "Count",
+        description: "Counts to a number and reports progress on the way.",
+        since: V2024_10_07,
+        until: V2026_07_28,
+        input: || {
+            closed(
+                json!({"to": {"type": "integer", "minimum": 2, "maximum": 9}}),
+                &["to"],
+            )
+        },
+        output: None,
+    },
+    Entry {
+        name: "log",
+        title: "Log",
+        description: "Writes three log messages of rising severity.",
+        since: V2024_10_07,
+        until: V2026_07_28,
+        input: || json!({"type": "object"}),
+        output: None,
+    },
+    Entry {
+        name: "no_arguments",
+        title: "No arguments",
+        description: "Takes no arguments and says so.",
+        since: V2024_10_07,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    Entry {
+        name: "fail",
+        title: "Fail",
+        description: "Works or fails, as it is told.",
+        since: V2024_10_07,
+        until: V2026_07_28,
+        input: || {
+            closed(
+                json!({"outcome": {"type": "string", "enum": ["works", "fails"]}}),
+                &["outcome"],
+            )
+        },
+        output: None,
+    },
+    Entry {
+        name: "primes",
+        title: "Primes",
+        description: "Returns the primes below ten as an array.",
+        since: V2026_07_28,
+        until: V2026_07_28,
+        input: nothing,
+        output: Some(|| json!({"type": "array", "items": {"type": "integer"}})),
+    },
+    // Only where annotations exist, since a client may call what is not annotated at all.
+    Entry {
+        name: "erase",
+        title: "Erase",
+        description: "Pretends to erase everything; a careful client never calls it unasked.",
+        since: V2025_03_26,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    // The list of a stateless server never depends on the connection, hence not there.
+    Entry {
+        name: "grow",
+        title: "Grow",
+        description: "Adds the tool grown to the list, or takes it away again.",
+        since: V2024_10_07,
+        until: V2025_11_25,
+        input: nothing,
+        output: None,
+    },
+    Entry {
+        name: "ask",
+        title: "Ask",
+        description: "Asks the client for its roots, a completion, or a word of its user.",
+        since: V2024_11_05,
+        until: V2025_11_25,
+        input: nothing,
+        output: None,
+    },
+    Entry {
+        name: "grown",
+        title: "Grown",
+        description: "Is there because grow was called.",
+        since: V2024_10_07,
+        until: V2025_11_25,
+        input: nothing,
+        output: None,
+    },
+];
+
+/// The definitions of every tool that is offered, in the order of the list.
+pub(super) fn offered(revision: Revision, offer: &Offer) -> Vec<Object> {
+    TABLE
+        .iter()
+        .filter(|entry| (entry.since..=entry.until).contains(&revision))
+        .filter(|entry| match entry.name {
+            "grown" => offer.grown,
+            "ask" => !offer.questions.is_empty(),
+            _ => true,
+        })
+        .map(|entry| definition(entry, revision, offer))
+        .collect()
+}
+
+fn definition(entry: &Entry, revision: Revision, offer: &Offer) -> Object {
+    let mut tool = object(json!({"name": entry.name}));
+    if revision >= V2025_06_18 {
+        tool.insert("title".to_owned(), json!(entry.title));
+    }
+    tool.insert("description".to_owned(), json!(entry.description));
+    tool.insert(
+        "inputSchema".to_owned(),
+        input_schema(entry, revision, offer),
+    );
+    if let Some(output) = entry.output.filter(|_| revision >= V2025_06_18) {
+        tool.insert("outputSchema".to_owned(), output());
+    }
+    if revision >= V2025_03_26 {
+        tool.insert("annotations".to_owned(), annotations(entry));
+    }
+    match entry.name {
+        "echo" if revision >= V2025_11_25 => {
+            tool.insert("icons".to_owned(), json!([content::icon()]));
+        }
+        "add" if revision >= V2025_06_18 => {
+            tool.insert(
+                "_meta".to_owned(),
+                json!({"com.example.mock/subject": "arithmetic"}),
+            );
+        }
+        "count" if revision == V2025_11_25 => {
+            tool.insert("execution".to_owned(), json!({"taskSupport": "forbidden"}));
+        }
+        _ => {}
+    }
+    tool
+}
+
+fn input_schema(entry: &Entry, revision: Revision, offer: &Offer) -> Value {
+    let mut schema = (entry.input)();
+    match entry.name {
+        "add" if revision >= V2025_11_25 => {
+            schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+        }
+        "weather" if revision.is_modern() => {
+            schema["properties"]["city"]["x-mcp-header"] = json!("City");
+        }
+        "ask" => {
+            schema["properties"] = json!({"for": {"type": "string", "enum": offer.questions}});
+        }
+        _ => {}
+    }
+    schema
+}
+
+fn annotations(entry: &Entry) -> Value {
+    match entry.name {
+        "echo" => json!({
+            "title": entry.title,
+            "readOnlyHint": true,
+            "idempotentHint": true,
+            "openWorldHint": false,
+        }),
+        "erase" => json!({"readOnlyHint": false, "destructiveHint": true}),
+        _ => json!({"readOnlyHint": true}),
+    }
+}
+
+/// The schema of an object that has these properties and no others.
+fn closed(properties: Value, required: &[&str]) -> Value {
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+/// The schema of an object without properties.
+fn nothing() -> Value {
+    json!({"type": "object", "additionalProperties": false})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_revision_offers_enough_tools_for_three_pages() {
+        for revision in Revision::ALL {
+            let tools = offered(*revision, &Offer::default());
+            assert!(tools.len() > 8, "{revision}: {}", tools.len());
+        }
+    }
+
+    #[test]
+    fn only_erase_may_destroy_and_only_where_annotations_can_say_so() {
+        for revision in Revision::ALL {
+            for tool in offered(*revision, &Offer::default()) {
+                let annotations = tool.get("annotations");
+                assert_eq!(annotations.is_some(), *revision >= V2025_03_26);
+                if tool["name"] == "erase" {
+                    assert_eq!(tool["annotations"]["destructiveHint"], json!(true));
+                } else if let Some(annotations) = annotations {
+                    assert_eq!(annotations["readOnlyHint"], json!(true));
+                }
+            }
+        }
+    }
+}
