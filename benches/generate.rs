@@ -5,7 +5,10 @@
 //! under `inputSchema`), or a folder of the official JSON-Schema-Test-Suite (`tests/draft7`, ...),
 //! and prints what was generated, what was valid, and how long it took.
 #![expect(clippy::print_stdout, reason = "a survey is read on the terminal")]
-#![expect(missing_docs, reason = "criterion's macros leave functions undocumented")]
+#![expect(
+    missing_docs,
+    reason = "criterion's macros leave functions undocumented"
+)]
 
 use std::{
     env, fs,
@@ -14,7 +17,7 @@ use std::{
 };
 
 use criterion::{Criterion, criterion_group};
-use mcp_conformance::fuzz::{Dialect, Domain, Random, ToolSchema};
+use mcp_conformance::fuzz::{Dialect, Domain, Random, Simplest, ToolSchema, ViolationError};
 use serde_json::Value;
 
 const INSTANCES: u32 = 1_000;
@@ -141,6 +144,60 @@ fn survey(samples: &[Sample]) {
     );
 }
 
+/// Breaks every keyword occurrence on its own, and checks what comes out with the schema as given.
+fn survey_violations(samples: &[Sample]) {
+    let (mut sites, mut vacuous, mut broken, mut made) = (0_u32, 0_u32, 0_u32, 0_u32);
+    let mut compiling = Duration::ZERO;
+    let mut spent = Duration::ZERO;
+    let mut named = 0_u32;
+    for sample in samples {
+        let schema = ToolSchema::compile_for(&sample.schema, sample.default, sample.domain);
+        let Ok(schema) = schema else { continue };
+        if schema.is_unsatisfiable() {
+            continue;
+        }
+        for site in schema.sites() {
+            sites += 1;
+            let start = Instant::now();
+            let generator = schema.violating(&site);
+            compiling += start.elapsed();
+            let generator = match generator {
+                Ok(generator) => generator,
+                Err(ViolationError::Vacuous) => {
+                    vacuous += 1;
+                    continue;
+                }
+                Err(error) => {
+                    println!("not broken    {} {site}: failed to {error}", sample.name);
+                    continue;
+                }
+            };
+            broken += 1;
+            let mut random = Random::new(2);
+            for _ in 0..20 {
+                let start = Instant::now();
+                let instance = generator.generate(&mut random);
+                spent += start.elapsed();
+                if let Ok(instance) = instance {
+                    made += 1;
+                    assert!(!schema.is_valid(&instance), "{} {site}", sample.name);
+                }
+            }
+            if generator.generate(&mut Simplest).is_ok() {
+                named += 1;
+            }
+        }
+    }
+    println!(
+        "{sites} keyword occurrences: {vacuous} without effect, {broken} of the other {} broken \
+         alone ({:.2} %), {named} by a simplest instance; compiled in {compiling:?}; {made} of {} \
+         instances in {spent:?}",
+        sites - vacuous,
+        f64::from(broken) * 100.0 / f64::from((sites - vacuous).max(1)),
+        broken * 20,
+    );
+}
+
 fn generate(criterion: &mut Criterion) {
     let _ = criterion;
 }
@@ -156,6 +213,7 @@ fn main() {
             from_lines(path)
         };
         survey(&samples);
+        survey_violations(&samples);
     }
     benches();
 }
