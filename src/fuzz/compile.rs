@@ -68,9 +68,15 @@ pub(super) fn compile(
         builtin: HashMap::new(),
         depth: 0,
         too_large: false,
+        exact: true,
     };
     let root = compiler.place(schema)?;
-    Ok(Plan::new(compiler.nodes, root, compiler.too_large))
+    Ok(Plan::new(
+        compiler.nodes,
+        root,
+        compiler.too_large,
+        compiler.exact,
+    ))
 }
 
 /// The canonical form of a schema in `dialect`, formats asserted and nothing fetched.
@@ -107,6 +113,7 @@ struct Compiler<'h> {
     builtin: HashMap<&'static str, NodeId>,
     depth: usize,
     too_large: bool,
+    exact: bool,
 }
 
 type Compiled = Result<NodeId, TooManyNodes>;
@@ -119,6 +126,12 @@ impl Compiler<'_> {
         let id = u32::try_from(self.nodes.len()).map_err(|_| TooManyNodes)?;
         self.nodes.push(node);
         Ok(NodeId(id))
+    }
+
+    /// A node for what may exist but is not generated.
+    fn never(&mut self) -> Compiled {
+        self.exact = false;
+        self.add(Node::Never)
     }
 
     fn check(&self, schema: &CanonicalSchema) -> Option<Arc<Validator>> {
@@ -174,11 +187,11 @@ impl Compiler<'_> {
             CanonicalView::MultiType(types) => self.types(types),
             CanonicalView::Integer(view) => match Whole::new(&view) {
                 Some(whole) => self.add(Node::Whole(Box::new(whole))),
-                None => self.add(Node::Never),
+                None => self.never(),
             },
             CanonicalView::Number(view) => match Real::new(&view) {
                 Some(real) => self.add(Node::Real(Box::new(real))),
-                None => self.add(Node::Never),
+                None => self.never(),
             },
             CanonicalView::String(view) => self.text(schema, &view),
             CanonicalView::Array(view) => self.array(schema, view),
@@ -246,8 +259,9 @@ impl Compiler<'_> {
     /// stopped it are taken away, checked against all of it.
     fn raw(&mut self, view: &RawView) -> Compiled {
         let Ok(check) = validator(&view.schema, self.dialect) else {
-            return self.add(Node::Never);
+            return self.never();
         };
+        self.exact = false;
         let mut schema = view.schema.clone();
         let mut pointer = view.pointer.clone().unwrap_or_default();
         let mut candidates = Vec::new();
@@ -297,13 +311,16 @@ impl Compiler<'_> {
         }
     }
 
-    /// The node of all values of one type, made once.
+    /// A node of all values of one type. Those that lead to others are made once; a leaf is made
+    /// for each place, so that each place has its boundaries tried.
     fn any_of_type(&mut self, name: &'static str) -> Compiled {
         if let Some(&known) = self.builtin.get(name) {
             return Ok(known);
         }
         let id = self.add(Node::Never)?;
-        self.builtin.insert(name, id);
+        if matches!(name, "array" | "object") {
+            self.builtin.insert(name, id);
+        }
         let node = match name {
             "string" => Node::Text(Box::new(Text::any())),
             "number" => {
@@ -445,6 +462,7 @@ impl Compiler<'_> {
             repeated: view.distinctness == Distinctness::SomeRepeated,
         };
         approximate |= array.repeated || array.demands.len() > 1;
+        self.exact &= !approximate;
         let node = self.add(Node::Array(Box::new(array)))?;
         if approximate {
             return self.checked(vec![node], schema);
@@ -560,6 +578,7 @@ impl Compiler<'_> {
             violations.push(self.violation(&view, violation, &matchers)?);
         }
         approximate |= !violations.is_empty();
+        self.exact &= !approximate;
         let object = Object {
             min: view.min_properties.as_ref().map_or(0, count),
             max: view.max_properties.as_ref().map_or(usize::MAX, count),
@@ -601,7 +620,7 @@ impl Compiler<'_> {
         };
         let schema = json!({"type": "string", "pattern": pattern});
         let Ok(matching) = canonicalize(&schema, self.dialect) else {
-            return self.add(Node::Never);
+            return self.never();
         };
         let met = names.and_then(|names| names.intersect(&matching).ok());
         self.schema(&met.unwrap_or(matching))

@@ -120,16 +120,19 @@ pub(super) struct Plan {
     pub(super) root: NodeId,
     /// Something needs more characters or elements than are ever generated.
     pub(super) too_large: bool,
+    /// What the plan leads to nowhere, the schema does not admit either.
+    pub(super) exact: bool,
 }
 
 impl Plan {
     /// Finishes an arena: finds the smallest sizes and sorts the alternatives by them.
-    pub(super) fn new(nodes: Vec<Node>, root: NodeId, too_large: bool) -> Self {
+    pub(super) fn new(nodes: Vec<Node>, root: NodeId, too_large: bool, exact: bool) -> Self {
         let mut plan = Self {
             sizes: vec![ENDLESS; nodes.len()],
             nodes,
             root,
             too_large,
+            exact,
         };
         plan.find_sizes();
         let sizes = std::mem::take(&mut plan.sizes);
@@ -167,6 +170,24 @@ impl Plan {
 
     pub(super) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
+    }
+
+    /// The root without what merely leads to it: references, suggestions, and checks.
+    pub(super) fn object_root(&self) -> NodeId {
+        let mut id = self.root;
+        for _ in 0..self.nodes.len() {
+            id = match self.node(id) {
+                Node::Same(node) | Node::Suggested { node, .. } => *node,
+                Node::Checked { candidates, .. } | Node::Union(candidates) => {
+                    match candidates.first() {
+                        Some(&node) => node,
+                        None => return id,
+                    }
+                }
+                _ => return id,
+            };
+        }
+        id
     }
 
     /// How many values the smallest instance of a node holds.

@@ -1,8 +1,9 @@
 //! A tool's inputSchema, compiled: what is valid, the simplest valid arguments, and the clear
 //! mistakes that a server has to refuse.
 
+use std::sync::Arc;
+
 use jsonschema::{
-    Validator,
     canonical::{CanonicalSchema, CanonicalizationError, Satisfiability},
     error::ValidationErrorKind,
 };
@@ -12,11 +13,12 @@ use thiserror::Error;
 use super::{
     compile,
     dialect::Dialect,
-    generate::{Forced, Generation},
+    generate::Forced,
+    generator::{Class, GenerationError, Generator},
     hint::Hints,
     limit,
-    plan::Plan,
-    source::{Simplest, Source},
+    site::{self, Site},
+    source::{Random, Simplest, Source},
 };
 
 /// Why a schema cannot be used at all.
@@ -61,20 +63,6 @@ pub enum SchemaError {
     Multiplies,
 }
 
-/// Why a usable schema yields no instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum GenerationError {
-    /// The schema is proven to admit no object.
-    #[error("find arguments: the schema contradicts itself and admits no object")]
-    Unsatisfiable,
-    /// The smallest instance is larger than anything that is generated.
-    #[error("find arguments: the smallest valid ones would be unreasonably large")]
-    TooLarge,
-    /// No candidate passed the schema; it may or may not admit any.
-    #[error("find arguments: none of the candidates satisfied the whole schema")]
-    NotFound,
-}
-
 /// A mistake that every server can see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Breakage {
@@ -109,23 +97,42 @@ pub enum Domain {
     Any,
 }
 
+/// Why there is no instance that breaks one keyword and nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum ViolationError {
+    /// The keyword is proven to have no effect: without it the schema admits the same instances.
+    /// Worth telling the author of the schema.
+    #[error("break the keyword alone: it has no effect on what the schema admits")]
+    Vacuous,
+    /// The schema has no such occurrence, or is no schema without it.
+    #[error("take the keyword away from the schema")]
+    NoSuchSite,
+    /// The schema without the keyword is too large to be compiled.
+    #[error("compile what breaks the keyword: too many alternatives")]
+    TooLarge,
+    /// Nothing was found that breaks the keyword alone; there may or may not be such a thing.
+    #[error("find an instance that breaks the keyword alone")]
+    NotFound,
+}
+
 /// A compiled schema.
 ///
-/// Compiling takes about as long as a call to a fast server; everything else is cheaper.
+/// Compiling takes a fraction of a millisecond for most tools; everything else but
+/// [`violating`](Self::violating) is cheaper.
 #[derive(Debug)]
 pub struct ToolSchema {
-    pub(super) schema: Value,
-    pub(super) dialect: Dialect,
-    pub(super) domain: Domain,
-    pub(super) hints: Hints,
+    schema: Value,
+    dialect: Dialect,
+    hints: Hints,
     /// The canonical form within the domain.
-    pub(super) canonical: CanonicalSchema,
-    pub(super) validator: Validator,
-    pub(super) plan: Plan,
+    canonical: CanonicalSchema,
+    valid: Generator,
 }
 
 /// How often a whole instance is drawn again when validation rejects it.
-const ATTEMPTS: usize = 8;
+const ATTEMPTS: u32 = 8;
+/// The same where the difference cannot be compiled and chance has to find it.
+const CHANCES: u32 = 400;
 
 impl ToolSchema {
     /// Compiles a tool's inputSchema, read in the dialect that it declares or in `default`.
@@ -172,11 +179,16 @@ impl ToolSchema {
         Ok(Self {
             schema: schema.clone(),
             dialect,
-            domain,
             hints,
             canonical,
-            validator,
-            plan,
+            valid: Generator {
+                plan: Arc::new(plan),
+                class: Class::Valid,
+                domain,
+                passes: Arc::new(validator),
+                fails: None,
+                attempts: ATTEMPTS,
+            },
         })
     }
 
@@ -195,14 +207,73 @@ impl ToolSchema {
     /// Whether `instance` satisfies the schema, formats included, and lies in the domain.
     #[must_use]
     pub fn is_valid(&self, instance: &Value) -> bool {
-        (self.domain == Domain::Any || instance.is_object()) && self.validator.is_valid(instance)
+        self.valid.holds(instance)
     }
 
     /// Whether the schema is proven to admit nothing.
     #[must_use]
     pub fn is_unsatisfiable(&self) -> bool {
         self.canonical.satisfiability() == Satisfiability::No
-            || (!self.plan.is_possible(self.plan.root) && !self.plan.too_large)
+            || self.valid.check_possible() == Err(GenerationError::Unsatisfiable)
+    }
+
+    /// Valid instances.
+    #[must_use]
+    pub fn valid(&self) -> &Generator {
+        &self.valid
+    }
+
+    /// Every keyword occurrence that [`violating`](Self::violating) can be asked to break.
+    ///
+    /// In the domain of arguments, the `type` of the root is left out: arguments that are no
+    /// object break the protocol before they break the schema.
+    #[must_use]
+    pub fn sites(&self) -> Vec<Site> {
+        let mut sites = site::sites(&self.schema);
+        if self.valid.domain == Domain::Arguments {
+            sites.retain(|site| !(site.pointer.is_empty() && site.keyword == "type"));
+        }
+        sites
+    }
+
+    /// Instances that break the keyword at `site` and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// When the keyword has no effect, or nothing was found that breaks it alone.
+    pub fn violating(&self, site: &Site) -> Result<Generator, ViolationError> {
+        let relaxed =
+            site::relax(&self.schema, site, self.dialect).ok_or(ViolationError::NoSuchSite)?;
+        let passes =
+            compile::validator(&relaxed, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
+        let whole = compile::canonicalize(&relaxed, self.dialect)
+            .map_err(|_| ViolationError::NoSuchSite)?;
+        let relaxed = within(&whole, self.dialect, self.valid.domain);
+        let difference = relaxed.subtract(&self.canonical);
+        let (target, attempts) = match &difference {
+            Ok(difference) if difference.satisfiability() == Satisfiability::No => {
+                return Err(ViolationError::Vacuous);
+            }
+            Ok(difference) => (difference, ATTEMPTS),
+            Err(_) => (&relaxed, CHANCES),
+        };
+        let plan = compile::compile(target, self.dialect, &self.hints)
+            .map_err(|_| ViolationError::TooLarge)?;
+        let generator = Generator {
+            plan: Arc::new(plan),
+            class: Class::Violates(site.clone()),
+            domain: self.valid.domain,
+            passes: Arc::new(passes),
+            fails: Some(self.valid.passes.clone()),
+            attempts,
+        };
+        match generator.generate(&mut Random::new(0)) {
+            Ok(_) => Ok(generator),
+            Err(GenerationError::Unsatisfiable) if difference.is_ok() => {
+                Err(ViolationError::Vacuous)
+            }
+            Err(_) => Err(ViolationError::NotFound),
+        }
     }
 
     /// A valid instance by the choices of `source`.
@@ -211,20 +282,7 @@ impl ToolSchema {
     ///
     /// When the schema admits nothing, nothing of reasonable size, or nothing that was found.
     pub fn generate(&self, source: &mut impl Source) -> Result<Value, GenerationError> {
-        if !self.plan.is_possible(self.plan.root) {
-            return Err(if self.plan.too_large {
-                GenerationError::TooLarge
-            } else {
-                GenerationError::Unsatisfiable
-            });
-        }
-        for _ in 0..ATTEMPTS {
-            let drawn = Generation::new(&self.plan, source).root();
-            if let Some(value) = drawn.filter(|value| self.is_valid(value)) {
-                return Ok(value);
-            }
-        }
-        Err(GenerationError::NotFound)
+        self.valid.generate(source)
     }
 
     /// The simplest valid arguments: what is required and nothing else, with the values that the
@@ -244,9 +302,9 @@ impl ToolSchema {
         let minimal = self.minimal().ok()?;
         let mut bases = vec![minimal];
         // Optional properties are a second choice, so that one thing is wrong and little else new.
-        let forced = vec![(self.plan.root, Forced::All)];
-        let full = Generation::forcing(&self.plan, &mut Simplest, forced).root();
-        bases.extend(full.filter(|full| self.is_valid(full)));
+        let forced = vec![(self.valid.plan.object_root(), Forced::All)];
+        let full = self.valid.steer(&mut Simplest, forced);
+        bases.extend(full.map(|(full, _)| full));
         bases.iter().find_map(|base| self.break_one(base, breakage))
     }
 
@@ -314,7 +372,7 @@ impl ToolSchema {
         expected: impl Fn(&str, &str) -> bool,
     ) -> Option<BrokenArguments> {
         let keyword = {
-            let mut errors = self.validator.iter_errors(&arguments);
+            let mut errors = self.valid.passes.iter_errors(&arguments);
             let only = errors.next()?;
             let keyword = only.kind().keyword().to_owned();
             if errors.next().is_some() || !expected(&keyword, only.instance_path().as_str()) {

@@ -1,0 +1,219 @@
+//! How fast arguments are made, and how many of them are right.
+//!
+//! `cargo bench --bench generate` measures over the schemas that the tests use. With
+//! `SCHEMAS=<path>` it first surveys other schemas: a file with one JSON object a line (the schema
+//! under `inputSchema`), or a folder of the official JSON-Schema-Test-Suite (`tests/draft7`, ...),
+//! and prints what was generated, what was valid, and how long it took.
+#![expect(clippy::print_stdout, reason = "a survey is read on the terminal")]
+#![expect(
+    missing_docs,
+    reason = "criterion's macros leave functions undocumented"
+)]
+
+use std::{
+    env, fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use criterion::{Criterion, criterion_group};
+use mcp_conformance::fuzz::{Dialect, Domain, Random, Simplest, ToolSchema, ViolationError};
+use serde_json::Value;
+
+const INSTANCES: u32 = 1_000;
+
+struct Sample {
+    name: String,
+    schema: Value,
+    default: Dialect,
+    domain: Domain,
+}
+
+fn from_lines(path: &Path) -> Vec<Sample> {
+    let text = fs::read_to_string(path).expect("the file of schemas is readable");
+    let mut samples: Vec<Sample> = Vec::new();
+    for line in text.lines() {
+        let entry: Value = serde_json::from_str(line).expect("a line of JSON");
+        let schema = entry["inputSchema"].clone();
+        if samples.iter().any(|known| known.schema == schema) {
+            continue;
+        }
+        samples.push(Sample {
+            name: format!("{} {}", entry["server"], entry["tool"]),
+            schema,
+            default: Dialect::Draft202012,
+            domain: Domain::Arguments,
+        });
+    }
+    samples
+}
+
+fn from_suite(folder: &Path) -> Vec<Sample> {
+    let default = match folder.file_name().and_then(|name| name.to_str()) {
+        Some("draft4") => Dialect::Draft4,
+        Some("draft6") => Dialect::Draft6,
+        Some("draft7") => Dialect::Draft7,
+        Some("draft2019-09") => Dialect::Draft201909,
+        _ => Dialect::Draft202012,
+    };
+    let mut samples = Vec::new();
+    let mut pending = vec![folder.to_path_buf()];
+    while let Some(folder) = pending.pop() {
+        let entries = fs::read_dir(&folder).expect("the folder of the suite is readable");
+        for entry in entries {
+            let path = entry.expect("an entry of the folder").path();
+            if path.is_dir() {
+                pending.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).expect("a file of the suite is readable");
+            let groups: Value = serde_json::from_str(&text).expect("a file of JSON");
+            for group in groups.as_array().into_iter().flatten() {
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+                samples.push(Sample {
+                    name: format!("{stem}: {}", group["description"]),
+                    schema: group["schema"].clone(),
+                    default,
+                    domain: Domain::Any,
+                });
+            }
+        }
+    }
+    samples.sort_by(|left, right| left.name.cmp(&right.name));
+    samples
+}
+
+fn survey(samples: &[Sample]) {
+    let mut compiled = Vec::new();
+    let mut compiling = Duration::ZERO;
+    let mut slowest = (Duration::ZERO, "");
+    for sample in samples {
+        let start = Instant::now();
+        let schema = ToolSchema::compile_for(&sample.schema, sample.default, sample.domain);
+        let spent = start.elapsed();
+        compiling += spent;
+        slowest = slowest.max((spent, &sample.name));
+        match schema {
+            Ok(schema) => compiled.push((sample, schema)),
+            Err(error) => println!("not compiled  {}: failed to {error}", sample.name),
+        }
+    }
+    println!(
+        "{} of {} schemas compiled in {compiling:?}, the slowest in {:?} ({})",
+        compiled.len(),
+        samples.len(),
+        slowest.0,
+        slowest.1
+    );
+    let mut rates = Vec::new();
+    let mut impossible = 0;
+    let mut total = (0_u32, Duration::ZERO);
+    for (sample, schema) in &compiled {
+        if schema.is_unsatisfiable() {
+            impossible += 1;
+            println!("unsatisfiable {}", sample.name);
+            continue;
+        }
+        if let Err(error) = schema.minimal() {
+            println!("no minimum    {}: failed to {error}", sample.name);
+        }
+        let mut random = Random::new(1);
+        let start = Instant::now();
+        let made = (0..INSTANCES)
+            .filter(|_| schema.generate(&mut random).is_ok())
+            .count();
+        let spent = start.elapsed();
+        let made = u32::try_from(made).unwrap_or(INSTANCES);
+        if made < INSTANCES {
+            println!("generated     {}: {made} of {INSTANCES}", sample.name);
+        }
+        if made > 0 {
+            rates.push((f64::from(made) / spent.as_secs_f64(), &sample.name));
+        }
+        total = (total.0 + made, total.1 + spent);
+    }
+    rates.sort_by(|left, right| left.0.total_cmp(&right.0));
+    let mean = rates.iter().map(|rate| rate.0).sum::<f64>() / rates.len() as f64;
+    println!(
+        "{} generate, {impossible} unsatisfiable; valid instances a second: mean of rates {mean:.0}, \
+         overall {:.0}, median {:.0}, slowest {:?}",
+        rates.len(),
+        f64::from(total.0) / total.1.as_secs_f64(),
+        rates[rates.len() / 2].0,
+        &rates[..3.min(rates.len())],
+    );
+}
+
+/// Breaks every keyword occurrence on its own, and checks what comes out with the schema as given.
+fn survey_violations(samples: &[Sample]) {
+    let (mut sites, mut vacuous, mut broken, mut made) = (0_u32, 0_u32, 0_u32, 0_u32);
+    let mut compiling = Duration::ZERO;
+    let mut spent = Duration::ZERO;
+    let mut named = 0_u32;
+    for sample in samples {
+        let schema = ToolSchema::compile_for(&sample.schema, sample.default, sample.domain);
+        let Ok(schema) = schema else { continue };
+        if schema.is_unsatisfiable() {
+            continue;
+        }
+        for site in schema.sites() {
+            sites += 1;
+            let start = Instant::now();
+            let generator = schema.violating(&site);
+            compiling += start.elapsed();
+            let generator = match generator {
+                Ok(generator) => generator,
+                Err(ViolationError::Vacuous) => {
+                    vacuous += 1;
+                    continue;
+                }
+                Err(error) => {
+                    println!("not broken    {} {site}: failed to {error}", sample.name);
+                    continue;
+                }
+            };
+            broken += 1;
+            let mut random = Random::new(2);
+            for _ in 0..20 {
+                let start = Instant::now();
+                let instance = generator.generate(&mut random);
+                spent += start.elapsed();
+                if let Ok(instance) = instance {
+                    made += 1;
+                    assert!(!schema.is_valid(&instance), "{} {site}", sample.name);
+                }
+            }
+            if generator.generate(&mut Simplest).is_ok() {
+                named += 1;
+            }
+        }
+    }
+    println!(
+        "{sites} keyword occurrences: {vacuous} without effect, {broken} of the other {} broken \
+         alone ({:.2} %), {named} by a simplest instance; compiled in {compiling:?}; {made} of {} \
+         instances in {spent:?}",
+        sites - vacuous,
+        f64::from(broken) * 100.0 / f64::from((sites - vacuous).max(1)),
+        broken * 20,
+    );
+}
+
+fn generate(criterion: &mut Criterion) {
+    let _ = criterion;
+}
+
+criterion_group!(benches, generate);
+
+fn main() {
+    if let Some(path) = env::var_os("SCHEMAS") {
+        let path = Path::new(&path);
+        let samples = if path.is_dir() {
+            from_suite(path)
+        } else {
+            from_lines(path)
+        };
+        survey(&samples);
+        survey_violations(&samples);
+    }
+    benches();
+}

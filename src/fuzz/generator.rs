@@ -1,0 +1,123 @@
+//! Instances of one class: valid, or valid but for one keyword.
+
+use std::sync::Arc;
+
+use jsonschema::Validator;
+use serde_json::Value;
+use thiserror::Error;
+
+use super::{
+    generate::{Forced, Generation},
+    plan::{NodeId, Plan},
+    schema::Domain,
+    site::Site,
+    source::{Odometer, Source},
+};
+
+/// How many simple instances are tried in order when draws keep being rejected.
+const ENUMERATED: u64 = 64;
+
+/// Why a usable schema yields no instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum GenerationError {
+    /// The class is proven to hold nothing.
+    #[error("find arguments: the schema contradicts itself and admits none")]
+    Unsatisfiable,
+    /// The smallest instance is larger than anything that is generated.
+    #[error("find arguments: the smallest ones would be unreasonably large")]
+    TooLarge,
+    /// No candidate lay in the class; it may or may not hold any.
+    #[error("find arguments: none of the candidates passed the final check")]
+    NotFound,
+}
+
+/// What the instances of a generator have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Class {
+    /// They satisfy the schema.
+    Valid,
+    /// They break the schema, and satisfy it once this one keyword is taken away.
+    Violates(Site),
+}
+
+/// Generates instances of one class, and proves of each that it lies in it.
+///
+/// Cheap to clone and free of borrows, so that it can be sent to whatever drives it: a seeded run,
+/// `proptest` (it is a [`Strategy`](proptest::strategy::Strategy)), or a fuzzer's bytes.
+#[derive(Debug, Clone)]
+pub struct Generator {
+    pub(super) plan: Arc<Plan>,
+    pub(super) class: Class,
+    pub(super) domain: Domain,
+    pub(super) passes: Arc<Validator>,
+    pub(super) fails: Option<Arc<Validator>>,
+    /// How often an instance is drawn again when the final check rejects it.
+    pub(super) attempts: u32,
+}
+
+impl Generator {
+    /// What the instances have in common.
+    #[must_use]
+    pub fn class(&self) -> &Class {
+        &self.class
+    }
+
+    /// Whether `value` lies in the class, decided by validation alone.
+    #[must_use]
+    pub fn holds(&self, value: &Value) -> bool {
+        (self.domain == Domain::Any || value.is_object())
+            && self.passes.is_valid(value)
+            && self
+                .fails
+                .as_ref()
+                .is_none_or(|fails| !fails.is_valid(value))
+    }
+
+    /// An instance of the class by the choices of `source`.
+    ///
+    /// # Errors
+    ///
+    /// When the class holds nothing, nothing of reasonable size, or nothing that was found.
+    pub fn generate(&self, source: &mut impl Source) -> Result<Value, GenerationError> {
+        self.check_possible()?;
+        for _ in 0..self.attempts {
+            let drawn = Generation::new(&self.plan, source).root();
+            if let Some(value) = drawn.filter(|value| self.holds(value)) {
+                return Ok(value);
+            }
+        }
+        // A source that keeps saying the same, as the simplest one does, ends up here.
+        (0..ENUMERATED)
+            .find_map(|counter| {
+                let drawn = Generation::new(&self.plan, &mut Odometer::new(counter)).root();
+                drawn.filter(|value| self.holds(value))
+            })
+            .ok_or(GenerationError::NotFound)
+    }
+
+    /// The instance that results from forced decisions, and whether all of them were taken.
+    pub(super) fn steer(
+        &self,
+        source: &mut impl Source,
+        forced: Vec<(NodeId, Forced)>,
+    ) -> Option<(Value, bool)> {
+        self.check_possible().ok()?;
+        let mut generation = Generation::forcing(&self.plan, source, forced);
+        let value = generation.root()?;
+        let reached = generation.reached();
+        self.holds(&value).then_some((value, reached))
+    }
+
+    /// Whether the plan leads to anything at all.
+    pub(super) fn check_possible(&self) -> Result<(), GenerationError> {
+        if self.plan.is_possible(self.plan.root) {
+            Ok(())
+        } else if self.plan.too_large {
+            Err(GenerationError::TooLarge)
+        } else if self.plan.exact {
+            Err(GenerationError::Unsatisfiable)
+        } else {
+            Err(GenerationError::NotFound)
+        }
+    }
+}

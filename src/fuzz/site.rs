@@ -1,0 +1,270 @@
+//! The keyword occurrences of a schema, each of which can be broken on its own.
+//!
+//! What violates exactly one keyword is what the schema without that keyword admits and the schema
+//! with it does not: a subtraction, the same for every keyword and at any depth. A difference that
+//! is empty proves that the keyword has no effect.
+
+use serde_json::Value;
+
+use super::dialect::Dialect;
+
+/// One occurrence of an asserting keyword.
+///
+/// `required` occurs once for each name. A subschema that is simply `false` counts as an
+/// occurrence of the keyword `false`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Site {
+    /// The JSON pointer of the schema object that holds the keyword.
+    pub pointer: String,
+    /// The keyword.
+    pub keyword: String,
+    /// The required name that is meant.
+    pub name: Option<String>,
+}
+
+impl std::fmt::Display for Site {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} {}", self.pointer, self.keyword)?;
+        match &self.name {
+            Some(name) => write!(formatter, " {name:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Keywords that assert something by themselves or hold what does.
+const ASSERTING: [&str; 36] = [
+    "$dynamicRef",
+    "$recursiveRef",
+    "$ref",
+    "additionalItems",
+    "additionalProperties",
+    "anyOf",
+    "const",
+    "contains",
+    "contentEncoding",
+    "contentMediaType",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "if",
+    "maxContains",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minContains",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "not",
+    "oneOf",
+    "pattern",
+    "propertyNames",
+    "type",
+    "unevaluatedItems",
+    "uniqueItems",
+];
+
+/// Keywords whose value is one subschema.
+const ONE: [&str; 14] = [
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "extends",
+    "disallow",
+];
+
+/// Keywords whose value is a list of subschemas.
+const LIST: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+
+/// Keywords whose value is an object of subschemas.
+const MAP: [&str; 6] = [
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
+];
+
+/// Every occurrence in a schema, in the order of the document.
+pub(super) fn sites(schema: &Value) -> Vec<Site> {
+    let mut sites = Vec::new();
+    collect(schema, &mut String::new(), &mut sites);
+    sites
+}
+
+fn collect(schema: &Value, pointer: &mut String, sites: &mut Vec<Site>) {
+    let mut add = |keyword: &str, name: Option<String>| {
+        sites.push(Site {
+            pointer: pointer.clone(),
+            keyword: keyword.to_owned(),
+            name,
+        });
+    };
+    let Some(keywords) = schema.as_object() else {
+        if *schema == Value::Bool(false) {
+            add("false", None);
+        }
+        return;
+    };
+    for (keyword, value) in keywords {
+        if keyword == "required" {
+            for name in value
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+            {
+                add(keyword, Some(name.to_owned()));
+            }
+        } else if ASSERTING.contains(&keyword.as_str()) || keyword == "unevaluatedProperties" {
+            add(keyword, None);
+        }
+    }
+    for (keyword, value) in keywords {
+        let name = keyword.as_str();
+        let length = pointer.len();
+        match value {
+            Value::Object(_) if ONE.contains(&name) => {
+                step(pointer, keyword);
+                collect(value, pointer, sites);
+            }
+            // An `additionalProperties: false` is its own occurrence already.
+            Value::Bool(false) if matches!(name, "items" | "then" | "else") => {
+                step(pointer, keyword);
+                collect(value, pointer, sites);
+            }
+            Value::Array(branches) if LIST.contains(&name) => {
+                for (position, branch) in branches.iter().enumerate() {
+                    let length = pointer.len();
+                    step(pointer, keyword);
+                    step(pointer, &position.to_string());
+                    collect(branch, pointer, sites);
+                    pointer.truncate(length);
+                }
+            }
+            Value::Object(entries) if MAP.contains(&name) => {
+                for (entry, subschema) in entries {
+                    let length = pointer.len();
+                    step(pointer, keyword);
+                    step(pointer, entry);
+                    collect(subschema, pointer, sites);
+                    pointer.truncate(length);
+                }
+            }
+            _ => {}
+        }
+        pointer.truncate(length);
+    }
+}
+
+/// Goes one step down in a JSON pointer.
+fn step(pointer: &mut String, token: &str) {
+    pointer.push('/');
+    for letter in token.chars() {
+        match letter {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            other => pointer.push(other),
+        }
+    }
+}
+
+/// The schema without one occurrence, or `None` if it is not there.
+pub(super) fn relax(schema: &Value, site: &Site, dialect: Dialect) -> Option<Value> {
+    let mut relaxed = schema.clone();
+    let place = relaxed.pointer_mut(&site.pointer)?;
+    if site.keyword == "false" {
+        *place = Value::Bool(true);
+        return Some(relaxed);
+    }
+    let keywords = place.as_object_mut()?;
+    if let Some(name) = &site.name {
+        let names = keywords.get_mut(&site.keyword)?.as_array_mut()?;
+        let position = names.iter().position(|known| known == name.as_str())?;
+        names.remove(position);
+        // Draft 4 has no empty list of required names.
+        if names.is_empty() {
+            keywords.shift_remove(&site.keyword);
+        }
+        return Some(relaxed);
+    }
+    keywords.shift_remove(&site.keyword)?;
+    if dialect == Dialect::Draft4 {
+        // There the exclusive bound is a flag of the other one and may not stand alone.
+        match site.keyword.as_str() {
+            "maximum" => keywords.shift_remove("exclusiveMaximum"),
+            "minimum" => keywords.shift_remove("exclusiveMinimum"),
+            _ => None,
+        };
+    }
+    Some(relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_occurrence_is_found_once_and_required_by_name() {
+        let schema = json!({
+            "type": "object",
+            "properties": {"a/b": {"type": "string", "maxLength": 3}, "no": false},
+            "required": ["a/b", "c"],
+            "additionalProperties": false
+        });
+        let found: Vec<String> = sites(&schema).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                " type",
+                " required \"a/b\"",
+                " required \"c\"",
+                " additionalProperties",
+                "/properties/a~1b type",
+                "/properties/a~1b maxLength",
+                "/properties/no false",
+            ]
+        );
+    }
+
+    #[test]
+    fn relaxing_takes_away_one_occurrence_and_nothing_else() {
+        let schema = json!({"required": ["a", "b"], "maximum": 3, "exclusiveMaximum": true});
+        let site = |keyword: &str, name: Option<&str>| Site {
+            pointer: String::new(),
+            keyword: keyword.to_owned(),
+            name: name.map(str::to_owned),
+        };
+        assert_eq!(
+            relax(&schema, &site("required", Some("a")), Dialect::Draft4),
+            Some(json!({"required": ["b"], "maximum": 3, "exclusiveMaximum": true}))
+        );
+        assert_eq!(
+            relax(&schema, &site("maximum", None), Dialect::Draft4),
+            Some(json!({"required": ["a", "b"]}))
+        );
+        assert_eq!(
+            relax(&schema, &site("minimum", None), Dialect::Draft4),
+            None
+        );
+    }
+}
