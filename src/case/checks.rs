@@ -78,8 +78,12 @@ names! {
         StructuredConforms = "structured-conforms": "`structuredContent` fits the tool's `outputSchema`.",
         StructuredPresent = "structured-present": "A tool with an `outputSchema` returns `structuredContent`.",
         StructuredText = "structured-text": "Structured content also stands in a text item, as JSON.",
+        JsonSchemaInItsDialect = "json-schema-in-its-dialect": "What is valid in some dialect of JSON Schema is so in the one that it names.",
+        JsonSchemaInAnyDialect = "json-schema-in-any-dialect": "The value is a valid JSON Schema of some dialect.",
+        NoRemoteRef = "no-remote-ref": "No reference of the schema leads to the network.",
+        HeaderNamesUnique = "header-names-unique": "No two `x-mcp-header` of a schema are the same but for letter case.",
         ImageMagic = "image-magic": "The bytes of an image are of the type that `mimeType` names.",
-        ToolKnown = "tool-known": "The tool was listed.",
+        ToolKnown = "tool-known": "The call of a listed tool is not answered by -32601.",
     }
 }
 
@@ -103,6 +107,7 @@ names! {
         LoggingDeclared = "logging-declared": "Log messages are sent only where `logging` was declared.",
         LogOptIn = "log-opt-in": "Log messages are sent only for requests that asked for them.",
         EmbeddedNeedsResources = "embedded-needs-resources": "Embedded resources come only from a server that declared `resources`.",
+        ToolsDeclared = "tools-declared": "A server that lists or runs tools declared `tools`.",
         ServerRequestIds = "server-request-ids": "The ids of server requests are strings or integers and never repeat.",
     }
 }
@@ -113,6 +118,11 @@ names! {
         Same = "same": "The values are the same at every step.",
         SameSet = "same-set": "The values are the same at every step, in whatever order.",
         SameOrder = "same-order": "The values that steps have in common come in the same order.",
+        SameSetBetween = "same-set-between": "Where the first and the last step agree, the one between them agrees too.",
+        SameSetOnShared = "same-set-on-shared": "The values are those that the survey found on the connection that cases share.",
+        Differ = "differ": "The values of two steps are not the same.",
+        NoServerRequests = "no-server-requests": "From the first step to the answer of the last the server asks nothing but ping.",
+        RequestsDeclared = "requests-declared": "Meanwhile server requests use only capabilities that the client declared.",
         Disjoint = "disjoint": "No value comes at two steps.",
     }
 }

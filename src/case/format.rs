@@ -128,8 +128,8 @@ fn is_mime_type(text: &str) -> bool {
 fn split_parameters(text: &str) -> Vec<&str> {
     let (mut quoted, mut escaped) = (false, false);
     text.split(|c: char| {
-        let after_backslash = escaped;
-        escaped = quoted && !after_backslash && c == '\\';
+        let begins_escape = quoted && !escaped && c == '\\';
+        let after_backslash = std::mem::replace(&mut escaped, begins_escape);
         if c == '"' && !after_backslash {
             quoted = !quoted;
         }

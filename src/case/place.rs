@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// The members that `**` never looks into: what stands in them is the tool's own and no part of the protocol.
-const OPAQUE: [&str; 5] = ["inputSchema", "outputSchema", "structuredContent", "toolResult", "arguments"];
+const OPAQUE: [&str; 6] = ["inputSchema", "outputSchema", "structuredContent", "toolResult", "arguments", "_meta"];
 
 /// A JSON pointer whose tokens may be `*`, and the first of them `**`.
 ///
@@ -56,7 +56,7 @@ impl Place {
     /// Everything in `value` that stands at the place, with its exact pointer, in the order of the text.
     ///
     /// What is missing is left out. `**` looks into no tool's own data: `inputSchema`, `outputSchema`,
-    /// `structuredContent`, `toolResult`, `arguments` and the `data` of `params`.
+    /// `structuredContent`, `toolResult`, `arguments`, `_meta` itself, and the `data` of `params` and `error`.
     #[must_use]
     pub fn find<'a>(&self, value: &'a Value) -> Vec<(String, &'a Value)> {
         let mut found = Vec::new();
@@ -73,7 +73,7 @@ impl Place {
         match value {
             Value::Object(members) => {
                 for (member, inner) in members {
-                    let opaque = OPAQUE.contains(&member.as_str()) || name == "params" && member == "data";
+                    let opaque = OPAQUE.contains(&member.as_str()) || matches!(name, "params" | "error") && member == "data";
                     if !opaque {
                         self.search(&format!("{path}/{}", escape(member)), member, inner, found);
                     }
@@ -192,7 +192,7 @@ mod tests {
             "params": {"data": {"_meta": 5}},
             "data": {"_meta": 6},
         });
-        assert_eq!(found("/**/_meta", &value), ["/_meta", "/_meta/_meta", "/tools/0/_meta", "/data/_meta"]);
+        assert_eq!(found("/**/_meta", &value), ["/_meta", "/tools/0/_meta", "/data/_meta"]);
         assert_eq!(found("/**/inputSchema/_meta", &value), ["/tools/0/inputSchema/_meta"]);
     }
 

@@ -61,7 +61,7 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
             continue;
         }
         let mark = Mark { pass: pass.number, step: index };
-        for answer in answers(record, &exchanges, &strays, mark) {
+        for answer in answers(record, &exchanges, &strays, step, mark) {
             came |= answer.outcome != Outcome::Silence;
             judged.seen += usize::from(answer.outcome != Outcome::Silence);
             judge_step(case, step, revision, pass, &answer, &mut judged);
@@ -75,8 +75,7 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
         compare::together(case, body, together, revision, pass, &mut judged);
     }
     if let Some(trouble) = &pass.trouble {
-        judged.verdict = judged.verdict.join(Verdict::Error);
-        judged.reason.get_or_insert_with(|| trouble.clone());
+        set_aside(&mut judged, Verdict::Skip, trouble.clone());
     }
     if !came && judged.verdict == Verdict::Pass {
         return Judged::error("nothing came back, so nothing is proved");
@@ -175,6 +174,7 @@ fn answers<'a>(
     record: &'a Transcript,
     exchanges: &[Exchange<'a>],
     strays: &[(usize, &'a Value)],
+    step: &Step,
     mark: Mark,
 ) -> Vec<Answer<'a>> {
     let mut answers = Vec::new();
@@ -184,7 +184,10 @@ fn answers<'a>(
         if *marked != mark {
             continue;
         }
-        let own: Vec<&Exchange<'_>> = exchanges.iter().filter(|exchange| exchange.sent == position).collect();
+        // A batch in a raw line is there for what comes without an id; its answers have ids of their own.
+        let raw_batch = step.raw.is_some() && entry.sent().is_some_and(Value::is_array);
+        let mine = |exchange: &&Exchange<'_>| exchange.sent == position && !raw_batch;
+        let own: Vec<&Exchange<'_>> = exchanges.iter().filter(mine).collect();
         for exchange in &own {
             answers.push(match exchange.responses.first() {
                 Some((at, response)) => answered(position, *at, response),
@@ -201,7 +204,19 @@ fn answers<'a>(
                 answers.truncate(answers.len() - own.len());
                 answers.push(answered(position, *at, response));
             } else if own.is_empty() {
-                answers.push(unanswered(record, position));
+                let empty = (position..record.entries.len()).find_map(|at| {
+                    let value = record.entries[at].received()?;
+                    (value.is_null() || value.as_array().is_some_and(Vec::is_empty)).then_some((at, value))
+                });
+                answers.push(match empty {
+                    Some((at, value)) => Answer {
+                        sent: position,
+                        outcome: Outcome::Malformed,
+                        position: Some(at),
+                        response: Some(value),
+                    },
+                    None => unanswered(record, position),
+                });
             }
         }
     }

@@ -3,12 +3,21 @@
 use serde_json::Value;
 use similar::TextDiff;
 
+use super::connection::needed_capability;
 use super::evidence::evidence_of;
 use super::{Judged, Pass, add, verdict_of};
 use crate::case::{Act, Case, Comparison, Place, Together};
 use crate::spec::Revision;
 use crate::transcript::{Event, Mark};
 use crate::verdict::{Finding, Verdict};
+use crate::wire::Kind;
+
+/// What a comparison finds wrong.
+struct Difference {
+    actual: String,
+    diff: Option<String>,
+    positions: Vec<usize>,
+}
 
 /// Judges one comparison; adds what it finds.
 pub(super) fn together(
@@ -19,25 +28,15 @@ pub(super) fn together(
     pass: &Pass,
     judged: &mut Judged,
 ) {
-    let mut positions = Vec::new();
-    let sides: Vec<Option<Vec<Value>>> =
-        together.of.iter().map(|name| side(body, name, together.at.as_ref(), revision, pass, &mut positions)).collect();
-    let Some(sides) = sides.into_iter().collect::<Option<Vec<_>>>() else {
-        if judged.verdict == Verdict::Pass {
-            judged.verdict = Verdict::Error;
-            judged.reason = Some("one of the compared requests was not served".to_owned());
-        }
-        return;
+    let found = match together.check {
+        Comparison::NoServerRequests | Comparison::RequestsDeclared => asked(body, together, revision, pass),
+        _ => differs(body, together, revision, pass, judged),
     };
-    let first = &sides[0];
-    let breach = sides.iter().skip(1).find(|other| !holds(together.check, first, other));
-    let Some(other) = breach else { return };
+    let Some(difference) = found else { return };
     let Some((requirement, verdict)) = verdict_of(case, revision, together.requirement.as_deref(), together.verdict) else {
         return;
     };
     judged.verdict = judged.verdict.join(verdict);
-    let (before, after) = (lines(first, together.check), lines(other, together.check));
-    let diff = TextDiff::from_lines(&before, &after).unified_diff().context_radius(2).header("first", "second").to_string();
     add(
         &mut judged.findings,
         Finding {
@@ -48,17 +47,95 @@ pub(super) fn together(
             revision,
             message: together.say.clone().unwrap_or_else(|| format!("the answers do not agree: {}", case.title)),
             expected: case.title.clone(),
-            actual: format!("{} against {} values", first.len(), other.len()),
+            actual: difference.actual,
             value: None,
-            diff: Some(diff),
+            diff: difference.diff,
             count: 1,
             subjects: if pass.label.is_empty() { Vec::new() } else { vec![pass.label.clone()] },
-            evidence: evidence_of(&pass.transcript.entries, &positions),
+            evidence: evidence_of(&pass.transcript.entries, &difference.positions),
             link: requirement.link(revision),
             hint: case.mend.clone(),
             replay: String::new(),
         },
     );
+}
+
+/// Compares the values of several steps.
+fn differs(body: &Act, together: &Together, revision: Revision, pass: &Pass, judged: &mut Judged) -> Option<Difference> {
+    let mut positions = Vec::new();
+    let sides: Vec<Option<Vec<Value>>> =
+        together.of.iter().map(|name| side(body, name, together.at.as_ref(), revision, pass, &mut positions)).collect();
+    let Some(mut sides) = sides.into_iter().collect::<Option<Vec<_>>>() else {
+        // A step with rows of its own has been judged by them; without, nothing is proved.
+        let judged_by_rows = body.steps.iter().any(|step| {
+            step.name.as_ref().is_some_and(|name| together.of.contains(name)) && !step.expect.is_empty()
+        });
+        if !judged_by_rows && judged.verdict == Verdict::Pass {
+            judged.verdict = Verdict::Error;
+            judged.reason = Some("one of the compared requests was not served".to_owned());
+        }
+        return None;
+    };
+    if together.check == Comparison::SameSetOnShared {
+        sides.insert(0, pass.offered.iter().map(|name| Value::from(name.as_str())).collect());
+    }
+    let (first, other) = breach(together.check, &sides)?;
+    let (before, after) = (lines(first, together.check), lines(other, together.check));
+    let text = TextDiff::from_lines(&before, &after).unified_diff().context_radius(2).header("first", "other").to_string();
+    Some(Difference {
+        actual: format!("{} values against {}", first.len(), other.len()),
+        diff: (before != after).then_some(text),
+        positions,
+    })
+}
+
+/// The two sides that a comparison finds wrong, if any.
+fn breach(comparison: Comparison, sides: &[Vec<Value>]) -> Option<(&Vec<Value>, &Vec<Value>)> {
+    let (first, rest) = sides.split_first()?;
+    let against = |wrong: &dyn Fn(&Vec<Value>) -> bool| rest.iter().find(|other| wrong(other)).map(|other| (first, other));
+    match comparison {
+        Comparison::Same => against(&|other| first != other),
+        Comparison::SameSet | Comparison::SameSetOnShared => against(&|other| sorted(first) != sorted(other)),
+        Comparison::SameSetBetween => {
+            let last = rest.last()?;
+            // A list that changed by itself in the meantime proves nothing.
+            if sorted(first) == sorted(last) { against(&|other| sorted(first) != sorted(other)) } else { None }
+        }
+        Comparison::SameOrder => against(&|other| sorted(first) == sorted(other) && first != other),
+        Comparison::Differ => against(&|other| !first.is_empty() && first == other),
+        Comparison::Disjoint => against(&|other| first.iter().any(|value| other.contains(value))),
+        Comparison::NoServerRequests | Comparison::RequestsDeclared => None,
+    }
+}
+
+/// Looks for requests of the server from the first of several steps to the answer of the last.
+fn asked(body: &Act, together: &Together, revision: Revision, pass: &Pass) -> Option<Difference> {
+    let steps: Vec<usize> = body
+        .steps
+        .iter()
+        .enumerate()
+        .filter(|(_, step)| step.name.as_ref().is_some_and(|name| together.of.contains(name)))
+        .filter(|(_, step)| step.revisions.is_none_or(|revisions| revisions.contains(revision)))
+        .map(|(at, _)| at)
+        .collect();
+    let record = &pass.transcript;
+    let of_steps = |at: usize| {
+        matches!(&record.entries[at].event, Event::Sent { mark: Some(mark), .. }
+            if mark.pass == pass.number && steps.contains(&mark.step))
+    };
+    let from = (0..record.entries.len()).find(|at| of_steps(*at))?;
+    let answered = record.exchanges().iter().filter(|e| of_steps(e.sent)).filter_map(|e| e.responses.first().map(|r| r.0)).max();
+    let to = answered.unwrap_or(record.entries.len());
+    (from..to).find_map(|at| {
+        let message = record.entries[at].received()?;
+        let Kind::Request { method, .. } = Kind::of(message) else { return None };
+        let wrong = match together.check {
+            Comparison::RequestsDeclared => needed_capability(method)
+                .is_some_and(|needed| record.terms.client_capabilities.get(needed).is_none()),
+            _ => method != "ping",
+        };
+        wrong.then(|| Difference { actual: format!("the server sends {method}"), diff: None, positions: vec![from, at] })
+    })
 }
 
 /// The values that the responses of a step hold; none if one of them was not served.
@@ -93,20 +170,6 @@ fn side(
     served.then_some(values)
 }
 
-fn holds(comparison: Comparison, first: &[Value], other: &[Value]) -> bool {
-    match comparison {
-        Comparison::Same => first == other,
-        Comparison::SameOrder => {
-            let shared = |own: &[Value], theirs: &[Value]| -> Vec<Value> {
-                own.iter().filter(|value| theirs.contains(value)).cloned().collect()
-            };
-            shared(first, other) == shared(other, first)
-        }
-        Comparison::SameSet => sorted(first) == sorted(other),
-        Comparison::Disjoint => first.iter().all(|value| !other.contains(value)),
-    }
-}
-
 fn sorted(values: &[Value]) -> Vec<String> {
     let mut texts: Vec<String> = values.iter().map(Value::to_string).collect();
     texts.sort_unstable();
@@ -115,8 +178,8 @@ fn sorted(values: &[Value]) -> Vec<String> {
 
 fn lines(values: &[Value], comparison: Comparison) -> String {
     let texts = match comparison {
-        Comparison::SameSet => sorted(values),
-        Comparison::Same | Comparison::SameOrder | Comparison::Disjoint => values.iter().map(Value::to_string).collect(),
+        Comparison::SameSet | Comparison::SameSetBetween | Comparison::SameSetOnShared => sorted(values),
+        _ => values.iter().map(Value::to_string).collect(),
     };
     texts.into_iter().map(|text| text + "\n").collect()
 }

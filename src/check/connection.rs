@@ -57,6 +57,7 @@ pub(super) fn check(check: ConnectionCheck, index: &Index<'_>, revision: Revisio
         ConnectionCheck::LoggingDeclared => logging_declared(index),
         ConnectionCheck::LogOptIn => log_opt_in(index, revision),
         ConnectionCheck::EmbeddedNeedsResources => embedded_needs_resources(index),
+        ConnectionCheck::ToolsDeclared => tools_declared(index),
         ConnectionCheck::ServerRequestIds => server_request_ids(index),
     }
 }
@@ -321,12 +322,7 @@ fn requests_declared(index: &Index<'_>) -> Seen {
     let mut seen = Seen::default();
     for (position, message) in index.received() {
         let Kind::Request { method, .. } = Kind::of(message) else { continue };
-        let needed = match method {
-            "sampling/createMessage" => "sampling",
-            "elicitation/create" => "elicitation",
-            "roots/list" => "roots",
-            _ => continue,
-        };
+        let Some(needed) = needed_capability(method) else { continue };
         let declared = index.record.terms.client_capabilities.get(needed).is_some();
         seen.look((!declared).then(|| breach(format!("{method}, though the client declared no {needed}"), method, &[position])));
     }
@@ -417,6 +413,37 @@ fn embedded_needs_resources(index: &Index<'_>) -> Seen {
         }
     }
     seen
+}
+
+fn tools_declared(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    let Some(opening) = &index.record.terms.opening else { return seen };
+    for exchange in &index.exchanges {
+        let Some((position, response)) = exchange.responses.first() else { continue };
+        let Some(result) = response.get("result") else { continue };
+        let offers = match method_of(exchange.request) {
+            "tools/list" => tool_names(result).next().is_some(),
+            "tools/call" => result.get("isError") != Some(&Value::Bool(true)),
+            _ => false,
+        };
+        if offers {
+            let declared = opening.pointer("/capabilities/tools").is_some();
+            seen.look((!declared).then(|| {
+                breach("no tools among the capabilities", method_of(exchange.request), &[exchange.sent, *position])
+            }));
+        }
+    }
+    seen
+}
+
+/// The capability of the client that a request of the server needs.
+pub(super) fn needed_capability(method: &str) -> Option<&'static str> {
+    match method {
+        "sampling/createMessage" => Some("sampling"),
+        "elicitation/create" => Some("elicitation"),
+        "roots/list" => Some("roots"),
+        _ => None,
+    }
 }
 
 fn server_request_ids(index: &Index<'_>) -> Seen {

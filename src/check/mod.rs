@@ -57,6 +57,8 @@ pub struct Pass {
     pub number: usize,
     /// What went over the wire in it.
     pub transcript: Transcript,
+    /// The names of the tools that the survey found on the shared connection.
+    pub offered: Vec<String>,
     /// Why it could not be carried out as the case says.
     pub trouble: Option<String>,
 }

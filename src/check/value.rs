@@ -25,6 +25,7 @@ pub(super) fn check(
         ValueCheck::JsonSchemaInAnyDialect => valid_in_any_dialect(subject.value),
         ValueCheck::NoRemoteRef => no_remote_reference(subject.value),
         ValueCheck::HeaderNamesUnique => header_names_unique(subject.value),
+        ValueCheck::ToolKnown => tool_known(subject, index),
         ValueCheck::ImageMagic => image_magic(subject.value),
     }
 }
@@ -153,6 +154,18 @@ fn is_success(result: &Value) -> bool {
     result.get("isError") != Some(&Value::Bool(true))
         && result.get("resultType").is_none_or(|kind| kind == "complete")
         && result.get("task").is_none()
+}
+
+/// Whether a well-formed call of a listed tool is told that there is no such method or tool.
+fn tool_known(subject: &Subject<'_>, index: &Index<'_>) -> Option<Option<String>> {
+    let tool = tool_of(subject, index)?;
+    let arguments = subject.request?.pointer("/params/arguments");
+    let only_as_task = tool.pointer("/execution/taskSupport").is_some_and(|support| support == "required");
+    if only_as_task || !arguments.is_none_or(Value::is_object) {
+        return None;
+    }
+    let unknown = subject.value.pointer("/error/code").and_then(Value::as_i64) == Some(-32601);
+    Some(unknown.then(|| "an error with code -32601".to_owned()))
 }
 
 fn structured_conforms(subject: &Subject<'_>, index: &Index<'_>, revision: Revision) -> Option<Option<String>> {

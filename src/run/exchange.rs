@@ -40,7 +40,8 @@ pub(super) async fn carry_out(
         let mut bindings = Bindings::new(offer, tool, plan.seed);
         let from = session.connection.len();
         let label = tool.map(|tool| format!("tool {}", tool.name)).unwrap_or_default();
-        let mut pass = Pass { label, number: *numbers, transcript: Transcript::default(), trouble: None };
+        let mut pass = Pass { label, number: *numbers, transcript: Transcript::default(), offered: Vec::new(), trouble: None };
+        pass.offered = offer.tools.iter().map(|tool| tool.name.clone()).collect();
         let outcome = walk_steps(body, session, &mut bindings, plan, *numbers).await;
         pass.transcript = session.transcript_from(from);
         match outcome {
@@ -115,9 +116,9 @@ async fn walk_steps(
     for (from, id) in unsure {
         let wanted = |message: &Value| {
             message.get("method").is_none()
-                && match &id {
-                    Some(id) => message.get("id") == Some(id),
-                    None => message.get("id").is_none_or(Value::is_null),
+                && match message.get("id") {
+                    None | Some(Value::Null) => true,
+                    Some(got) => id.as_ref() == Some(got),
                 }
         };
         session
