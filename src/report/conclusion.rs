@@ -84,21 +84,18 @@ pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
         ),
         Conclusion::Failed if totals.fail > 0 => {
             let broken = super::group::broken_requirements(report);
-            let mut why = format!(
-                "{} broken ({})",
-                number(broken, "requirement is", "requirements are"),
-                number(totals.fail, "case fails", "cases fail")
-            );
-            if totals.warn > 0 {
-                why.push_str(&format!(", {}", number(totals.warn, "case warns", "cases warn")));
-            }
-            if totals.error > 0 {
-                why.push_str(&format!(", {} not be judged", number(totals.error, "case could", "cases could")));
-            }
-            if let Some(problem) = problem {
-                why.push_str(&format!("; besides, {}", sentence(&problem.message)));
-            }
-            ("FAIL", why)
+            let warned = match totals.warn {
+                0 => String::new(),
+                warn => format!(", {}", number(warn, "case warns", "cases warn")),
+            };
+            let unjudged = match totals.error {
+                0 => String::new(),
+                error => format!(", {} not be judged", number(error, "case could", "cases could")),
+            };
+            let besides = problem.map_or_else(String::new, |p| format!("; besides, {}", sentence(&p.message)));
+            let broken = number(broken, "requirement is", "requirements are");
+            let failing = number(totals.fail, "case fails", "cases fail");
+            ("FAIL", format!("{broken} broken ({failing}){warned}{unjudged}{besides}"))
         }
         Conclusion::Failed => (
             "FAIL",

@@ -10,7 +10,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::palette::{Palette, paint};
-use super::text::{time, wire_line};
+use super::prose::time;
+use super::text::wire_line;
 use super::visible::{excerpt, visible};
 use crate::event::{CaseResult, Event, Sink};
 use crate::verdict::Verdict;

@@ -6,6 +6,7 @@
 use std::io;
 
 pub mod group;
+pub mod prose;
 pub mod visible;
 
 mod conclusion;

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use super::conclusion;
 use super::group::{Group, Told, group};
 use super::palette::{Palette, paint};
+use super::prose::{time, wrap};
 use super::visible::{excerpt, visible};
 use super::{Renderer, Report, Target};
 use crate::event::{Problem, RunSummary};
@@ -195,11 +196,8 @@ impl Page {
     /// Names, the first few of them.
     fn listed(&self, names: &[String]) -> String {
         let shown = if self.everything() { names.len() } else { names.len().min(NAMES) };
-        let mut list = names[..shown].join(", ");
-        if shown < names.len() {
-            list.push_str(&format!(" and {} more", names.len() - shown));
-        }
-        list
+        let list = names[..shown].join(", ");
+        if shown < names.len() { format!("{list} and {} more", names.len() - shown) } else { list }
     }
 
     fn told(&self, told: &Told<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -477,24 +475,16 @@ pub(super) fn wire_line(item: &Evidence, palette: Palette, limit: usize) -> Stri
     )
 }
 
-/// Milliseconds in words of a fitting size.
-pub(super) fn time(ms: f64) -> String {
-    if ms >= 1000.0 {
-        format!("{:.2} s", ms / 1000.0)
-    } else if ms >= 10.0 {
-        format!("{ms:.0} ms")
-    } else {
-        format!("{ms:.1} ms")
-    }
-}
-
 fn revisions(of: &[Revision]) -> String {
     of.iter().map(|revision| revision.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// Cases by what is said of them, and the revisions in which it is.
 #[derive(Default)]
-struct Reasons<'a>(Vec<(&'a str, Vec<(&'a str, Vec<Revision>)>)>);
+struct Reasons<'a>(Vec<(&'a str, Cases<'a>)>);
+
+/// Cases, each with the revisions that are meant.
+type Cases<'a> = Vec<(&'a str, Vec<Revision>)>;
 
 impl<'a> Reasons<'a> {
     fn add(&mut self, reason: &'a str, case: &'a str, revision: Revision) {
@@ -508,28 +498,6 @@ impl<'a> Reasons<'a> {
             None => cases.push((case, vec![revision])),
         }
     }
-}
-
-/// Breaks prose into lines of at most `width` characters, between words; a longer word has its own line.
-fn wrap(prose: &str, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    let mut length = 0;
-    for word in prose.split(' ') {
-        let word_length = word.chars().count();
-        if length > 0 && length + 1 + word_length > width {
-            lines.push(std::mem::take(&mut line));
-            length = 0;
-        }
-        if length > 0 {
-            line.push(' ');
-            length += 1;
-        }
-        line.push_str(word);
-        length += word_length;
-    }
-    lines.push(line);
-    lines
 }
 
 #[cfg(test)]
@@ -629,12 +597,5 @@ mod tests {
         assert!(text.contains("PROBLEM  the server ended"), "{text}");
         assert!(text.contains("Start it by hand") && text.contains("| Error: listen EADDRINUSE"), "{text}");
         assert!(text.contains("NOT JUDGED: ") && text.ends_with("exit code 2\n"), "{text}");
-    }
-
-    #[test]
-    fn prose_is_broken_between_words_and_long_words_are_kept() {
-        assert_eq!(wrap("a bb ccc", 4), ["a bb", "ccc"]);
-        assert_eq!(wrap("https://long.example x", 5), ["https://long.example", "x"]);
-        assert_eq!(wrap("", 5), [""]);
     }
 }
