@@ -164,6 +164,8 @@ pub struct RunSummary {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Problem {
+    /// What kind of problem it is.
+    pub kind: ProblemKind,
     /// What happened, in one sentence.
     pub message: String,
     /// What to do about it.
@@ -174,6 +176,20 @@ pub struct Problem {
     /// The last messages either way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
+}
+
+/// What kind of problem kept a run from judging.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProblemKind {
+    /// The server could not be started, or never spoke the protocol.
+    NotAServer,
+    /// The server speaks, but none of what was asked for.
+    NothingToJudge,
+    /// The server stopped answering, or was cut off.
+    Stopped,
+    /// The run was interrupted.
+    Interrupted,
 }
 
 /// What a run took, in milliseconds and in processes.

@@ -86,14 +86,18 @@ pub mod case {
 
     /// The cases to run.
     #[derive(Debug)]
-    pub struct Selection(globset::GlobSet, globset::GlobSet, bool);
+    #[expect(missing_docs, reason = "stands in")]
+    pub struct Selection {
+        pub select: Vec<String>,
+        pub skip: Vec<String>,
+    }
 
     impl Selection {
-        /// From patterns.
+        /// Those of the cases.
         ///
         /// # Errors
         /// For a pattern that is none.
-        pub fn new(select: &[String], skip: &[String]) -> Result<Self, SelectError> {
+        pub fn of<'a>(&self, cases: &'a [Case]) -> Result<Vec<&'a Case>, SelectError> {
             let set = |patterns: &[String]| {
                 let mut set = globset::GlobSetBuilder::new();
                 for pattern in patterns {
@@ -101,39 +105,20 @@ pub mod case {
                 }
                 set.build()
             };
-            Ok(Self(set(select)?, set(skip)?, select.is_empty()))
-        }
-
-        /// Whether it is among them.
-        #[must_use]
-        pub fn picks(&self, case: &Case) -> bool {
-            (self.2 || self.0.is_match(&case.id)) && !self.1.is_match(&case.id)
+            let (select, skip) = (set(&self.select)?, set(&self.skip)?);
+            let picks = |case: &&Case| (select.is_empty() || select.is_match(&case.id)) && !skip.is_match(&case.id);
+            Ok(cases.iter().filter(picks).collect())
         }
     }
 
-    /// The text of a case.
-    #[derive(Debug)]
-    pub struct CaseText;
-
-    /// The built-in texts.
-    #[must_use]
-    pub fn read_embedded() -> Vec<CaseText> {
-        Vec::new()
-    }
-
-    /// The texts of a folder.
+    /// Two cases.
     ///
     /// # Errors
-    /// Always.
-    pub fn read_directory(_directory: &Path) -> Result<Vec<CaseText>, LoadError> {
-        Err(LoadError)
-    }
-
-    /// Two cases, whatever is given.
-    ///
-    /// # Errors
-    /// Never.
-    pub fn load(_texts: Vec<CaseText>) -> Result<Vec<Case>, LoadError> {
+    /// For a folder.
+    pub fn load(own: Option<&Path>, _faults: &[&str]) -> Result<Vec<Case>, LoadError> {
+        if own.is_some() {
+            return Err(LoadError);
+        }
         let rows = [
             (
                 "tools/call/unknown-tool",
@@ -259,6 +244,7 @@ pub mod mock {
 
 /// Stands in for `src/run`.
 pub mod run {
+    use std::io;
     use std::sync::{Arc, Mutex, PoisonError};
 
     use tokio::sync::watch;
@@ -269,7 +255,10 @@ pub mod run {
     pub use plan::{Calls, Launcher, Plan, Revisions, ServerCommand};
 
     /// Plays the events of the example report.
-    pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, cancel: watch::Receiver<bool>) -> RunSummary {
+    ///
+    /// # Errors
+    /// When the sink fails.
+    pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, cancel: watch::Receiver<bool>) -> io::Result<RunSummary> {
         let report = crate::report::example();
         let summary = report.summary.clone().unwrap_or(RunSummary {
             totals: crate::verdict::Totals::default(),
@@ -296,7 +285,15 @@ pub mod run {
             told = told.and(tell(Event::TargetFinished(Box::new(target.summary))));
         }
         told = told.and(tell(Event::RunFinished(Box::new(summary.clone()))));
-        drop(told);
-        summary
+        told.map(|()| summary)
     }
+}
+
+/// Stands in for `src/client`.
+pub mod client {
+    /// Nothing.
+    pub fn adopt_orphans() {}
+
+    /// Nothing.
+    pub fn end_every_process() {}
 }

@@ -4,29 +4,25 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mcp_conformance::case::{self, Case, Selection};
+use mcp_conformance::mock::Fault;
 use mcp_conformance::spec::{Revision, RevisionSet};
 
 use super::args::{RevisionChoice, Scope};
 use super::error::CliError;
 
 /// Every case: ours, and the user's own beside them, sorted by id.
-pub(super) fn all(own: Option<&Path>) -> Result<Vec<Arc<Case>>, CliError> {
-    let mut texts = case::read_embedded();
-    if let Some(directory) = own {
-        texts.extend(case::read_directory(directory)?);
-    }
-    let mut cases = case::load(texts)?;
-    cases.sort_by(|a, b| a.id.cmp(&b.id));
-    Ok(cases.into_iter().map(Arc::new).collect())
+pub(super) fn all(own: Option<&Path>) -> Result<Vec<Case>, CliError> {
+    let faults: Vec<&str> = Fault::all().iter().map(|fault| fault.name()).collect();
+    Ok(case::load(own, &faults)?)
 }
 
 /// The cases that the options select and that run in a revision that may be judged.
 pub(super) fn selected(scope: &Scope) -> Result<Vec<Arc<Case>>, CliError> {
-    let selection = Selection::new(&scope.select, &scope.skip)?;
+    let selection = Selection { select: scope.select.clone(), skip: scope.skip.clone() };
     let revisions = possible(&scope.revision);
-    let mut cases = all(scope.cases.as_deref())?;
-    cases.retain(|case| selection.picks(case) && !case.revisions.intersection(revisions).is_empty());
-    Ok(cases)
+    let cases = all(scope.cases.as_deref())?;
+    let selected = selection.of(&cases)?.into_iter();
+    Ok(selected.filter(|case| !case.revisions.intersection(revisions).is_empty()).cloned().map(Arc::new).collect())
 }
 
 /// The revisions that may come to be judged, as far as it is known before the server is asked.

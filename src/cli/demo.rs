@@ -24,10 +24,10 @@ pub(super) fn demo(args: &DemoArgs) -> Result<Conclusion, CliError> {
     let (plan, options) = usual_plan(command, &output)?;
     let fault_of: BTreeMap<String, String> =
         plan.cases.iter().filter_map(|case| Some((case.id.clone(), case.fault.clone()?))).collect();
-    let report = conduct(plan, options, &output)?;
+    let (report, lost) = conduct(plan, options, &output)?;
     let found = Found::of(&report, &fault_of);
     let stream = output.stream_writer();
-    output.write(&report)?;
+    output.write(&report, lost)?;
     tell(&found, stream).map_err(|source| CliError::Lost {
         what: "the outcome of the demo".to_owned(),
         source,

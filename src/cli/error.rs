@@ -23,8 +23,8 @@ pub(super) enum CliError {
     /// `latest` or `all` beside other revisions.
     #[error("--revision {0} stands for a choice of its own and cannot be joined with other revisions")]
     RevisionChoice(&'static str),
-    /// A pattern that is none.
-    #[error("failed to read a pattern of --select or --skip: {0}")]
+    /// A pattern that is none, or that matches nothing.
+    #[error("{0}")]
     Pattern(#[from] SelectError),
     /// Case files that cannot be used.
     #[error("failed to read the cases:\n{0}")]

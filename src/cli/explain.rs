@@ -1,7 +1,6 @@
 //! `explain`: what a case or a requirement asks, why, and how to mend a server that breaks it.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use mcp_conformance::case::{Body, Case, Process, Shutdown, Step, What};
 use mcp_conformance::mock::Fault;
@@ -74,7 +73,7 @@ fn explain_case(case: &Case, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "  mcp-conformance --select {} -- <SERVER>", visible(&case.id))
 }
 
-fn explain_requirement(requirement: &Requirement, cases: &[Arc<Case>], out: &mut dyn Write) -> io::Result<()> {
+fn explain_requirement(requirement: &Requirement, cases: &[Case], out: &mut dyn Write) -> io::Result<()> {
     rule_head(requirement, 0, out)?;
     prose(&requirement.text, 2, out)?;
     writeln!(out)?;
@@ -92,7 +91,7 @@ fn explain_requirement(requirement: &Requirement, cases: &[Arc<Case>], out: &mut
         writeln!(out, "  {revision}  {}", requirement.link(revision))?;
     }
     section("The cases that check it", out)?;
-    let checking: Vec<&Arc<Case>> =
+    let checking: Vec<&Case> =
         cases.iter().filter(|case| case.requirements.iter().any(|known| known.id == requirement.id)).collect();
     if checking.is_empty() {
         writeln!(out, "  none")?;

@@ -5,6 +5,7 @@ use std::num::NonZero;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use mcp_conformance::client;
 use mcp_conformance::event::Sink;
 use mcp_conformance::report::{Conclusion, Options, Report};
 use mcp_conformance::run::{self, Calls, Launcher, Plan, Revisions, ServerCommand};
@@ -55,14 +56,15 @@ pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
     match args.judging.fuzz {
         Fuzz::Off => {}
     }
-    let report = conduct(plan, options(&args.scope, &args.judging), &output)?;
-    let conclusion = Conclusion::of(&report);
-    output.write(&report)?;
-    Ok(conclusion)
+    let (report, lost) = conduct(plan, options(&args.scope, &args.judging), &output)?;
+    output.write(&report, lost)?;
+    Ok(Conclusion::of(&report))
 }
 
-/// Runs a plan to its end, or to the user's, and returns what it found.
-pub(super) fn conduct(plan: Plan, options: Options, output: &Output) -> Result<Report, CliError> {
+/// Runs a plan to its end, or to the user's, and returns what it found, with what went wrong in showing
+/// it meanwhile. No process that it started is left when it returns.
+pub(super) fn conduct(plan: Plan, options: Options, output: &Output) -> Result<(Report, Option<io::Error>), CliError> {
+    client::adopt_orphans();
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let listeners = Arc::new(Mutex::new(Listeners::new(Report::new(started, options), output.live())));
     let sink: Arc<Mutex<dyn Sink>> = listeners.clone();
@@ -76,20 +78,12 @@ pub(super) fn conduct(plan: Plan, options: Options, output: &Output) -> Result<R
     });
     // Nothing of ours is left to wait for; a reader that is stuck must not hold the report back.
     runtime.shutdown_background();
+    client::end_every_process();
     let taken = listeners.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let (mut report, lost) = taken.expect("the report is taken once");
-    report.summary.get_or_insert(summary);
-    if let Some(source) = lost
-        && source.kind() != io::ErrorKind::BrokenPipe
-    {
-        // The report itself will meet a closed pipe again; any other loss would pass unnoticed.
-        return Err(CliError::Lost {
-            what: "what the run showed".to_owned(),
-            source,
-            conclusion: Conclusion::of(&report),
-        });
-    }
-    Ok(report)
+    let (report, lost) = taken.expect("the report is taken once");
+    // The summary came as the last event. Our listeners take every event, so an error of the run's could
+    // only be one that they do not know of.
+    Ok((report, lost.or(summary.err())))
 }
 
 /// Waits for a signal that asks us to end, and has the run end its server and tell what it has.

@@ -103,8 +103,8 @@ impl Output {
     }
 
     /// Writes the report to every place. One that fails does not keep the others from theirs; the first
-    /// failure is told.
-    pub(super) fn write(self, report: &Report) -> Result<(), CliError> {
+    /// failure is told, and what was lost while the run was shown counts as one.
+    pub(super) fn write(self, report: &Report, shown: Option<io::Error>) -> Result<(), CliError> {
         let text = Text { color: self.color, detail: self.detail, ..Text::default() };
         let mut lost = None;
         let mut note = |what: String, result: io::Result<()>| {
@@ -113,6 +113,7 @@ impl Output {
                 lost.get_or_insert(CliError::Lost { what, source, conclusion });
             }
         };
+        note("what the run showed".to_owned(), shown.map_or(Ok(()), Err));
         for (format, path, file) in self.files {
             let plain = Text { color: false, ..text };
             let result = match format {
@@ -221,7 +222,7 @@ mod tests {
             WantedReport { format: Format::Text, path: Some(text.clone()) },
         ];
         let output = Output::open(&args(wanted)).expect("both can be opened");
-        output.write(&example()).expect("both can be written");
+        output.write(&example(), None).expect("both can be written");
         let read: Report =
             serde_json::from_str(&std::fs::read_to_string(json).expect("it is there")).expect("a report");
         assert_eq!(read, example());

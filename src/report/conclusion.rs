@@ -3,6 +3,7 @@
 //! Drawn from the report alone, so that every format and the process agree.
 
 use super::Report;
+use crate::event::ProblemKind;
 use crate::verdict::{Totals, Verdict};
 
 /// What a whole run comes to.
@@ -28,15 +29,22 @@ impl Conclusion {
     #[must_use]
     pub fn of(report: &Report) -> Self {
         let totals = totals(report);
-        let problem = report.summary.as_ref().is_none_or(|summary| summary.problem.is_some());
         if totals.fail > 0 || (report.options.strict && totals.warn > 0) {
-            Self::Failed
-        } else if problem || totals.error > 0 {
-            Self::Unjudged
-        } else if totals.judged() == 0 {
-            Self::Nothing
-        } else {
-            Self::Passed
+            return Self::Failed;
+        }
+        let Some(summary) = &report.summary else { return Self::Unjudged };
+        let usual = match (totals.error, totals.judged()) {
+            (0, 0) => Self::Nothing,
+            (0, _) => Self::Passed,
+            (_, _) => Self::Unjudged,
+        };
+        match summary.problem.as_ref().map(|problem| problem.kind) {
+            None => usual,
+            // The server is there and speaks; we were asked for something else.
+            Some(ProblemKind::NothingToJudge) if usual == Self::Nothing => Self::Nothing,
+            Some(
+                ProblemKind::NothingToJudge | ProblemKind::NotAServer | ProblemKind::Stopped | ProblemKind::Interrupted,
+            ) => Self::Unjudged,
         }
     }
 
@@ -114,9 +122,10 @@ pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
         }
         Conclusion::Nothing => (
             "NOTHING JUDGED",
-            match totals.skip {
-                0 => "no case was selected".to_owned(),
-                skip => {
+            match (problem, totals.skip) {
+                (Some(problem), _) => sentence(&problem.message),
+                (None, 0) => "no case was selected".to_owned(),
+                (None, skip) => {
                     format!("{} to what this server offers", number(skip, "case does not apply", "cases, none applies"))
                 }
             },
@@ -190,6 +199,15 @@ mod tests {
             let line = verdict_line(&report);
             assert!(line.ends_with(&format!("; exit code {}", expected.code())), "{line}");
         }
+    }
+
+    #[test]
+    fn a_server_that_speaks_none_of_what_was_asked_for_leaves_nothing_to_judge() {
+        let mut report = report(Totals::default(), true, false);
+        let problem = report.summary.as_mut().and_then(|summary| summary.problem.as_mut()).expect("a problem");
+        problem.kind = ProblemKind::NothingToJudge;
+        problem.message = "it speaks 2024-11-05 only".to_owned();
+        assert_eq!(verdict_line(&report), "NOTHING JUDGED: it speaks 2024-11-05 only; exit code 3");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use serde_json::json;
 
 use super::{FORMAT, Options, Report, Target, Tool};
-use crate::event::{CaseResult, Launch, Problem, RunSummary, TargetSummary, Timing, ToolNote};
+use crate::event::{CaseResult, Launch, Problem, ProblemKind, RunSummary, TargetSummary, Timing, ToolNote};
 use crate::spec::{Level, Revision};
 use crate::verdict::{Direction, Evidence, Finding, Totals, Verdict};
 
@@ -44,6 +44,7 @@ pub fn example() -> Report {
                 own_cpu_ms: Some(120.5),
             },
             problem: Some(Problem {
+                kind: ProblemKind::Stopped,
                 message: "the server ended during tools/call/many and could not be started again".to_owned(),
                 hint: "Start it by hand with the same command and look at its error stream.".to_owned(),
                 stderr: format!("Error: listen EADDRINUSE\n    at Server.setup {HOSTILE}\n"),

@@ -358,6 +358,7 @@ mod tests {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         pub(super) struct Problem {
+            pub(super) kind: String,
             pub(super) message: String,
             pub(super) hint: String,
             #[serde(default)]
@@ -400,6 +401,7 @@ mod tests {
         let our_timing = [ours.timing.wall_ms, ours.timing.startup_ms, ours.timing.judging_ms].map(Some);
         assert_eq!((timing, summary.timing.own_cpu), (our_timing, ours.timing.own_cpu_ms));
         let (problem, ours) = (summary.problem.expect("a problem"), ours.problem.expect("a problem"));
+        assert_eq!(problem.kind, "stopped");
         assert_eq!((problem.message, problem.hint, problem.stderr), (ours.message, ours.hint, ours.stderr));
         evidence_reads_as(&problem.evidence, &ours.evidence);
     }

@@ -547,7 +547,7 @@ mod tests {
     }
 
     fn poison(value: &mut serde_json::Value) {
-        const KEPT: [&str; 5] = ["revision", "verdict", "level", "direction", "shutdown"];
+        const KEPT: [&str; 6] = ["kind", "revision", "verdict", "level", "direction", "shutdown"];
         match value {
             serde_json::Value::String(text) => text.push_str(HOSTILE),
             serde_json::Value::Array(items) => items.iter_mut().for_each(poison),
