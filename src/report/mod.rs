@@ -1,5 +1,37 @@
 //! The report of a run and its renderings.
+//!
+//! [`Fold`] makes a [`Report`] of a run's events; each format is a [`Renderer`] of a report, over any
+//! writer. None of them reads a clock, opens a file or changes a verdict.
 
+use std::io;
+
+pub mod group;
+pub mod prose;
+pub mod visible;
+
+mod conclusion;
+mod example;
+#[cfg(test)]
+mod golden;
+mod json;
+mod live;
 mod model;
+mod palette;
+mod text;
 
+pub use conclusion::{Conclusion, verdict_line};
+#[doc(hidden)]
+pub use example::{HOSTILE, example};
+pub use json::Json;
+pub use live::Live;
 pub use model::{FORMAT, Fold, Options, Report, Target, Tool};
+pub use text::{Detail, Text};
+
+/// Writes a finished report in one format.
+pub trait Renderer {
+    /// Writes the report.
+    ///
+    /// # Errors
+    /// When the writer fails.
+    fn render(&self, report: &Report, out: &mut dyn io::Write) -> io::Result<()>;
+}

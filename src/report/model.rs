@@ -111,8 +111,31 @@ impl Fold {
     /// The report so far.
     #[must_use]
     pub fn into_report(mut self) -> Report {
+        // A run that was cut off may leave cases whose revision was never told of; they count all the same.
+        while let Some(revision) = self.pending.first().map(|result| result.revision) {
+            let totals = self.pending.iter().filter(|r| r.revision == revision).map(|r| r.verdict).collect();
+            self.finish(&TargetSummary {
+                revision,
+                server_info: None,
+                capabilities: None,
+                tools: Vec::new(),
+                launches: Vec::new(),
+                stderr: String::new(),
+                ended_early: Some("the run was cut off".to_owned()),
+                totals,
+            });
+        }
         self.report.targets.sort_by_key(|target| target.summary.revision);
         self.report
+    }
+
+    /// Joins what is known of a revision with its cases.
+    fn finish(&mut self, summary: &TargetSummary) {
+        let (mut results, rest): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.pending).into_iter().partition(|r| r.revision == summary.revision);
+        self.pending = rest;
+        results.sort_by(|a, b| a.case.cmp(&b.case));
+        self.report.targets.push(Target { summary: summary.clone(), results });
     }
 }
 
@@ -122,15 +145,52 @@ impl Sink for Fold {
             Event::RunStarted { server } => self.report.server.clone_from(server),
             Event::Probed { .. } | Event::Wire { .. } => {}
             Event::CaseFinished(result) => self.pending.push(result.as_ref().clone()),
-            Event::TargetFinished(summary) => {
-                let (mut results, rest): (Vec<_>, Vec<_>) =
-                    std::mem::take(&mut self.pending).into_iter().partition(|r| r.revision == summary.revision);
-                self.pending = rest;
-                results.sort_by(|a, b| a.case.cmp(&b.case));
-                self.report.targets.push(Target { summary: summary.as_ref().clone(), results });
-            }
+            Event::TargetFinished(summary) => self.finish(summary),
             Event::RunFinished(summary) => self.report.summary = Some(summary.as_ref().clone()),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::example;
+
+    fn events(report: &Report) -> Vec<Event> {
+        let mut events = vec![Event::RunStarted { server: report.server.clone() }];
+        for target in &report.targets {
+            // Cases finish in whatever order; the report has its own.
+            events.extend(target.results.iter().rev().cloned().map(|result| Event::CaseFinished(Box::new(result))));
+        }
+        // So do revisions.
+        for target in report.targets.iter().rev() {
+            events.push(Event::TargetFinished(Box::new(target.summary.clone())));
+        }
+        events.extend(report.summary.clone().map(|summary| Event::RunFinished(Box::new(summary))));
+        events
+    }
+
+    fn folded(events: &[Event]) -> Report {
+        let empty = Report { server: String::new(), targets: Vec::new(), summary: None, ..example() };
+        let mut fold = Fold::new(empty);
+        for event in events {
+            fold.on(event).expect("folding cannot fail");
+        }
+        fold.into_report()
+    }
+
+    #[test]
+    fn the_events_of_a_run_fold_into_its_report() {
+        assert_eq!(folded(&events(&example())), example());
+    }
+
+    #[test]
+    fn a_run_that_is_cut_off_keeps_the_cases_that_it_finished() {
+        let all = events(&example());
+        let cut = folded(&all[..6]);
+        assert_eq!(cut.results().count(), 5);
+        assert!(cut.summary.is_none());
+        assert!(cut.targets.iter().all(|target| target.summary.ended_early.is_some()));
     }
 }

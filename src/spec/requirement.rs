@@ -91,7 +91,9 @@ impl Requirement {
         let wanted = places
             .iter()
             .filter(|place| {
-                place.contains("{rev}") || place.contains(revision.as_str()) || (revision.is_draft() && place.starts_with("history:"))
+                place.contains("{rev}")
+                    || place.contains(revision.as_str())
+                    || (revision.is_draft() && place.starts_with("history:"))
             })
             .max_by_key(|place| match () {
                 () if place.contains(revision.as_str()) => 3,

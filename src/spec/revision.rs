@@ -67,11 +67,7 @@ impl Revision {
     /// The era that the revision belongs to.
     #[must_use]
     pub fn era(self) -> Era {
-        if self == Self::V2026_07_28 {
-            Era::Stateless
-        } else {
-            Era::Handshake
-        }
+        if self == Self::V2026_07_28 { Era::Stateless } else { Era::Handshake }
     }
 
     /// Whether the revision was never released: it is judged on demand only.
@@ -89,17 +85,16 @@ impl fmt::Display for Revision {
 
 /// A name that is no revision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no revision; the revisions are 2024-10-07, 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28")]
+#[error(
+    "`{0}` is no revision; the revisions are 2024-10-07, 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28"
+)]
 pub struct UnknownRevision(pub String);
 
 impl FromStr for Revision {
     type Err = UnknownRevision;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|revision| revision.as_str() == text)
-            .ok_or_else(|| UnknownRevision(text.to_owned()))
+        Self::ALL.into_iter().find(|revision| revision.as_str() == text).ok_or_else(|| UnknownRevision(text.to_owned()))
     }
 }
 

@@ -1,0 +1,437 @@
+//! What can be typed, checked as far as a word can be checked by itself.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use mcp_conformance::mock::Fault;
+use mcp_conformance::spec::Revision;
+
+/// What stands below the options in the help.
+const AFTER: &str = "\
+Exit codes:
+  0  everything judged passes; warnings are allowed unless --strict is given
+  1  a rule of level MUST is broken, or any rule at all under --strict
+  2  we could not judge: bad usage, a bad case file, the server cannot be started or never speaks MCP
+  3  nothing was judged: no case was selected, or none applies
+
+Examples:
+  mcp-conformance ./my-server
+  mcp-conformance --revision latest --select 'tools/*' -- node server.js --port 0
+  mcp-conformance --report json=report.json --strict uvx mcp-server-time
+  mcp-conformance --list --select stdio
+  mcp-conformance explain tools/call/unknown-tool
+  mcp-conformance demo";
+
+/// Judges any Model Context Protocol (MCP) server against every revision of the specification.
+///
+/// It starts the server, finds out which revisions it speaks, runs the cases of each, and says what is
+/// wrong, with the messages that prove it.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    after_help = AFTER,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true,
+    override_usage = "mcp-conformance [OPTIONS] [--] <SERVER>...\n       mcp-conformance <COMMAND>",
+    max_term_width = 110
+)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+    #[command(flatten)]
+    pub(super) judge: JudgeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Says what a case or a requirement asks, why, and how to mend a server that breaks it.
+    Explain(ExplainArgs),
+    /// Judges the built-in server with three faults switched on; exits with 0 when it finds exactly those.
+    Demo(DemoArgs),
+    /// The built-in server itself, over standard input and output.
+    Serve(ServeArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct JudgeArgs {
+    /// The command that starts the server, with its arguments; our options come before it.
+    #[arg(value_name = "SERVER", required_unless_present = "list", trailing_var_arg = true)]
+    pub(super) server: Vec<String>,
+
+    /// Lists what would run and starts nothing.
+    #[arg(long, help_heading = "What is judged")]
+    pub(super) list: bool,
+
+    #[command(flatten)]
+    pub(super) scope: Scope,
+
+    #[command(flatten)]
+    pub(super) judging: Judging,
+
+    /// A variable that the server is started with; may be repeated [default: it inherits ours].
+    #[arg(long, value_name = "K=V", value_parser = variable, help_heading = "How the server is started")]
+    pub(super) env: Vec<(String, String)>,
+
+    /// The folder that the server is started in [default: the current one].
+    #[arg(long, value_name = "DIR", help_heading = "How the server is started")]
+    pub(super) cwd: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "What is judged")]
+pub(super) struct Scope {
+    /// A revision such as 2025-06-18, `latest` or `all`; may be repeated [default: every released one
+    /// that the server speaks].
+    #[arg(long, value_name = "REV", value_parser = revision_choice)]
+    pub(super) revision: Vec<RevisionChoice>,
+
+    /// Only cases whose id, area or tag matches; may be repeated [default: every case].
+    #[arg(long, value_name = "GLOB")]
+    pub(super) select: Vec<String>,
+
+    /// No cases whose id, area or tag matches; may be repeated [default: none are left out].
+    #[arg(long, value_name = "GLOB")]
+    pub(super) skip: Vec<String>,
+
+    /// Your own cases, run beside ours [default: ours alone].
+    #[arg(long, value_name = "DIR")]
+    pub(super) cases: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "How it is judged")]
+pub(super) struct Judging {
+    /// Warnings fail the run too [default: they do not].
+    #[arg(long)]
+    pub(super) strict: bool,
+
+    /// Calls every tool, destructive ones too [default: tools annotated `readOnlyHint: true` or
+    /// `destructiveHint: false`, and tools without annotations].
+    #[arg(long, conflicts_with = "safe")]
+    pub(super) call_destructive: bool,
+
+    /// Calls only tools annotated `readOnlyHint: true`.
+    #[arg(long)]
+    pub(super) safe: bool,
+
+    /// How many generated calls each tool gets; `off` is all there is yet.
+    #[arg(long, value_name = "N|off", default_value = "off", value_parser = fuzz)]
+    pub(super) fuzz: Fuzz,
+
+    /// The seed of everything random.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) seed: u64,
+
+    /// How long a request may take, such as 5s or 500ms.
+    #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
+    pub(super) timeout: Duration,
+
+    /// How long the server's first answer may take.
+    #[arg(long, value_name = "DUR", default_value = "30s", value_parser = duration)]
+    pub(super) startup_timeout: Duration,
+
+    /// How many processes of the server run side by side [default: the number of processors].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(super) jobs: Option<u16>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "What is shown")]
+pub(super) struct OutputArgs {
+    /// A report: `text` or `json`, to standard output or to a file (`json=report.json`); may be repeated.
+    /// `json` on standard output moves the text to standard error [default: text].
+    #[arg(long, value_name = "FORMAT[=PATH]", value_parser = wanted_report)]
+    pub(super) report: Vec<WantedReport>,
+
+    /// Whether to colour the text; `NO_COLOR` and `TERM=dumb` count as `never` for `auto`.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
+    pub(super) color: Color,
+
+    /// Shows nothing but the verdict line.
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(super) quiet: bool,
+
+    /// Shows every message and every case as it comes, and every finding in full.
+    #[arg(short, long)]
+    pub(super) verbose: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct ExplainArgs {
+    /// The id of a case (`tools/call/unknown-tool`) or of a requirement (`tools-call-unknown-tool-error`).
+    #[arg(value_name = "CASE|REQUIREMENT")]
+    pub(super) name: String,
+
+    /// Your own cases, known beside ours [default: ours alone].
+    #[arg(long, value_name = "DIR")]
+    pub(super) cases: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct DemoArgs {
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct ServeArgs {
+    /// A fault to switch on; may be repeated [default: none, a server that conforms].
+    #[arg(long, value_name = "NAME")]
+    pub(super) fault: Vec<Fault>,
+
+    /// Lists the faults and serves nothing.
+    #[arg(long)]
+    pub(super) list_faults: bool,
+}
+
+/// A revision as it can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RevisionChoice {
+    /// This one.
+    Named(Revision),
+    /// The newest that the server speaks.
+    Latest,
+    /// Every one that the server speaks, the draft of 2024-10-07 included.
+    All,
+}
+
+/// How many calls the fuzzer makes: none is all there is yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fuzz {
+    /// It is off.
+    Off,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Color {
+    /// On a terminal that can.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// A format of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// For a reader.
+    Text,
+    /// For a program.
+    Json,
+}
+
+impl Format {
+    const ALL: [Self; 2] = [Self::Text, Self::Json];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
+}
+
+/// A report that is asked for, and where it goes: standard output unless a file is named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct WantedReport {
+    pub(super) format: Format,
+    pub(super) path: Option<PathBuf>,
+}
+
+fn revision_choice(text: &str) -> Result<RevisionChoice, String> {
+    match text {
+        "latest" => Ok(RevisionChoice::Latest),
+        "all" => Ok(RevisionChoice::All),
+        date => date.parse().map(RevisionChoice::Named).map_err(|_| {
+            let known: Vec<&str> = Revision::ALL.map(Revision::as_str).to_vec();
+            format!("the revisions are {}, `latest` and `all`", known.join(", "))
+        }),
+    }
+}
+
+fn fuzz(text: &str) -> Result<Fuzz, String> {
+    match text {
+        "off" => Ok(Fuzz::Off),
+        _ => Err("the fuzzer is not there yet; `off` is the only value".to_owned()),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(Duration::ZERO) => Err("it has to be longer than nothing".to_owned()),
+        // Beyond a day the sum of waits could leave what the clock can hold.
+        Ok(duration) if duration > Duration::from_secs(86_400) => Err("a day is the most".to_owned()),
+        Ok(duration) => Ok(duration),
+        Err(error) => Err(format!("{error}; write it as 5s or 500ms")),
+    }
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some(("", _)) => Err("the name before `=` is missing".to_owned()),
+        Some((name, value)) if !name.contains('\0') && !value.contains('\0') => Ok((name.to_owned(), value.to_owned())),
+        Some(_) => Err("a variable cannot hold a zero byte".to_owned()),
+        None => Err("write it as NAME=VALUE".to_owned()),
+    }
+}
+
+fn wanted_report(text: &str) -> Result<WantedReport, String> {
+    let (name, path) = match text.split_once('=') {
+        Some((name, path)) => (name, Some(path)),
+        None => (text, None),
+    };
+    let Some(format) = Format::ALL.into_iter().find(|format| format.name() == name) else {
+        let known = Format::ALL.map(Format::name).join(" and ");
+        return Err(format!("there is no format `{name}`; the formats are {known}"));
+    };
+    match path {
+        Some("") => Err(format!("the path after `{name}=` is missing")),
+        None | Some("-") => Ok(WantedReport { format, path: None }),
+        Some(path) => Ok(WantedReport { format, path: Some(PathBuf::from(path)) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn parse(words: &[&str]) -> Result<Args, String> {
+        Args::try_parse_from(["mcp-conformance"].iter().chain(words)).map_err(|error| error.to_string())
+    }
+
+    fn judge(words: &[&str]) -> JudgeArgs {
+        let args = parse(words).expect("it parses");
+        assert!(args.command.is_none(), "{words:?} is a subcommand");
+        args.judge
+    }
+
+    fn complaint(words: &[&str]) -> String {
+        parse(words).expect_err("it does not parse")
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_server_keeps_its_own_flags() {
+        let args = judge(&["--strict", "node", "server.js", "--strict", "-v", "--list", "--", "x"]);
+        assert_eq!(args.server, ["node", "server.js", "--strict", "-v", "--list", "--", "x"]);
+        assert!(args.judging.strict && !args.output.verbose && !args.list);
+    }
+
+    #[test]
+    fn two_dashes_end_our_options() {
+        assert_eq!(judge(&["-v", "--", "./server", "-q"]).server, ["./server", "-q"]);
+        assert_eq!(judge(&["--", "--odd-name"]).server, ["--odd-name"]);
+        assert_eq!(judge(&["--", "demo"]).server, ["demo"]);
+    }
+
+    #[test]
+    fn a_server_may_be_called_like_a_subcommand() {
+        assert_eq!(judge(&["./demo"]).server, ["./demo"]);
+        assert_eq!(judge(&["bin/serve", "explain"]).server, ["bin/serve", "explain"]);
+        assert_eq!(judge(&["node", "demo"]).server, ["node", "demo"]);
+        assert_eq!(judge(&["help"]).server, ["help"]);
+        assert!(matches!(parse(&["demo", "-q"]).map(|args| args.command), Ok(Some(Command::Demo(_)))));
+        assert!(matches!(parse(&["serve"]).map(|args| args.command), Ok(Some(Command::Serve(_)))));
+    }
+
+    #[test]
+    fn an_unknown_option_is_not_taken_for_a_server() {
+        let text = complaint(&["--strct", "./server"]);
+        assert!(text.contains("--strct") && text.contains("--strict"), "{text}");
+        assert!(complaint(&["-x", "./server"]).contains("-x"));
+    }
+
+    #[test]
+    fn without_a_server_only_listing_makes_sense() {
+        assert!(complaint(&[]).contains("SERVER"));
+        assert!(complaint(&["--strict"]).contains("SERVER"));
+        assert!(judge(&["--list"]).list);
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_contract() {
+        let args = judge(&["./server"]);
+        assert_eq!(args.judging.timeout, Duration::from_secs(5));
+        assert_eq!(args.judging.startup_timeout, Duration::from_secs(30));
+        assert_eq!((args.judging.fuzz, args.judging.seed, args.judging.jobs), (Fuzz::Off, 0, None));
+        assert_eq!(args.output.color, Color::Auto);
+        assert!(args.scope.revision.is_empty() && args.output.report.is_empty());
+    }
+
+    #[test]
+    fn repeatable_options_add_up() {
+        let args = judge(&[
+            "--revision",
+            "2025-06-18",
+            "--revision",
+            "2025-11-25",
+            "--select",
+            "a",
+            "--select",
+            "b",
+            "--skip",
+            "c",
+            "--env",
+            "A=1",
+            "--env",
+            "B=x=y",
+            "--report",
+            "json=r.json",
+            "--report",
+            "text",
+            "s",
+        ]);
+        let named = [Revision::V2025_06_18, Revision::V2025_11_25].map(RevisionChoice::Named);
+        assert_eq!(args.scope.revision, named);
+        assert_eq!((args.scope.select.len(), args.scope.skip.len()), (2, 1));
+        assert_eq!(args.env, [("A".to_owned(), "1".to_owned()), ("B".to_owned(), "x=y".to_owned())]);
+        assert_eq!(args.output.report[0], WantedReport { format: Format::Json, path: Some(PathBuf::from("r.json")) });
+        assert_eq!(args.output.report[1], WantedReport { format: Format::Text, path: None });
+    }
+
+    #[test]
+    fn a_wrong_value_is_told_with_the_right_ones() {
+        assert!(complaint(&["--revision", "2025-01-01", "s"]).contains("2024-11-05"));
+        assert!(complaint(&["--fuzz", "10", "s"]).contains("`off` is the only value"));
+        assert!(complaint(&["--report", "junit", "s"]).contains("text and json"));
+        assert!(complaint(&["--report", "json=", "s"]).contains("path"));
+        assert!(complaint(&["--timeout", "5", "s"]).contains("500ms"));
+        assert!(complaint(&["--timeout", "0s", "s"]).contains("longer"));
+        assert!(complaint(&["--env", "novalue", "s"]).contains("NAME=VALUE"));
+        assert!(complaint(&["--jobs", "0", "s"]).contains("1..=256"));
+        assert!(complaint(&["serve", "--fault", "image-data-ulr"]).contains("image-data-url"));
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        assert!(complaint(&["--safe", "--call-destructive", "s"]).contains("--safe"));
+        assert!(complaint(&["-q", "-v", "s"]).contains("--verbose"));
+    }
+
+    #[test]
+    fn the_help_tells_every_default_and_the_exit_codes() {
+        let help = Args::command().render_long_help().to_string();
+        for code in ["0  everything", "1  a rule", "2  we could not", "3  nothing was"] {
+            assert!(help.contains(code), "{code}");
+        }
+        for option in Args::command().get_arguments().filter(|option| option.get_action().takes_values()) {
+            let long = option.get_long();
+            let text = option.get_help().map(ToString::to_string).unwrap_or_default();
+            let has_default = !option.get_default_values().is_empty() || text.contains("[default: ");
+            assert!(has_default || long.is_none(), "{long:?} does not tell its default");
+        }
+    }
+}

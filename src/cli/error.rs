@@ -1,0 +1,110 @@
+//! Why the command line could not be followed: each with the remedy in its message.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use mcp_conformance::case::{LoadError, SelectError};
+use mcp_conformance::report::Conclusion;
+use mcp_conformance::report::visible::visible;
+
+/// Why the command line could not be followed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CliError {
+    /// The server is an address.
+    #[error(
+        "servers over HTTP are not supported yet, so `{0}` cannot be judged; give the command that starts the server on its standard streams"
+    )]
+    Http(String),
+    /// A subcommand stands after options, where it would be taken for a server.
+    #[error(
+        "`{0}` after options: to run the subcommand put it first (`mcp-conformance {0} [OPTIONS]`), to judge a server of that name write `-- {0}`"
+    )]
+    MisplacedWord(String),
+    /// `latest` or `all` beside other revisions.
+    #[error("--revision {0} stands for a choice of its own and cannot be joined with other revisions")]
+    RevisionChoice(&'static str),
+    /// A pattern that is none, or that matches nothing.
+    #[error("{0}")]
+    Pattern(#[from] SelectError),
+    /// Case files that cannot be used.
+    #[error("failed to read the cases:\n{0}")]
+    Cases(#[from] LoadError),
+    /// The folder that the server is to be started in.
+    #[error("failed to use --cwd {}: it is no directory", .0.display())]
+    Directory(PathBuf),
+    /// Two reports for one place.
+    #[error("--report names {0} twice; each report needs a place of its own, such as `--report json=report.json`")]
+    SamePlace(String),
+    /// A report cannot be written where it is wanted.
+    #[error("failed to open {} for --report: {source}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A name that is neither a case nor a requirement.
+    #[error("no case and no requirement is named `{name}`{}", nearest_words(nearest))]
+    UnknownName {
+        /// The name.
+        name: String,
+        /// The known names that look alike, the likest first.
+        nearest: Vec<String>,
+    },
+    /// The program does not know where it lies, so that it cannot start itself.
+    #[error("failed to find this program's own file, which the demo starts as its server: {0}")]
+    Own(io::Error),
+    /// The machinery for waiting on processes is not to be had.
+    #[error("failed to prepare for waiting on processes: {0}")]
+    Runtime(io::Error),
+    /// The built-in server lost its streams.
+    #[error("failed to serve: {0}")]
+    Serve(io::Error),
+    /// What was found out could not be written.
+    #[error("failed to write {what}: {source}")]
+    Lost {
+        /// What could not be written.
+        what: String,
+        /// What the system says.
+        source: io::Error,
+        /// What the run had come to.
+        conclusion: Conclusion,
+    },
+}
+
+impl From<io::Error> for CliError {
+    /// Of everything that is only there to be written, standard output is the only place.
+    fn from(source: io::Error) -> Self {
+        Self::Lost { what: "to standard output".to_owned(), source, conclusion: Conclusion::Passed }
+    }
+}
+
+impl CliError {
+    /// Tells it on standard error, but for a reader of standard output who has gone away on purpose.
+    pub(super) fn tell(&self) {
+        if let Self::Lost { source, .. } = self
+            && source.kind() == io::ErrorKind::BrokenPipe
+        {
+            return;
+        }
+        let text = self.to_string();
+        let mut out = io::stderr().lock();
+        for (index, line) in text.lines().enumerate() {
+            let start = if index == 0 { "error: " } else { "       " };
+            if writeln!(out, "{start}{}", visible(line)).is_err() {
+                // Standard error is closed; the exit code still says it.
+                return;
+            }
+        }
+    }
+}
+
+fn nearest_words(nearest: &[String]) -> String {
+    match nearest {
+        [] => "; `mcp-conformance --list` shows the cases".to_owned(),
+        names => {
+            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            format!("; did you mean {}?", names.join(" or "))
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! `explain`: what a case or a requirement asks, why, and how to mend a server that breaks it.
+
+use std::io::{self, Write};
+
+use mcp_conformance::case::{Body, Case, Process, Shutdown, Step, What};
+use mcp_conformance::mock::Fault;
+use mcp_conformance::report::prose::wrap;
+use mcp_conformance::report::visible::{excerpt, visible};
+use mcp_conformance::spec::{Catalogue, Requirement, Transport};
+use serde_json::Value;
+
+use super::args::ExplainArgs;
+use super::cases;
+use super::error::CliError;
+use super::list::span;
+
+/// How many columns prose takes.
+const WIDTH: usize = 100;
+/// How many names are offered for one that nobody knows.
+const OFFERED: usize = 3;
+
+/// Explains the case or the requirement of that name.
+pub(super) fn explain(args: &ExplainArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let cases = cases::all(args.cases.as_deref())?;
+    let name = args.name.trim_end_matches(".jsonc");
+    if let Some(case) = cases.iter().find(|case| case.id == name) {
+        return Ok(explain_case(case, out)?);
+    }
+    if let Some(requirement) = Catalogue::embedded().get(name) {
+        return Ok(explain_requirement(requirement, &cases, out)?);
+    }
+    let known = cases.iter().map(|case| case.id.as_str()).chain(Catalogue::embedded().iter().map(|r| r.id.as_str()));
+    Err(CliError::UnknownName { name: args.name.clone(), nearest: nearest(name, known) })
+}
+
+fn explain_case(case: &Case, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", visible(&case.id))?;
+    prose(&case.title, 2, out)?;
+    section("What it does", out)?;
+    for line in deeds(case) {
+        prose(&line, 2, out)?;
+    }
+    writeln!(out, "  Revisions: {}", span(case.revisions))?;
+    if !case.needs.capabilities.is_empty() {
+        prose(&format!("It needs of the server: {}", case.needs.capabilities.join(", ")), 2, out)?;
+    }
+    if let Some(why) = &case.why {
+        section("Why", out)?;
+        prose(why, 2, out)?;
+    }
+    section(if case.requirements.len() == 1 { "The rule" } else { "The rules" }, out)?;
+    for requirement in &case.requirements {
+        rule(requirement, out)?;
+        let applying = requirement.revisions().intersection(case.revisions);
+        if let Some(newest) = applying.iter().last() {
+            writeln!(out, "    {}", requirement.link(newest))?;
+        }
+    }
+    section("How to mend a server that breaks it", out)?;
+    prose(&case.mend, 2, out)?;
+    if let Some(fault) = &case.fault {
+        section("The fault that it is proved by", out)?;
+        let does = fault.parse::<Fault>().map(|fault| format!(": {}", fault.description())).unwrap_or_default();
+        prose(&format!("The built-in server with `{}`{does}.", visible(fault)), 2, out)?;
+        writeln!(
+            out,
+            "  mcp-conformance --select {} -- mcp-conformance serve --fault {}",
+            visible(&case.id),
+            visible(fault)
+        )?;
+    }
+    section("To run just it", out)?;
+    writeln!(out, "  mcp-conformance --select {} -- <SERVER>", visible(&case.id))
+}
+
+fn explain_requirement(requirement: &Requirement, cases: &[Case], out: &mut dyn Write) -> io::Result<()> {
+    rule_head(requirement, 0, out)?;
+    prose(&requirement.text, 2, out)?;
+    writeln!(out)?;
+    let transport = match requirement.transport {
+        Transport::Any => "every transport",
+        Transport::Stdio => "standard input and output only",
+        Transport::Http => "HTTP only",
+    };
+    writeln!(out, "  shows over  {transport}")?;
+    if !requirement.applies_if.is_empty() {
+        writeln!(out, "  applies if  {}", requirement.applies_if)?;
+    }
+    section("Where it stands", out)?;
+    for revision in requirement.revisions().iter() {
+        writeln!(out, "  {revision}  {}", requirement.link(revision))?;
+    }
+    section("The cases that check it", out)?;
+    let checking: Vec<&Case> =
+        cases.iter().filter(|case| case.requirements.iter().any(|known| known.id == requirement.id)).collect();
+    if checking.is_empty() {
+        writeln!(out, "  none")?;
+    }
+    for case in checking {
+        writeln!(out, "  {}  {}", visible(&case.id), visible(&case.title))?;
+    }
+    Ok(())
+}
+
+fn section(title: &str, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "\n{title}")
+}
+
+fn prose(text: &str, indent: usize, out: &mut dyn Write) -> io::Result<()> {
+    for line in wrap(&visible(text), WIDTH - indent) {
+        writeln!(out, "{:indent$}{line}", "")?;
+    }
+    Ok(())
+}
+
+fn rule(requirement: &Requirement, out: &mut dyn Write) -> io::Result<()> {
+    rule_head(requirement, 2, out)?;
+    prose(&requirement.text, 4, out)
+}
+
+fn rule_head(requirement: &Requirement, indent: usize, out: &mut dyn Write) -> io::Result<()> {
+    let reading = if requirement.derived { ", by our reading: the text has no keyword" } else { "" };
+    writeln!(
+        out,
+        "{:indent$}{}  {}{reading}  in {}",
+        "",
+        requirement.id,
+        requirement.level,
+        span(requirement.revisions())
+    )
+}
+
+/// What a case does, a line each.
+fn deeds(case: &Case) -> Vec<String> {
+    match &case.body {
+        Body::Watch { watch, rules } => {
+            let what = match watch.what {
+                What::Line => "every line that the server writes",
+                What::Message => "every message",
+                What::Response => "every response",
+                What::Result => "every result",
+                What::Error => "every error",
+                What::Request => "every request of the server's",
+                What::Notification => "every notification",
+                What::Connection => "every connection as a whole",
+            };
+            let of = match (watch.what, watch.of.as_slice()) {
+                (_, []) => String::new(),
+                (What::Request | What::Notification, of) => format!(" called {}", of.join(" or ")),
+                (_, of) => format!(" of {}", of.join(" or ")),
+            };
+            let held = match rules.len() {
+                1 => "a rule".to_owned(),
+                count => format!("{count} rules"),
+            };
+            vec![format!("It sends nothing of its own: it holds {what}{of} against {held}, wherever the run sees one.")]
+        }
+        Body::Act(act) => {
+            let process = match act.process {
+                Process::Shared => "In the session that most cases share it",
+                Process::Expendable => "In a session that it may harm it",
+                Process::Fresh => "In a process of its own it",
+                Process::Unopened => "In a process in which nothing was sent before it",
+            };
+            let each = if act.each.is_some() { ", for each tool that may be called," } else { "" };
+            let mut lines = vec![format!("{process}{each}")];
+            lines.extend(act.steps.iter().map(|step| format!("- {}", deed(step))));
+            lines
+        }
+    }
+}
+
+/// What a step does, in words.
+fn deed(step: &Step) -> String {
+    let member = |message: &Value, name| {
+        message.get(name).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    };
+    let called = |message: &Value| member(message, "method").unwrap_or_else(|| "a message without a method".to_owned());
+    let with = |message: &Value| {
+        member(message, "params").map_or_else(String::new, |p| format!(" with {}", excerpt(&p, 160, 0)))
+    };
+    let done = match step {
+        Step { send: Some(message), .. } => format!("sends the request {}{}", called(message), with(message)),
+        Step { notify: Some(message), .. } => format!("sends the notification {}{}", called(message), with(message)),
+        Step { batch: Some(messages), .. } => format!("sends a batch of {} messages", messages.len()),
+        Step { raw: Some(line), .. } => format!("writes the line {}", excerpt(line, 160, 0)),
+        Step { walk: Some(method), .. } => format!("reads every page of {method}"),
+        Step { shutdown: Some(Shutdown::StdinClosed), .. } => {
+            "closes the server's input and waits for its end".to_owned()
+        }
+        Step { shutdown: Some(Shutdown::Sigterm), .. } => {
+            "closes the server's input, sends SIGTERM after a while and waits for its end".to_owned()
+        }
+        Step { .. } => "waits".to_owned(),
+    };
+    let mut remarks = Vec::new();
+    if step.control {
+        remarks.push("the control: it has to be served".to_owned());
+    }
+    if step.pipelined {
+        remarks.push("without waiting for the answer".to_owned());
+    }
+    if let Some(revisions) = step.revisions {
+        remarks.push(format!("only in {}", span(revisions)));
+    }
+    if remarks.is_empty() { done } else { format!("{done} ({})", remarks.join("; ")) }
+}
+
+/// The known names that are likest to one that nobody knows.
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+    // Names that share less are no help.
+    const ALIKE: f64 = 0.6;
+    let lower = name.to_lowercase();
+    let mut likely: Vec<(f64, &str)> = known
+        .map(|candidate| {
+            let alike = strsim::normalized_damerau_levenshtein(&lower, candidate);
+            // An unfinished name is as good as a misspelt one.
+            let part = if lower.len() > 2 && candidate.contains(&lower) { 0.75 } else { 0.0 };
+            (alike.max(part), candidate)
+        })
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .collect();
+    likely.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    likely.into_iter().take(OFFERED).map(|(_, name)| name.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explained(name: &str) -> Result<String, CliError> {
+        let mut bytes = Vec::new();
+        explain(&ExplainArgs { name: name.to_owned(), cases: None }, &mut bytes)?;
+        Ok(String::from_utf8(bytes).expect("UTF-8"))
+    }
+
+    #[test]
+    fn every_case_and_every_requirement_can_be_explained() {
+        let cases = cases::all(None).expect("ours load");
+        for name in cases.iter().map(|case| &case.id).chain(Catalogue::embedded().iter().map(|r| &r.id)) {
+            let text = explained(name).expect("it is known");
+            assert!(text.starts_with(name.as_str()) && text.contains("https://"), "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_requirement_is_told_with_its_level_its_pages_and_its_cases() {
+        let text = explained("stdio-stdout-only-messages").expect("it is known");
+        assert!(text.contains("MUST") && text.contains("2024-11-05.."), "{text}");
+        assert!(text.contains("https://modelcontextprotocol.io/"), "{text}");
+        assert!(text.contains("The cases that check it"), "{text}");
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_likest_ones() {
+        let error = explained("stdio-stdout-only-mesages").expect_err("it is unknown");
+        assert!(error.to_string().contains("did you mean `stdio-stdout-only-messages`"), "{error}");
+        let error = explained("zzzzzz").expect_err("it is unknown");
+        assert!(error.to_string().contains("--list"), "{error}");
+    }
+
+    #[test]
+    fn steps_are_told_in_words() {
+        let step: Step = serde_json::from_value(serde_json::json!({
+            "send": {"method": "tools/call", "params": {"name": "x"}}, "control": true, "revisions": "2025-06-18.."
+        }))
+        .expect("a step");
+        assert_eq!(
+            deed(&step),
+            "sends the request tools/call with {\"name\":\"x\"} (the control: it has to be served; only in 2025-06-18..)"
+        );
+    }
+}

@@ -1,0 +1,266 @@
+//! The main job: from the command line to a plan, from the plan to a report, and from that to a conclusion.
+
+use std::io::{self, Write};
+use std::num::NonZero;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use mcp_conformance::client;
+use mcp_conformance::event::Sink;
+use mcp_conformance::report::{Conclusion, Options, Report};
+use mcp_conformance::run::{self, Calls, Launcher, Plan, Revisions, ServerCommand};
+use mcp_conformance::spec::Revision;
+use tokio::sync::watch;
+
+use super::args::{Command, Fuzz, JudgeArgs, Judging, RevisionChoice, Scope};
+use super::error::CliError;
+use super::output::{Listeners, Output};
+use super::{cases, list, replay, written};
+
+/// How long the server is given at each step of shutting it down.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
+
+/// Judges the server of the command line, or lists what would be judged.
+pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
+    let revisions = revisions(&args.scope.revision)?;
+    if args.list {
+        let cases = cases::selected(&args.scope)?;
+        let possible = cases::possible(&args.scope.revision);
+        return written(|out| Ok(list::list(&cases, possible, out)?));
+    }
+    refuse_address(&args.server)?;
+    refuse_misplaced_word(&args.server, std::env::args())?;
+    if let Some(directory) = args.cwd.as_ref().filter(|directory| !directory.is_dir()) {
+        return Err(CliError::Directory(directory.clone()));
+    }
+    let cases = cases::selected(&args.scope)?;
+    let output = Output::open(&args.output)?;
+    let plan = Plan {
+        launcher: Launcher::Command(ServerCommand {
+            command: args.server.clone(),
+            environment: args.env.clone(),
+            directory: args.cwd.clone(),
+        }),
+        revisions,
+        cases,
+        calls: calls(&args.judging),
+        timeout: args.judging.timeout,
+        startup_timeout: args.judging.startup_timeout,
+        shutdown_grace: SHUTDOWN_GRACE,
+        jobs: args.judging.jobs.map_or_else(processors, usize::from),
+        seed: args.judging.seed,
+        show_wire: output.shows_wire(),
+        replay_prefix: replay::prefix(args),
+        replay_suffix: replay::suffix(&args.server),
+    };
+    match args.judging.fuzz {
+        Fuzz::Off => {}
+    }
+    let (report, lost) = conduct(plan, options(&args.scope, &args.judging), &output)?;
+    output.write(&report, lost)?;
+    Ok(Conclusion::of(&report))
+}
+
+/// Runs a plan to its end, or to the user's, and returns what it found, with what went wrong in showing
+/// it meanwhile. No process that it started is left when it returns.
+pub(super) fn conduct(plan: Plan, options: Options, output: &Output) -> Result<(Report, Option<io::Error>), CliError> {
+    client::adopt_orphans();
+    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let listeners = Arc::new(Mutex::new(Listeners::new(Report::new(started, options), output.live())));
+    let sink: Arc<Mutex<dyn Sink>> = listeners.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::Runtime)?;
+    let (cancel, cancelled) = watch::channel(false);
+    let summary = runtime.block_on(async {
+        let watching = tokio::spawn(cancel_on_signal(cancel));
+        let summary = run::run(plan, sink, cancelled).await;
+        watching.abort();
+        summary
+    });
+    // Nothing of ours is left to wait for; a reader that is stuck must not hold the report back.
+    runtime.shutdown_background();
+    client::end_every_process();
+    let taken = listeners.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let (report, lost) = taken.expect("the report is taken once");
+    // The summary came as the last event. Our listeners take every event, so an error of the run's could
+    // only be one that they do not know of.
+    Ok((report, lost.or(summary.err())))
+}
+
+/// Waits for a signal that asks us to end, and has the run end its server and tell what it has.
+async fn cancel_on_signal(cancel: watch::Sender<bool>) {
+    loop {
+        if ending_signal().await.is_err() {
+            // Without a way to hear signals the run goes on to its end; the sender must stay, as
+            // losing it would read as a cancellation.
+            std::future::pending::<()>().await;
+        }
+        let said = writeln!(io::stderr(), "ending the server and reporting what is known so far");
+        // A closed standard error is no reason not to end.
+        drop(said);
+        cancel.send_replace(true);
+    }
+}
+
+#[cfg(unix)]
+async fn ending_signal() -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+async fn ending_signal() -> io::Result<()> {
+    tokio::signal::ctrl_c().await
+}
+
+fn refuse_address(server: &[String]) -> Result<(), CliError> {
+    match server.first() {
+        Some(word) if is_address(word) => Err(CliError::Http(word.clone())),
+        _ => Ok(()),
+    }
+}
+
+fn is_address(word: &str) -> bool {
+    let lower = word.to_ascii_lowercase();
+    lower.starts_with("http://") || lower.starts_with("https://")
+}
+
+/// Refuses `--strict demo`, which would start a server called `demo`, unless `--` says that it is one.
+fn refuse_misplaced_word(server: &[String], typed: impl Iterator<Item = String>) -> Result<(), CliError> {
+    let Some(first) = server.first() else { return Ok(()) };
+    if !<Command as clap::Subcommand>::has_subcommand(first) {
+        return Ok(());
+    }
+    let typed: Vec<String> = typed.collect();
+    // The server takes everything to the end of the line, so what stands before it is known.
+    let before = typed.len().checked_sub(server.len() + 1).and_then(|at| typed.get(at));
+    if before.is_some_and(|word| word == "--") { Ok(()) } else { Err(CliError::MisplacedWord(first.clone())) }
+}
+
+/// The revisions to judge, from the words for them.
+fn revisions(choices: &[RevisionChoice]) -> Result<Revisions, CliError> {
+    match choices {
+        [] => Ok(Revisions::Spoken),
+        [RevisionChoice::Latest] => Ok(Revisions::Latest),
+        [RevisionChoice::All] => Ok(Revisions::All),
+        several => {
+            let mut named: Vec<Revision> = several
+                .iter()
+                .map(|choice| match choice {
+                    RevisionChoice::Named(revision) => Ok(*revision),
+                    RevisionChoice::Latest => Err(CliError::RevisionChoice("latest")),
+                    RevisionChoice::All => Err(CliError::RevisionChoice("all")),
+                })
+                .collect::<Result<_, _>>()?;
+            named.sort_unstable();
+            named.dedup();
+            Ok(Revisions::Named(named))
+        }
+    }
+}
+
+fn calls(judging: &Judging) -> Calls {
+    match (judging.safe, judging.call_destructive) {
+        (true, _) => Calls::ReadOnly,
+        (false, true) => Calls::Destructive,
+        (false, false) => Calls::Harmless,
+    }
+}
+
+/// The settings as the report repeats them.
+fn options(scope: &Scope, judging: &Judging) -> Options {
+    let calls = match calls(judging) {
+        Calls::ReadOnly => "read-only",
+        Calls::Harmless => "harmless",
+        Calls::Destructive => "destructive",
+    };
+    Options {
+        revisions: scope
+            .revision
+            .iter()
+            .map(|choice| match choice {
+                RevisionChoice::Named(revision) => revision.to_string(),
+                RevisionChoice::Latest => "latest".to_owned(),
+                RevisionChoice::All => "all".to_owned(),
+            })
+            .collect(),
+        select: scope.select.clone(),
+        skip: scope.skip.clone(),
+        strict: judging.strict,
+        calls: calls.to_owned(),
+        seed: judging.seed,
+        timeout_ms: u64::try_from(judging.timeout.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// A plan for a server of ours, with the settings that are usual.
+pub(super) fn usual_plan(command: Vec<String>, output: &Output) -> Result<(Plan, Options), CliError> {
+    let scope = Scope { revision: Vec::new(), select: Vec::new(), skip: Vec::new(), cases: None };
+    let replay_suffix = replay::suffix(&command);
+    let plan = Plan {
+        launcher: Launcher::Command(ServerCommand { command, environment: Vec::new(), directory: None }),
+        revisions: Revisions::Spoken,
+        cases: cases::selected(&scope)?,
+        calls: Calls::Harmless,
+        timeout: Duration::from_secs(5),
+        startup_timeout: Duration::from_secs(30),
+        shutdown_grace: SHUTDOWN_GRACE,
+        jobs: processors(),
+        seed: 0,
+        show_wire: output.shows_wire(),
+        replay_prefix: "mcp-conformance".to_owned(),
+        replay_suffix,
+    };
+    let options = Options { calls: "harmless".to_owned(), timeout_ms: 5000, ..Options::default() };
+    Ok((plan, options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn an_address_is_refused_with_what_to_do() {
+        for address in ["http://localhost:3000/mcp", "HTTPS://example.com"] {
+            let error = refuse_address(&words(address)).expect_err("it is refused");
+            assert!(error.to_string().contains("not supported yet"), "{error}");
+        }
+        assert!(refuse_address(&words("./http-server http://x")).is_ok());
+    }
+
+    #[test]
+    fn a_subcommand_after_options_is_told_apart_from_a_server_of_its_name() {
+        let refuse = |typed: &str, server: &str| refuse_misplaced_word(&words(server), words(typed).into_iter());
+        assert!(refuse("mcp-conformance --strict demo", "demo").is_err());
+        assert!(refuse("mcp-conformance -v serve --fault x", "serve --fault x").is_err());
+        assert!(refuse("mcp-conformance --strict -- demo", "demo").is_ok());
+        assert!(refuse("mcp-conformance --strict ./demo", "./demo").is_ok());
+    }
+
+    #[test]
+    fn latest_and_all_stand_alone() {
+        use RevisionChoice::{All, Latest, Named};
+        let [old, new] = [Revision::V2024_11_05, Revision::V2025_11_25];
+        assert_eq!(revisions(&[]).expect("fine"), Revisions::Spoken);
+        assert_eq!(revisions(&[Latest]).expect("fine"), Revisions::Latest);
+        assert_eq!(revisions(&[All]).expect("fine"), Revisions::All);
+        assert_eq!(revisions(&[Named(new), Named(old), Named(new)]).expect("fine"), Revisions::Named(vec![old, new]));
+        assert!(matches!(revisions(&[Latest, Named(old)]), Err(CliError::RevisionChoice("latest"))));
+        assert!(matches!(revisions(&[Named(old), All]), Err(CliError::RevisionChoice("all"))));
+    }
+}

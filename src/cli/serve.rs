@@ -1,0 +1,73 @@
+//! `serve`: the built-in server as a process of its own.
+
+use std::io::{self, Write};
+
+use mcp_conformance::mock::{self, Fault, FaultSet};
+use mcp_conformance::report::Conclusion;
+
+use super::args::ServeArgs;
+use super::error::CliError;
+
+/// Serves standard input and output until the input ends.
+pub(super) fn serve(args: &ServeArgs) -> Result<Conclusion, CliError> {
+    let faults: FaultSet = args.fault.iter().copied().collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::Runtime)?;
+    if let Some(noise) = mock::stderr_noise(&faults) {
+        io::stderr().write_all(noise.as_bytes()).map_err(CliError::Serve)?;
+    }
+    let served = runtime.block_on(async {
+        if mock::ignores_sigterm(&faults) {
+            ignore_sigterm()?;
+        }
+        mock::serve(tokio::io::stdin(), tokio::io::stdout(), &faults).await
+    });
+    // A read of standard input cannot be called back, and a server that is done does not wait for it.
+    runtime.shutdown_background();
+    served.map_err(CliError::Serve)?;
+    Ok(Conclusion::Passed)
+}
+
+/// From the first listener on, the signal no longer ends the process, and nobody listens.
+#[cfg(unix)]
+fn ignore_sigterm() -> io::Result<()> {
+    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map(drop)
+}
+
+#[cfg(not(unix))]
+fn ignore_sigterm() -> io::Result<()> {
+    Ok(())
+}
+
+/// Lists the faults: name, revisions in which it shows, what it does.
+pub(super) fn list_faults(out: &mut dyn Write) -> io::Result<()> {
+    let width = Fault::all().iter().map(|fault| fault.name().len()).max().unwrap_or(0);
+    let rows: Vec<(&Fault, String)> = Fault::all().iter().map(|fault| (fault, span(*fault))).collect();
+    let span_width = rows.iter().map(|(_, span)| span.len()).max().unwrap_or(0);
+    for (fault, span) in &rows {
+        writeln!(out, "{:<width$}  {span:<span_width$}  {}", fault.name(), fault.description())?;
+    }
+    writeln!(out, "{} faults", rows.len())
+}
+
+/// The revisions in which a fault shows, in few words.
+fn span(fault: Fault) -> String {
+    let revisions = fault.revisions().iter().filter_map(|revision| revision.to_string().parse().ok()).collect();
+    super::list::span(revisions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_is_listed_with_what_it_does() {
+        let mut bytes = Vec::new();
+        list_faults(&mut bytes).expect("a vector takes all that is written");
+        let text = String::from_utf8(bytes).expect("UTF-8");
+        assert_eq!(text.lines().count(), Fault::all().len() + 1);
+        for fault in Fault::all() {
+            assert!(!span(*fault).is_empty(), "{}", fault.name());
+            assert!(text.contains(fault.name()) && text.contains(fault.description()));
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What a whole run comes to: one of four words, each with its exit code.
+//!
+//! Drawn from the report alone, so that every format and the process agree.
+
+use super::Report;
+use crate::event::ProblemKind;
+use crate::verdict::{Totals, Verdict};
+
+/// What a whole run comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Conclusion {
+    /// Everything that was judged passes; warnings are allowed unless the run is strict.
+    Passed,
+    /// Something that binds is broken, or anything at all under `--strict`.
+    Failed,
+    /// Nothing binding is broken as far as we saw, but something could not be judged.
+    Unjudged,
+    /// No case applied.
+    Nothing,
+}
+
+impl Conclusion {
+    /// Every conclusion, by exit code.
+    pub const ALL: [Self; 4] = [Self::Passed, Self::Failed, Self::Unjudged, Self::Nothing];
+
+    /// The conclusion of a report.
+    ///
+    /// A broken rule is proved whatever else went wrong, so a failure outranks what could not be judged.
+    #[must_use]
+    pub fn of(report: &Report) -> Self {
+        let totals = totals(report);
+        if totals.fail > 0 || (report.options.strict && totals.warn > 0) {
+            return Self::Failed;
+        }
+        let Some(summary) = &report.summary else { return Self::Unjudged };
+        let usual = match (totals.error, totals.judged()) {
+            (0, 0) => Self::Nothing,
+            (0, _) => Self::Passed,
+            (_, _) => Self::Unjudged,
+        };
+        match summary.problem.as_ref().map(|problem| problem.kind) {
+            None => usual,
+            // The server is there and speaks; we were asked for something else.
+            Some(ProblemKind::NothingToJudge) if usual == Self::Nothing => Self::Nothing,
+            Some(
+                ProblemKind::NothingToJudge | ProblemKind::NotAServer | ProblemKind::Stopped | ProblemKind::Interrupted,
+            ) => Self::Unjudged,
+        }
+    }
+
+    /// The exit code of the process.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Passed => 0,
+            Self::Failed => 1,
+            Self::Unjudged => 2,
+            Self::Nothing => 3,
+        }
+    }
+}
+
+/// How often each verdict was given; counted anew where the run was cut off before its summary.
+pub(super) fn totals(report: &Report) -> Totals {
+    match &report.summary {
+        Some(summary) => summary.totals,
+        None => report.results().map(|result| result.verdict).collect(),
+    }
+}
+
+/// The verdict line: what the run comes to, why, and the exit code that follows.
+#[must_use]
+pub fn verdict_line(report: &Report) -> String {
+    let (word, rest) = verdict_words(report);
+    format!("{word}: {rest}")
+}
+
+/// The verdict line in two parts: the word, and the sentence after it.
+pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
+    let totals = totals(report);
+    let problem = report.summary.as_ref().and_then(|summary| summary.problem.as_ref());
+    let conclusion = Conclusion::of(report);
+    let (word, why) = match conclusion {
+        Conclusion::Passed if totals.warn == 0 => ("PASS", format!("{} and nothing is amiss", judged(totals))),
+        Conclusion::Passed => (
+            "PASS",
+            format!(
+                "{}, {} (--strict would make that exit code 1)",
+                judged(totals),
+                number(totals.warn, "warns", "warn")
+            ),
+        ),
+        Conclusion::Failed if totals.fail > 0 => {
+            let broken = super::group::broken_requirements(report);
+            let warned = match totals.warn {
+                0 => String::new(),
+                warn => format!(", {}", number(warn, "case warns", "cases warn")),
+            };
+            let unjudged = match totals.error {
+                0 => String::new(),
+                error => format!(", {} not be judged", number(error, "case could", "cases could")),
+            };
+            let besides = problem.map_or_else(String::new, |p| format!("; besides, {}", sentence(&p.message)));
+            let broken = number(broken, "requirement is", "requirements are");
+            let failing = number(totals.fail, "case fails", "cases fail");
+            ("FAIL", format!("{broken} broken ({failing}){warned}{unjudged}{besides}"))
+        }
+        Conclusion::Failed => (
+            "FAIL",
+            format!("{}, and --strict counts that as failing", number(totals.warn, "case warns", "cases warn")),
+        ),
+        Conclusion::Unjudged => {
+            let why = match problem {
+                Some(problem) => sentence(&problem.message),
+                None if totals.error > 0 => {
+                    format!("{} not be judged", number(totals.error, "case could", "cases could"))
+                }
+                None => "the run was cut off before its end".to_owned(),
+            };
+            let seen = if totals.judged() == 0 { String::new() } else { format!(" ({})", judged(totals)) };
+            ("NOT JUDGED", format!("{why}{seen}"))
+        }
+        Conclusion::Nothing => (
+            "NOTHING JUDGED",
+            match (problem, totals.skip) {
+                (Some(problem), _) => sentence(&problem.message),
+                (None, 0) => "no case was selected".to_owned(),
+                (None, skip) => {
+                    format!("{} to what this server offers", number(skip, "case does not apply", "cases, none applies"))
+                }
+            },
+        ),
+    };
+    (word, format!("{why}; exit code {}", conclusion.code()))
+}
+
+/// The verdict whose colour the conclusion wears.
+pub(super) fn tone(report: &Report) -> Verdict {
+    match Conclusion::of(report) {
+        Conclusion::Passed if totals(report).warn > 0 => Verdict::Warn,
+        Conclusion::Passed => Verdict::Pass,
+        Conclusion::Failed => Verdict::Fail,
+        Conclusion::Unjudged | Conclusion::Nothing => Verdict::Error,
+    }
+}
+
+fn judged(totals: Totals) -> String {
+    format!("{} judged, {}", number(totals.judged(), "case", "cases"), number(totals.pass, "passes", "pass"))
+}
+
+fn number(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// A sentence of the run's, made fit to stand inside another one.
+fn sentence(message: &str) -> String {
+    super::visible::excerpt(message.trim_end_matches('.'), 300, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::example;
+
+    fn report(totals: Totals, problem: bool, strict: bool) -> Report {
+        let mut report = example();
+        report.options.strict = strict;
+        report.targets.clear();
+        let summary = report.summary.as_mut().expect("the example has a summary");
+        summary.totals = totals;
+        if !problem {
+            summary.problem = None;
+        }
+        report
+    }
+
+    #[test]
+    fn a_run_comes_to_one_of_four_conclusions() {
+        let none = Totals::default();
+        let of = |pass, fail, warn, error| Totals { pass, fail, warn, skip: 4, error };
+        let rows = [
+            (of(3, 0, 0, 0), false, false, Conclusion::Passed),
+            (of(3, 0, 2, 0), false, false, Conclusion::Passed),
+            (of(0, 0, 2, 0), false, false, Conclusion::Passed),
+            (of(3, 0, 2, 0), false, true, Conclusion::Failed),
+            (of(3, 1, 0, 0), false, false, Conclusion::Failed),
+            // What is proved stays proved, whatever else went wrong.
+            (of(3, 1, 0, 5), true, false, Conclusion::Failed),
+            (of(3, 0, 0, 1), false, false, Conclusion::Unjudged),
+            (of(3, 0, 0, 0), true, false, Conclusion::Unjudged),
+            (of(0, 0, 0, 1), false, false, Conclusion::Unjudged),
+            (none, true, false, Conclusion::Unjudged),
+            (none, false, false, Conclusion::Nothing),
+            (of(0, 0, 0, 0), false, true, Conclusion::Nothing),
+        ];
+        for (totals, problem, strict, expected) in rows {
+            let report = report(totals, problem, strict);
+            assert_eq!(Conclusion::of(&report), expected, "{totals:?} {problem} {strict}");
+            let line = verdict_line(&report);
+            assert!(line.ends_with(&format!("; exit code {}", expected.code())), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_speaks_none_of_what_was_asked_for_leaves_nothing_to_judge() {
+        let mut report = report(Totals::default(), true, false);
+        let problem = report.summary.as_mut().and_then(|summary| summary.problem.as_mut()).expect("a problem");
+        problem.kind = ProblemKind::NothingToJudge;
+        problem.message = "it speaks 2024-11-05 only".to_owned();
+        assert_eq!(verdict_line(&report), "NOTHING JUDGED: it speaks 2024-11-05 only; exit code 3");
+    }
+
+    #[test]
+    fn a_run_that_was_cut_off_has_not_passed() {
+        let mut report = example();
+        report.targets.clear();
+        report.summary = None;
+        assert_eq!(Conclusion::of(&report), Conclusion::Unjudged);
+    }
+
+    #[test]
+    fn exit_codes_are_distinct_and_in_order() {
+        assert_eq!(Conclusion::ALL.map(Conclusion::code), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn the_line_says_what_it_counts() {
+        let line = |totals| verdict_line(&report(totals, false, false));
+        let passed = Totals { pass: 2, skip: 1, ..Totals::default() };
+        assert_eq!(line(passed), "PASS: 2 cases judged, 2 pass and nothing is amiss; exit code 0");
+        let warned = Totals { pass: 2, warn: 1, ..Totals::default() };
+        assert_eq!(
+            line(warned),
+            "PASS: 3 cases judged, 2 pass, 1 warns (--strict would make that exit code 1); exit code 0"
+        );
+        let skipped = Totals { skip: 5, ..Totals::default() };
+        assert_eq!(line(skipped), "NOTHING JUDGED: 5 cases, none applies to what this server offers; exit code 3");
+    }
+}

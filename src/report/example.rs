@@ -1,0 +1,296 @@
+//! One fixed report that has some of everything: two revisions, each verdict, findings with and without
+//! a diff, hostile text wherever a server could put it, and a problem at the end.
+//!
+//! Every renderer is held against a fixed render of it.
+
+use serde_json::json;
+
+use super::{FORMAT, Options, Report, Target, Tool};
+use crate::event::{CaseResult, Launch, Problem, ProblemKind, RunSummary, TargetSummary, Timing, ToolNote};
+use crate::spec::{Level, Revision};
+use crate::verdict::{Direction, Evidence, Finding, Totals, Verdict};
+
+/// What a hostile server would like a terminal to obey: a cleared screen, a forged title, a turned
+/// line, text that nobody sees.
+pub const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\r\nPASS\u{202e}ssap\u{2069}\u{200b}\u{e0041}<script>";
+
+/// The fixed report.
+#[must_use]
+pub fn example() -> Report {
+    let targets = vec![older(), newer()];
+    let totals = targets.iter().flat_map(|target| &target.results).map(|result| result.verdict).collect();
+    Report {
+        format: FORMAT,
+        tool: Tool { name: "mcp-conformance".to_owned(), version: "0.1.0".to_owned() },
+        started: "2026-08-01T09:30:00Z".to_owned(),
+        server: "node server.js --root '/srv/my files'".to_owned(),
+        options: Options {
+            revisions: vec!["2025-06-18".to_owned(), "2025-11-25".to_owned()],
+            select: vec!["tools/**".to_owned(), "stdio".to_owned()],
+            skip: vec!["tools/list/slow".to_owned()],
+            strict: false,
+            calls: "harmless".to_owned(),
+            seed: 7,
+            timeout_ms: 5000,
+        },
+        targets,
+        summary: Some(RunSummary {
+            totals,
+            timing: Timing {
+                wall_ms: 1934.5,
+                launches: 5,
+                startup_ms: 43.25,
+                judging_ms: 88.125,
+                own_cpu_ms: Some(120.5),
+            },
+            problem: Some(Problem {
+                kind: ProblemKind::Stopped,
+                message: "the server ended during tools/call/many and could not be started again".to_owned(),
+                hint: "Start it by hand with the same command and look at its error stream.".to_owned(),
+                stderr: format!("Error: listen EADDRINUSE\n    at Server.setup {HOSTILE}\n"),
+                evidence: vec![
+                    sent(2100.5, r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#),
+                    Evidence {
+                        direction: Direction::Event,
+                        at_ms: 2103.0,
+                        text: "exited with code 1".to_owned(),
+                        cut: 0,
+                    },
+                ],
+            }),
+        }),
+    }
+}
+
+fn older() -> Target {
+    let revision = Revision::V2025_06_18;
+    let results = vec![
+        CaseResult {
+            notes: vec!["the server also wrote 3 blank lines".to_owned()],
+            ..plain("stdio/stdout-only-messages", "Nothing but messages is written to stdout", revision, Verdict::Pass)
+        },
+        CaseResult {
+            requirements: vec!["tools-call-unknown-tool-error".to_owned()],
+            findings: vec![unknown_tool(revision, 1, &["no-such-tool"])],
+            took_ms: 4.5,
+            ..plain("tools/call/unknown-tool", "An unknown tool is refused", revision, Verdict::Fail)
+        },
+        CaseResult {
+            reason: Some("the server issued no cursor".to_owned()),
+            seen: 0,
+            ..plain("tools/list/cursor-altered", "An altered cursor is refused", revision, Verdict::Skip)
+        },
+    ];
+    Target {
+        summary: TargetSummary {
+            revision,
+            server_info: Some(json!({"name": "files", "version": "1.4.2"})),
+            capabilities: Some(json!({"tools": {"listChanged": true}})),
+            tools: tools(),
+            launches: vec![Launch {
+                purpose: "shared session".to_owned(),
+                startup_ms: Some(41.0),
+                shutdown: Some("stdin-closed".to_owned()),
+                sent: 31,
+                received: 30,
+            }],
+            stderr: String::new(),
+            ended_early: None,
+            totals: count(&results),
+        },
+        results,
+    }
+}
+
+fn newer() -> Target {
+    let revision = Revision::V2025_11_25;
+    let results = vec![
+        CaseResult {
+            requirements: vec!["jsonrpc-error-message-concise".to_owned()],
+            findings: vec![long_message(revision)],
+            seen: 9,
+            ..plain("jsonrpc/error-message", "Error messages are one short sentence", revision, Verdict::Warn)
+        },
+        plain("stdio/stdout-only-messages", "Nothing but messages is written to stdout", revision, Verdict::Pass),
+        CaseResult {
+            requirements: vec!["content-image".to_owned()],
+            findings: vec![image(revision)],
+            seen: 2,
+            ..plain("tools/call/image-data", "Image data is base64 of what its MIME type says", revision, Verdict::Fail)
+        },
+        CaseResult {
+            reason: Some("the control request was not served: the server had ended".to_owned()),
+            seen: 0,
+            ..plain("tools/call/many", "Calls in flight together are each answered", revision, Verdict::Error)
+        },
+        CaseResult {
+            requirements: vec!["tools-call-unknown-tool-error".to_owned()],
+            findings: vec![unknown_tool(revision, 2, &["no-such-tool", "ECHO"])],
+            took_ms: 6.25,
+            ..plain("tools/call/unknown-tool", "An unknown tool is refused", revision, Verdict::Fail)
+        },
+    ];
+    Target {
+        summary: TargetSummary {
+            revision,
+            server_info: Some(json!({"name": HOSTILE, "version": "1.4.2", "title": "Files"})),
+            capabilities: Some(json!({"tools": {}, "logging": {}})),
+            tools: tools(),
+            launches: vec![
+                Launch {
+                    purpose: "shared session".to_owned(),
+                    startup_ms: Some(45.5),
+                    shutdown: Some("sigterm".to_owned()),
+                    sent: 40,
+                    received: 52,
+                },
+                Launch {
+                    purpose: "tools/call/many".to_owned(),
+                    startup_ms: None,
+                    shutdown: None,
+                    sent: 1,
+                    received: 0,
+                },
+            ],
+            stderr: format!("listening\nwarning: {HOSTILE}\n"),
+            ended_early: Some("the server could not be started again".to_owned()),
+            totals: count(&results),
+        },
+        results,
+    }
+}
+
+fn plain(case: &str, title: &str, revision: Revision, verdict: Verdict) -> CaseResult {
+    CaseResult {
+        case: case.to_owned(),
+        title: title.to_owned(),
+        revision,
+        requirements: vec!["stdio-stdout-only-messages".to_owned()],
+        verdict,
+        reason: None,
+        seen: 12,
+        notes: Vec::new(),
+        findings: Vec::new(),
+        took_ms: 0.0,
+    }
+}
+
+fn count(results: &[CaseResult]) -> Totals {
+    results.iter().map(|result| result.verdict).collect()
+}
+
+fn tools() -> Vec<ToolNote> {
+    let note = |name: &str, called, note: Option<&str>| ToolNote {
+        name: name.to_owned(),
+        called,
+        note: note.map(str::to_owned),
+    };
+    vec![
+        note("echo", true, None),
+        note("search", true, Some("its plain call gave an error, so it was not used further")),
+        note("delete_file", false, Some("annotated as destructive")),
+        note("drop_table", false, Some("annotated as destructive")),
+        note(HOSTILE, false, Some("no arguments could be made for its schema")),
+    ]
+}
+
+fn sent(at_ms: f64, text: &str) -> Evidence {
+    Evidence { direction: Direction::Sent, at_ms, text: text.to_owned(), cut: 0 }
+}
+
+fn received(at_ms: f64, text: String) -> Evidence {
+    Evidence { direction: Direction::Received, at_ms, text, cut: 0 }
+}
+
+fn unknown_tool(revision: Revision, count: usize, subjects: &[&str]) -> Finding {
+    Finding {
+        requirement: "tools-call-unknown-tool-error".to_owned(),
+        level: Level::Should,
+        derived: true,
+        verdict: Verdict::Fail,
+        revision,
+        message: "A call of a tool that does not exist is answered as if it had worked.".to_owned(),
+        expected: "an error, best with the code -32602".to_owned(),
+        actual: "a result that does not say `isError: true`".to_owned(),
+        value: Some(json!({"content": [{"type": "text", "text": "ok"}]})),
+        diff: Some("-{\"error\":{\"code\":-32602}}\n+{\"result\":{\"content\":[]}}\n".to_owned()),
+        count,
+        subjects: subjects.iter().map(|subject| (*subject).to_owned()).collect(),
+        evidence: vec![
+            sent(812.25, r#"{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"no-such-tool"}}"#),
+            Evidence { direction: Direction::Stderr, at_ms: 813.0, text: format!("call of {HOSTILE}"), cut: 0 },
+            received(
+                813.5,
+                r#"{"jsonrpc":"2.0","id":12,"result":{"content":[{"type":"text","text":"ok"}]}}"#.to_owned(),
+            ),
+        ],
+        link: format!("https://modelcontextprotocol.io/specification/{revision}/server/tools#error-handling"),
+        hint: "Look the name up before the call and answer an unknown one with a JSON-RPC error of the code -32602."
+            .to_owned(),
+        replay: format!(
+            "mcp-conformance --revision {revision} --select tools/call/unknown-tool -- node server.js --root '/srv/my files'"
+        ),
+    }
+}
+
+fn image(revision: Revision) -> Finding {
+    Finding {
+        requirement: "content-image".to_owned(),
+        level: Level::Schema,
+        derived: false,
+        verdict: Verdict::Fail,
+        revision,
+        message: "The data of an image is not base64.".to_owned(),
+        expected: "base64 of the standard alphabet, padded, without line breaks".to_owned(),
+        actual: format!("a data URL: \"data:image/png;base64,iVBOR{HOSTILE}\""),
+        value: Some(json!(format!("data:image/png;base64,iVBOR{HOSTILE}"))),
+        diff: None,
+        count: 1,
+        subjects: vec![format!("chart{HOSTILE}")],
+        evidence: vec![
+            sent(901.0, r#"{"jsonrpc":"2.0","id":15,"method":"tools/call","params":{"name":"chart"}}"#),
+            Evidence {
+                direction: Direction::Received,
+                at_ms: 1040.75,
+                text: format!(
+                    "{{\"jsonrpc\":\"2.0\",\"id\":15,\"result\":{{\"content\":[{{\"type\":\"image\",\"data\":\"data:image/png;base64,{}",
+                    "iVBORw0K".repeat(60)
+                ),
+                cut: 48_211,
+            },
+        ],
+        link: format!("https://modelcontextprotocol.io/specification/{revision}/server/tools#image-content"),
+        hint: "Put the base64 text alone into `data`; the type stands in `mimeType`.".to_owned(),
+        replay: format!(
+            "mcp-conformance --revision {revision} --select tools/call/image-data -- node server.js --root '/srv/my files'"
+        ),
+    }
+}
+
+fn long_message(revision: Revision) -> Finding {
+    Finding {
+        requirement: "jsonrpc-error-message-concise".to_owned(),
+        level: Level::Should,
+        derived: false,
+        verdict: Verdict::Warn,
+        revision,
+        message: "An error message holds a stack trace.".to_owned(),
+        expected: "one short sentence; detail belongs in `data`".to_owned(),
+        actual: "14 lines".to_owned(),
+        value: None,
+        diff: None,
+        count: 9,
+        subjects: Vec::new(),
+        evidence: vec![received(
+            77.0,
+            r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"TypeError\n    at run (server.js:10:3)"}}"#
+                .to_owned(),
+        )],
+        link: "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema/2025-11-25/schema.ts"
+            .to_owned(),
+        hint: "Send the first line as the message and the trace, if at all, as `data`.".to_owned(),
+        replay: format!(
+            "mcp-conformance --revision {revision} --select jsonrpc/error-message -- node server.js --root '/srv/my files'"
+        ),
+    }
+}
