@@ -91,8 +91,9 @@ impl Reply {
     /// Structured content together with its copy as text.
     fn structured(value: Value) -> Self {
         Self {
-            structured: Some(value.clone()),
-            ..Self::text(value.to_string())
+            content: vec![content::text(value.to_string())],
+            structured: Some(value),
+            failed: false,
         }
     }
 
@@ -249,6 +250,7 @@ pub(super) fn run(name: &str, arguments: &Object, turn: &mut Turn) -> Reply {
 fn embed(uri: &str) -> Reply {
     Reply::blocks(
         resource::contents(uri)
+            .as_ref()
             .map(content::embedded)
             .into_iter()
             .collect(),

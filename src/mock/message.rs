@@ -130,7 +130,9 @@ impl Refusal {
 
 /// The success response to a request.
 pub(super) fn response(id: &Value, result: Object) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "result": result})
+    let mut message = json!({"jsonrpc": "2.0", "id": id});
+    message["result"] = Value::Object(result);
+    message
 }
 
 /// A notification.
