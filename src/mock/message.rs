@@ -140,11 +140,11 @@ pub(super) fn notification(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params})
 }
 
-/// The object that a `json!` literal with braces is.
+/// The members of a `json!` literal that has braces; none of any other value.
 pub(super) fn object(value: Value) -> Object {
     match value {
         Value::Object(members) => members,
-        other => Object::from_iter([("value".to_owned(), other)]),
+        _ => Object::new(),
     }
 }
 
