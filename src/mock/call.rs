@@ -91,8 +91,9 @@ impl Reply {
     /// Structured content together with its copy as text.
     fn structured(value: Value) -> Self {
         Self {
-            structured: Some(value.clone()),
-            ..Self::text(value.to_string())
+            content: vec![content::text(value.to_string())],
+            structured: Some(value),
+            failed: false,
         }
     }
 
@@ -144,14 +145,18 @@ pub(super) fn misfit(
     faults: &FaultSet,
 ) -> Result<Option<String>, Refusal> {
     let validator = validator(schema)?;
-    Ok(validator
+    let first = validator
         .iter_errors(arguments)
-        .find(|error| !is_overlooked(error.kind(), faults))
-        .map(|error| {
-            let place = error.instance_path().to_string();
-            let place = place.strip_prefix('/').unwrap_or("arguments").to_owned();
-            format!("{place}: {}", error.masked())
-        }))
+        .find(|error| !is_overlooked(error.kind(), faults));
+    Ok(first.map(|error| {
+        let place = error.instance_path().to_string();
+        let place = place.strip_prefix('/').unwrap_or("arguments");
+        match error.kind() {
+            // Said by the validator in terms of schemas, which do not help a caller.
+            ValidationErrorKind::FalseSchema => format!("{place}: the tool takes none"),
+            _ => format!("{place}: {}", error.masked()),
+        }
+    }))
 }
 
 /// The validator of a schema. Compiling one takes longer than all else in a call, so each of the few
@@ -249,6 +254,7 @@ pub(super) fn run(name: &str, arguments: &Object, turn: &mut Turn) -> Reply {
 fn embed(uri: &str) -> Reply {
     Reply::blocks(
         resource::contents(uri)
+            .as_ref()
             .map(content::embedded)
             .into_iter()
             .collect(),

@@ -21,7 +21,7 @@ use super::message::{
 use super::revision::Revision;
 
 /// What the connection wants done, in this order.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Output {
     Bytes(Vec<u8>),
     /// A message of 100 MiB between a beginning and an end.
@@ -77,6 +77,18 @@ impl From<Refusal> for Stop {
     }
 }
 
+/// What happened on the connection before, as far as faults depend on it.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    /// Whether `server/discover` was called.
+    pub(super) discovered: bool,
+    /// Whether a call was refused.
+    pub(super) refused: bool,
+    /// Whether any request was answered.
+    answered: bool,
+    used_ids: Vec<Value>,
+}
+
 /// A request and the revision whose rules it is served by.
 #[derive(Debug)]
 pub(super) struct Request {
@@ -93,18 +105,13 @@ pub(super) struct Connection<'a> {
     pub(super) offered: Option<Offered>,
     pub(super) paging: listing::Memory,
     pub(super) waiting: BTreeMap<String, Waiting>,
-    /// Whether `server/discover` was called.
-    pub(super) discovered: bool,
-    /// Whether a call was refused, which a fault holds against every later one.
-    pub(super) soured: bool,
+    pub(super) past: Past,
     /// Messages that belong after the response to the request in hand.
     pub(super) afterwards: Vec<Value>,
     /// How many questions were put to the client.
     pub(super) questions: u64,
-    used_ids: Vec<Value>,
     held: Option<Outgoing>,
     batch: Option<Vec<Value>>,
-    answered_before: bool,
     ended: bool,
     output: Vec<Output>,
 }
@@ -120,14 +127,11 @@ impl<'a> Connection<'a> {
             offered: None,
             paging: listing::Memory::new(salt),
             waiting: BTreeMap::new(),
-            discovered: false,
-            soured: false,
+            past: Past::default(),
             afterwards: Vec::new(),
             questions: 0,
-            used_ids: Vec::new(),
             held: None,
             batch: None,
-            answered_before: false,
             ended: false,
             output: Vec::new(),
         }
@@ -202,15 +206,15 @@ impl<'a> Connection<'a> {
             return;
         }
         if self.revision() != Revision::V2025_03_26 {
-            messages
-                .into_iter()
-                .for_each(|message| self.message(message));
+            for message in messages {
+                self.message(message);
+            }
             return;
         }
         self.batch = Some(Vec::new());
-        messages
-            .into_iter()
-            .for_each(|message| self.message(message));
+        for message in messages {
+            self.message(message);
+        }
         let answers = self.batch.take().unwrap_or_default();
         if !answers.is_empty() || self.shows(Fault::EmptyBatchAnswer) {
             let mut line = json!(answers).to_string().into_bytes();
@@ -331,9 +335,9 @@ impl<'a> Connection<'a> {
         if self.is_beyond_answering(request) {
             return;
         }
-        let used = self.used_ids.contains(&request.id);
+        let used = self.past.used_ids.contains(&request.id);
         if self.faults.shows(Fault::ReusedIdRefused, request.revision) && !used {
-            self.used_ids.push(request.id.clone());
+            self.past.used_ids.push(request.id.clone());
         }
         let refused_id = request.id.is_string()
             && self.faults.shows(Fault::StringIdRefused, request.revision)
@@ -501,8 +505,8 @@ impl<'a> Connection<'a> {
     fn write(&mut self, outgoing: &Outgoing) {
         let mut outgoing = outgoing.clone();
         envelope::deviate(&mut outgoing, self.faults);
-        let bytes = writing::line(&outgoing, !self.answered_before, self.faults);
-        self.answered_before |= outgoing.answers.is_some();
+        let bytes = writing::line(&outgoing, !self.past.answered, self.faults);
+        self.past.answered |= outgoing.answers.is_some();
         self.output.push(Output::Bytes(bytes));
     }
 
@@ -560,7 +564,8 @@ fn common_integer(left: &Value, right: &Value) -> Option<Value> {
     } else {
         (left, right)
     };
-    (integer.is_i64() && text.as_str()? == integer.to_string()).then(|| integer.clone())
+    let number = text.as_str()?.parse::<i64>().ok()?;
+    (integer.as_i64() == Some(number)).then(|| integer.clone())
 }
 
 /// The refusal of parameters that do not have the shape that the method wants.

@@ -35,7 +35,7 @@ pub(super) fn link(resource: &Object) -> Value {
 }
 
 /// A resource within a result.
-pub(super) fn embedded(contents: Object) -> Value {
+pub(super) fn embedded(contents: &Object) -> Value {
     json!({"type": "resource", "resource": contents})
 }
 

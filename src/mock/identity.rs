@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::content;
+use super::deviation::edit::Edit;
 use super::fault::{Fault, FaultSet};
 use super::message::{Object, object};
 use super::revision::Revision;
@@ -46,36 +47,34 @@ pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
     let mut capabilities = object(json!({"tools": tools, "resources": {}, "logging": {}}));
     for (fault, edit) in CAPABILITY_FAULTS {
         if faults.shows(*fault, revision) {
-            edit(&mut capabilities);
+            edit.apply(&mut capabilities);
         }
     }
     capabilities
 }
 
-const CAPABILITY_FAULTS: &[(Fault, fn(&mut Object))] = &[
-    (Fault::CapabilityLoggingTrue, |all| {
-        declare(all, "logging", json!(true))
-    }),
-    (Fault::ToolsCapabilityTrue, |all| {
-        declare(all, "tools", json!(true))
-    }),
-    (Fault::ListChangedString, |all| {
-        declare(all, "tools", json!({"listChanged": "yes"}))
-    }),
-    (Fault::ListChangedUndeclared, |all| {
-        declare(all, "tools", json!({}))
-    }),
-    (Fault::LogUndeclared, |all| drop(all.remove("logging"))),
-    (Fault::EmbeddedUndeclared, |all| {
-        drop(all.remove("resources"))
-    }),
-    (Fault::ToolsUndeclared, |all| drop(all.remove("tools"))),
-    (Fault::ToolsOffServed, |all| drop(all.remove("tools"))),
+const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
+    (
+        Fault::CapabilityLoggingTrue,
+        Edit::Set("logging", || json!(true)),
+    ),
+    (
+        Fault::ToolsCapabilityTrue,
+        Edit::Set("tools", || json!(true)),
+    ),
+    (
+        Fault::ListChangedString,
+        Edit::Set("tools/listChanged", || json!("yes")),
+    ),
+    (
+        Fault::ListChangedUndeclared,
+        Edit::Remove("tools/listChanged"),
+    ),
+    (Fault::LogUndeclared, Edit::Remove("logging")),
+    (Fault::EmbeddedUndeclared, Edit::Remove("resources")),
+    (Fault::ToolsUndeclared, Edit::Remove("tools")),
+    (Fault::ToolsOffServed, Edit::Remove("tools")),
 ];
-
-fn declare(capabilities: &mut Object, name: &str, value: Value) {
-    capabilities.insert(name.to_owned(), value);
-}
 
 /// The result of `initialize`, agreeing to a version.
 pub(super) fn initialize(version: &str, revision: Revision, faults: &FaultSet) -> Object {

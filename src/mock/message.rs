@@ -130,7 +130,9 @@ impl Refusal {
 
 /// The success response to a request.
 pub(super) fn response(id: &Value, result: Object) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "result": result})
+    let mut message = json!({"jsonrpc": "2.0", "id": id});
+    message["result"] = Value::Object(result);
+    message
 }
 
 /// A notification.
@@ -138,11 +140,11 @@ pub(super) fn notification(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params})
 }
 
-/// The object that a `json!` literal with braces is.
+/// The members of a `json!` literal that has braces; none of any other value.
 pub(super) fn object(value: Value) -> Object {
     match value {
         Value::Object(members) => members,
-        other => Object::from_iter([("value".to_owned(), other)]),
+        _ => Object::new(),
     }
 }
 

@@ -21,6 +21,7 @@ mod resource;
 mod revision;
 mod server;
 mod tool;
+mod tool_method;
 
 #[cfg(test)]
 mod tests;

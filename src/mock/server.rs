@@ -87,13 +87,11 @@ where
             continue;
         }
         let read = if connection.is_holding() {
-            match tokio::time::timeout(HOLD, lines.fill(&mut reader)).await {
-                Ok(read) => read?,
-                Err(_) => {
-                    write_all(&mut writer, connection.release()).await?;
-                    continue;
-                }
-            }
+            let Ok(read) = tokio::time::timeout(HOLD, lines.fill(&mut reader)).await else {
+                write_all(&mut writer, connection.release()).await?;
+                continue;
+            };
+            read?
         } else {
             lines.fill(&mut reader).await?
         };

@@ -269,19 +269,21 @@ impl Script {
     }
 }
 
-/// Has the whole conversation, and gives what came of it, held answers last.
-fn converse(revision: Revision, faults: &FaultSet) -> Vec<Output> {
-    play(&Script::new(revision).whole(), faults)
+/// What each line of a script leads to, held answers last; nothing is done before it is asked for.
+fn replies<'a>(script: &'a [Vec<u8>], faults: &'a FaultSet) -> impl Iterator<Item = Vec<Output>> {
+    let mut connection = Connection::new(faults);
+    let mut lines = script.iter().map(Some).chain([None]);
+    std::iter::from_fn(move || match lines.next()? {
+        Some(line) => Some(connection.receive(line)),
+        None => Some(connection.release()),
+    })
 }
 
-fn play(script: &[Vec<u8>], faults: &FaultSet) -> Vec<Output> {
-    let mut connection = Connection::new(faults);
-    let mut outputs = Vec::new();
-    for line in script {
-        outputs.extend(connection.receive(line));
-    }
-    outputs.extend(connection.release());
-    outputs
+/// Has the whole conversation, and gives what came of it.
+fn converse(revision: Revision, faults: &FaultSet) -> Vec<Output> {
+    replies(&Script::new(revision).whole(), faults)
+        .flatten()
+        .collect()
 }
 
 /// Every message of a fault-free conversation.
@@ -325,7 +327,7 @@ fn every_fault_shows_in_every_revision_that_it_names_and_in_no_other() {
     let mut wrong = Vec::new();
     for revision in Revision::ALL {
         let script = Script::new(*revision).whole();
-        let conforming = play(&script, &FaultSet::none());
+        let conforming: Vec<_> = replies(&script, &FaultSet::none()).collect();
         for fault in Fault::all() {
             // What an unknown version leads to is decided before any revision is in force.
             let before = matches!(
@@ -338,7 +340,7 @@ fn every_fault_shows_in_every_revision_that_it_names_and_in_no_other() {
             let opening_only = !revision.is_modern()
                 && fault.revisions().contains(&Revision::V2025_11_25)
                 && !fault.revisions().contains(revision);
-            let shown = play(&script, &FaultSet::from(*fault)) != conforming;
+            let shown = !replies(&script, &FaultSet::from(*fault)).eq(conforming.iter().cloned());
             if shown != expected && !(shown && opening_only) {
                 wrong.push(format!(
                     "{fault} in {revision}: expected {expected}, shown {shown}"
@@ -557,31 +559,4 @@ async fn a_slow_server_waits_before_its_first_byte() {
     let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
     served(line, FaultSet::from(Fault::SlowStart)).await;
     assert!(began.elapsed() >= Duration::from_millis(500));
-}
-
-#[test]
-fn zz_time() {
-    let none = FaultSet::none();
-    let began = std::time::Instant::now();
-    for _ in 0..20 {
-        Script::new(Revision::V2026_07_28).whole();
-    }
-    println!("script {:?}", began.elapsed() / 20);
-    let mut per: std::collections::BTreeMap<String, (Duration, u32)> = Default::default();
-    for _ in 0..20 {
-        let mut connection = Connection::new(&none);
-        for line in Script::new(Revision::V2026_07_28).whole() {
-            let t = std::time::Instant::now();
-            connection.receive(&line);
-            let v: Value = serde_json::from_slice(&line).unwrap_or_default();
-            let e = per
-                .entry(format!("{} {}", v["method"], v["params"]["name"]))
-                .or_default();
-            e.0 += t.elapsed();
-            e.1 += 1;
-        }
-    }
-    for (k, (d, n)) in per {
-        println!("{k}: {:?} x {}", d / n, n / 20);
-    }
 }

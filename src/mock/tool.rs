@@ -37,7 +37,7 @@ const TABLE: &[Entry] = &[
         until: V2026_07_28,
         input: || {
             closed(
-                json!({"text": {"type": "string", "description": "What to return"}}),
+                &json!({"text": {"type": "string", "description": "What to return"}}),
                 &["text"],
             )
         },
@@ -51,11 +51,11 @@ const TABLE: &[Entry] = &[
         until: V2026_07_28,
         input: || {
             closed(
-                json!({"a": {"type": "number"}, "b": {"type": "number"}}),
+                &json!({"a": {"type": "number"}, "b": {"type": "number"}}),
                 &["a", "b"],
             )
         },
-        output: Some(|| closed(json!({"sum": {"type": "number"}}), &["sum"])),
+        output: Some(|| closed(&json!({"sum": {"type": "number"}}), &["sum"])),
     },
     Entry {
         name: "weather",
@@ -67,7 +67,7 @@ const TABLE: &[Entry] = &[
             let unit =
                 json!({"type": "string", "enum": ["celsius", "fahrenheit"], "default": "celsius"});
             closed(
-                json!({"city": {"type": "string", "minLength": 1}, "unit": unit}),
+                &json!({"city": {"type": "string", "minLength": 1}, "unit": unit}),
                 &["city"],
             )
         },
@@ -135,7 +135,7 @@ const TABLE: &[Entry] = &[
         until: V2026_07_28,
         input: || {
             closed(
-                json!({"to": {"type": "integer", "minimum": 2, "maximum": 9}}),
+                &json!({"to": {"type": "integer", "minimum": 2, "maximum": 9}}),
                 &["to"],
             )
         },
@@ -167,7 +167,7 @@ const TABLE: &[Entry] = &[
         until: V2026_07_28,
         input: || {
             closed(
-                json!({"outcome": {"type": "string", "enum": ["works", "fails"]}}),
+                &json!({"outcome": {"type": "string", "enum": ["works", "fails"]}}),
                 &["outcome"],
             )
         },
@@ -301,7 +301,7 @@ fn annotations(entry: &Entry) -> Value {
 }
 
 /// The schema of an object that has these properties and no others.
-fn closed(properties: Value, required: &[&str]) -> Value {
+fn closed(properties: &Value, required: &[&str]) -> Value {
     json!({
         "type": "object",
         "properties": properties,

@@ -2,8 +2,18 @@
 
 use serde_json::{Value, json};
 
+use super::edit::Edit;
+use super::edit::Edit::{Push, Remove, Set, With};
 use crate::mock::content;
-use crate::mock::fault::{Fault, FaultSet};
+use crate::mock::fault::Fault::{
+    self, AudienceRobot, AudienceString, AudioBase64Url, AudioIn20241105, AudioMimeVideo,
+    AudioWithoutData, ContentMissing, ContentObject, ContentTypeVideo, EmbeddedBlobNotBase64,
+    EmbeddedEmpty, EmbeddedRelativeUri, EmbeddedWithoutUri, ImageDataUrl, ImageMagic,
+    ImageMimeText, ImageWithoutMime, LastModifiedNumber, LastModifiedWords, LinkBefore20250618,
+    LinkSizeString, LinkWithoutName, PriorityTwo, StructuredArray, StructuredMismatch,
+    StructuredMissing, StructuredWithoutText, TerminalEscapeInResult, TextNumber,
+};
+use crate::mock::fault::FaultSet;
 use crate::mock::message::Object;
 use crate::mock::resource;
 use crate::mock::revision::Revision;
@@ -17,194 +27,179 @@ pub(in crate::mock) fn deviate(
 ) {
     let failed = result.get("isError") == Some(&json!(true));
     if failed && faults.shows(Fault::ErrorUnexplained, revision) {
-        set(result, "content", json!([]));
+        result.insert("content".to_owned(), json!([]));
     }
     if faults.shows(Fault::IsErrorString, revision) {
-        set(result, "isError", json!(failed.to_string()));
-    }
-    if failed {
-        return;
+        result.insert("isError".to_owned(), json!(failed.to_string()));
     }
     if faults.shows(Fault::ToolResultMissing, revision)
         && let Some(value) = result.remove("toolResult")
     {
-        set(result, "content", json!([content::text(value.to_string())]));
+        result.insert(
+            "content".to_owned(),
+            json!([content::text(value.to_string())]),
+        );
     }
-    for (fault, of, edit) in TOOL_FAULTS {
+    if failed {
+        return;
+    }
+    for Row(fault, of, edit) in TOOL_FAULTS {
         if *of == tool && faults.shows(*fault, revision) {
-            edit(result);
+            edit.apply(result);
         }
     }
 }
 
-const TOOL_FAULTS: &[(Fault, &str, fn(&mut Object))] = &[
-    (Fault::ContentObject, "echo", |result| {
-        if let Some(Value::Array(blocks)) = result.get("content")
-            && let Some(first) = blocks.first().cloned()
-        {
-            set(result, "content", first);
-        }
-    }),
-    (Fault::TextNumber, "echo", |result| {
-        block(result, 0, "text", json!(5))
-    }),
-    (Fault::TerminalEscapeInResult, "echo", |result| {
-        block(
-            result,
-            0,
-            "text",
-            json!("\u{1b}]0;mine\u{7}\u{1b}[31mred\u{1b}[0m"),
-        )
-    }),
-    (Fault::StructuredArray, "echo", |result| {
-        let structured = json!(["one", "two"]);
-        set(
-            result,
-            "content",
-            json!([content::text(structured.to_string())]),
-        );
-        set(result, "structuredContent", structured);
-    }),
-    (Fault::ContentMissing, "add", |result| {
-        drop(result.remove("content"))
-    }),
-    (Fault::StructuredMismatch, "add", |result| {
-        let structured = json!({"sum": "many"});
-        set(
-            result,
-            "content",
-            json!([content::text(structured.to_string())]),
-        );
-        set(result, "structuredContent", structured);
-    }),
-    (Fault::StructuredMissing, "add", |result| {
-        drop(result.remove("structuredContent"))
-    }),
-    (Fault::StructuredWithoutText, "add", |result| {
-        set(result, "content", json!([content::text("Added.")]));
-    }),
-    (Fault::ContentTypeVideo, "image", |result| {
-        push(
-            result,
-            json!({"type": "video", "data": content::PNG, "mimeType": "video/mp4"}),
-        );
-    }),
-    (Fault::AudioIn20241105, "image", |result| {
-        push(result, content::audio())
-    }),
-    (Fault::LinkBefore20250618, "image", |result| {
-        push(
-            result,
-            content::link(&resource::notes(Revision::V2025_03_26)),
-        );
-    }),
-    (Fault::ImageWithoutMime, "image", |result| {
-        without(result, 0, "mimeType")
-    }),
-    (Fault::ImageDataUrl, "image", |result| {
-        block(
-            result,
-            0,
-            "data",
-            json!(format!("data:image/png;base64,{}", content::PNG)),
-        )
-    }),
-    (Fault::ImageMimeText, "image", |result| {
-        block(result, 0, "mimeType", json!("text/plain"))
-    }),
-    (Fault::ImageMagic, "image", |result| {
-        block(result, 0, "mimeType", json!("image/jpeg"))
-    }),
-    (Fault::AudioWithoutData, "audio", |result| {
-        without(result, 0, "data")
-    }),
-    (Fault::AudioBase64Url, "audio", |result| {
-        block(
-            result,
-            0,
-            "data",
-            json!(content::WAV.replace('+', "-").replace('/', "_")),
-        )
-    }),
-    (Fault::AudioMimeVideo, "audio", |result| {
-        block(result, 0, "mimeType", json!("video/mp4"))
-    }),
-    (Fault::LinkWithoutName, "link", |result| {
-        without(result, 1, "name")
-    }),
-    (Fault::LinkSizeString, "link", |result| {
-        block(result, 1, "size", json!("44"))
-    }),
-    (Fault::EmbeddedWithoutUri, "embed_text", |result| {
-        embedded(result, "uri", None)
-    }),
-    (Fault::EmbeddedEmpty, "embed_text", |result| {
-        embedded(result, "text", None)
-    }),
-    (Fault::EmbeddedRelativeUri, "embed_text", |result| {
-        embedded(result, "uri", Some(json!("notes.txt")))
-    }),
-    (Fault::EmbeddedBlobNotBase64, "embed_blob", |result| {
-        embedded(result, "blob", Some(json!("this is not base64!")))
-    }),
-    (Fault::AudienceString, "annotated", |result| {
-        annotation(result, "audience", json!("user"))
-    }),
-    (Fault::AudienceRobot, "annotated", |result| {
-        annotation(result, "audience", json!(["robot"]))
-    }),
-    (Fault::PriorityTwo, "annotated", |result| {
-        annotation(result, "priority", json!(2))
-    }),
-    (Fault::LastModifiedNumber, "annotated", |result| {
-        annotation(result, "lastModified", json!(1_736_694_058));
-    }),
-    (Fault::LastModifiedWords, "annotated", |result| {
-        annotation(result, "lastModified", json!("yesterday"));
-    }),
+/// A fault, the tool in whose result it shows, and what it does there.
+struct Row(Fault, &'static str, Edit);
+
+const TOOL_FAULTS: &[Row] = &[
+    Row(ContentObject, "echo", With(unwrap_content)),
+    Row(TextNumber, "echo", Set("content/0/text", || json!(5))),
+    Row(
+        TerminalEscapeInResult,
+        "echo",
+        Set("content/0/text", || json!(ESCAPES)),
+    ),
+    Row(
+        StructuredArray,
+        "echo",
+        Set("content/0/text", || json!(r#"["one","two"]"#)),
+    ),
+    Row(
+        StructuredArray,
+        "echo",
+        Set("structuredContent", || json!(["one", "two"])),
+    ),
+    Row(ContentMissing, "add", Remove("content")),
+    Row(
+        StructuredMismatch,
+        "add",
+        Set("content/0/text", || json!(r#"{"sum":"many"}"#)),
+    ),
+    Row(
+        StructuredMismatch,
+        "add",
+        Set("structuredContent", || json!({"sum": "many"})),
+    ),
+    Row(StructuredMissing, "add", Remove("structuredContent")),
+    Row(
+        StructuredWithoutText,
+        "add",
+        Set("content/0/text", || json!("Added.")),
+    ),
+    Row(ContentTypeVideo, "image", Push("content", video)),
+    Row(AudioIn20241105, "image", Push("content", content::audio)),
+    Row(LinkBefore20250618, "image", Push("content", link)),
+    Row(ImageWithoutMime, "image", Remove("content/0/mimeType")),
+    Row(ImageDataUrl, "image", Set("content/0/data", data_url)),
+    Row(
+        ImageMimeText,
+        "image",
+        Set("content/0/mimeType", || json!("text/plain")),
+    ),
+    Row(
+        ImageMagic,
+        "image",
+        Set("content/0/mimeType", || json!("image/jpeg")),
+    ),
+    Row(AudioWithoutData, "audio", Remove("content/0/data")),
+    Row(AudioBase64Url, "audio", Set("content/0/data", url_alphabet)),
+    Row(
+        AudioMimeVideo,
+        "audio",
+        Set("content/0/mimeType", || json!("video/mp4")),
+    ),
+    Row(LinkWithoutName, "link", Remove("content/1/name")),
+    Row(
+        LinkSizeString,
+        "link",
+        Set("content/1/size", || json!("44")),
+    ),
+    Row(
+        EmbeddedWithoutUri,
+        "embed_text",
+        Remove("content/0/resource/uri"),
+    ),
+    Row(
+        EmbeddedEmpty,
+        "embed_text",
+        Remove("content/0/resource/text"),
+    ),
+    Row(
+        EmbeddedRelativeUri,
+        "embed_text",
+        Set("content/0/resource/uri", || json!("notes.txt")),
+    ),
+    Row(
+        EmbeddedBlobNotBase64,
+        "embed_blob",
+        Set("content/0/resource/blob", no_base64),
+    ),
+    Row(
+        AudienceString,
+        "annotated",
+        Set("content/0/annotations/audience", || json!("user")),
+    ),
+    Row(
+        AudienceRobot,
+        "annotated",
+        Set("content/0/annotations/audience", || json!(["robot"])),
+    ),
+    Row(
+        PriorityTwo,
+        "annotated",
+        Set("content/0/annotations/priority", || json!(2)),
+    ),
+    Row(
+        LastModifiedNumber,
+        "annotated",
+        Set("content/0/annotations/lastModified", seconds),
+    ),
+    Row(
+        LastModifiedWords,
+        "annotated",
+        Set("content/0/annotations/lastModified", words),
+    ),
 ];
 
-fn set(result: &mut Object, member: &str, value: Value) {
-    result.insert(member.to_owned(), value);
-}
+/// A sequence that retitles a terminal, and one that colours it.
+const ESCAPES: &str = "\u{1b}]0;mine\u{7}\u{1b}[31mred\u{1b}[0m";
 
-fn push(result: &mut Object, block: Value) {
-    if let Some(Value::Array(blocks)) = result.get_mut("content") {
-        blocks.push(block);
+fn unwrap_content(result: &mut Object) {
+    let first = result
+        .get("content")
+        .and_then(|content| content.get(0))
+        .cloned();
+    if let Some(first) = first {
+        result.insert("content".to_owned(), first);
     }
 }
 
-/// The members of a content block; none where another fault left no such block.
-fn members(result: &mut Object, block: usize) -> Option<&mut Object> {
-    result.get_mut("content")?.get_mut(block)?.as_object_mut()
+fn video() -> Value {
+    json!({"type": "video", "data": content::PNG, "mimeType": "video/mp4"})
 }
 
-fn block(result: &mut Object, block: usize, member: &str, value: Value) {
-    if let Some(members) = members(result, block) {
-        set(members, member, value);
-    }
+fn link() -> Value {
+    content::link(&resource::notes(Revision::V2025_03_26))
 }
 
-fn without(result: &mut Object, block: usize, member: &str) {
-    if let Some(members) = members(result, block) {
-        members.remove(member);
-    }
+fn data_url() -> Value {
+    json!(format!("data:image/png;base64,{}", content::PNG))
 }
 
-/// Gives the embedded resource of the first block another member, or takes one away.
-fn embedded(result: &mut Object, member: &str, value: Option<Value>) {
-    let resource = members(result, 0).and_then(|block| block.get_mut("resource"));
-    if let Some(resource) = resource.and_then(Value::as_object_mut) {
-        match value {
-            Some(value) => set(resource, member, value),
-            None => drop(resource.remove(member)),
-        }
-    }
+fn url_alphabet() -> Value {
+    json!(content::WAV.replace('+', "-").replace('/', "_"))
 }
 
-fn annotation(result: &mut Object, name: &str, value: Value) {
-    let annotations = members(result, 0).and_then(|block| block.get_mut("annotations"));
-    if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
-        set(annotations, name, value);
-    }
+fn no_base64() -> Value {
+    json!("this is not base64!")
+}
+
+fn seconds() -> Value {
+    json!(1_736_694_058)
+}
+
+fn words() -> Value {
+    json!("yesterday")
 }

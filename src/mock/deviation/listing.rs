@@ -2,59 +2,69 @@
 
 use serde_json::{Value, json};
 
-use crate::mock::fault::{Fault, FaultSet};
+use super::edit::Edit;
+use super::edit::Edit::{Remove, Set, With};
+use crate::mock::fault::Fault::{
+    self, AnnotationsStringHint, AnnotationsTitleNumber, BidiInDescription, CacheScopeShared,
+    CachingHintsMissing, DescriptionArray, ExecutionOdd, HeaderInItems, HeaderNameSpace,
+    HeaderNameTwice, HeaderOnObject, HeaderOnPassword, IconJavascript, IconSizesString,
+    InputSchemaBooleanProperty, InputSchemaDraft4, InputSchemaInvalid, InputSchemaMissing,
+    InputSchemaRemoteRef, InputSchemaRequiredString, InputSchemaTypeList, MetaArray, MetaKeyBad,
+    MetaKeyForwardDns, MetaKeyReservedAny, MetaKeyReservedSecond, OutputSchemaArrayRoot,
+    OutputSchemaInvalid, OutputSchemaTrue, ResultTypeMissing, ResultTypeOdd,
+    TerminalEscapeInDescription, TitleNumber, ToolMetaString, ToolNameLong, ToolNameNumber,
+    ToolNameSpace, ToolsObject, TtlNegative,
+};
+use crate::mock::fault::FaultSet;
 use crate::mock::message::{Object, object};
 use crate::mock::revision::Revision;
 
 /// Makes a result of `tools/list` what the faults want it to be.
 pub(in crate::mock) fn deviate(result: &mut Object, revision: Revision, faults: &FaultSet) {
-    for (fault, edit) in RESULT_FAULTS {
+    for Row(fault, edit) in RESULT_FAULTS {
         if faults.shows(*fault, revision) {
-            edit(result);
+            edit.apply(result);
         }
     }
 }
 
-const RESULT_FAULTS: &[(Fault, fn(&mut Object))] = &[
-    (Fault::ToolsObject, |result| {
-        if let Some(Value::Array(tools)) = result.get("tools") {
-            let keyed: Object = tools
-                .iter()
-                .map(|tool| (tool["name"].to_string(), tool.clone()))
-                .collect();
-            result.insert("tools".to_owned(), json!(keyed));
-        }
-    }),
-    (Fault::MetaArray, |result| {
-        drop(result.insert("_meta".to_owned(), json!([])))
-    }),
-    (Fault::MetaKeyBad, |result| add_meta(result, "-bad key")),
-    (Fault::MetaKeyReservedAny, |result| {
-        add_meta(result, "tools.mcp.example/x")
-    }),
-    (Fault::MetaKeyReservedSecond, |result| {
-        add_meta(result, "com.mcp.tools/x")
-    }),
-    (Fault::MetaKeyForwardDns, |result| {
-        add_meta(result, "example.com/x")
-    }),
-    (Fault::ResultTypeMissing, |result| {
-        drop(result.remove("resultType"))
-    }),
-    (Fault::ResultTypeOdd, |result| {
-        drop(result.insert("resultType".to_owned(), json!("done")))
-    }),
-    (Fault::CachingHintsMissing, |result| {
-        result.remove("ttlMs");
-        result.remove("cacheScope");
-    }),
-    (Fault::CacheScopeShared, |result| {
-        result.insert("cacheScope".to_owned(), json!("shared"));
-    }),
-    (Fault::TtlNegative, |result| {
-        drop(result.insert("ttlMs".to_owned(), json!(-1)))
-    }),
+/// A fault, and what it does to the result or the definition.
+struct Row(Fault, Edit);
+
+const RESULT_FAULTS: &[Row] = &[
+    Row(ToolsObject, With(key_tools)),
+    Row(MetaKeyBad, With(|result| add_meta(result, "-bad key"))),
+    Row(
+        MetaKeyReservedAny,
+        With(|result| add_meta(result, "tools.mcp.example/x")),
+    ),
+    Row(
+        MetaKeyReservedSecond,
+        With(|result| add_meta(result, "com.mcp.tools/x")),
+    ),
+    Row(
+        MetaKeyForwardDns,
+        With(|result| add_meta(result, "example.com/x")),
+    ),
+    Row(MetaArray, Set("_meta", || json!([]))),
+    Row(ResultTypeMissing, Remove("resultType")),
+    Row(ResultTypeOdd, Set("resultType", || json!("done"))),
+    Row(CachingHintsMissing, Remove("ttlMs")),
+    Row(CachingHintsMissing, Remove("cacheScope")),
+    Row(CacheScopeShared, Set("cacheScope", || json!("shared"))),
+    Row(TtlNegative, Set("ttlMs", || json!(-1))),
 ];
+
+fn key_tools(result: &mut Object) {
+    if let Some(Value::Array(tools)) = result.get("tools") {
+        let name = |tool: &Value| tool["name"].as_str().unwrap_or_default().to_owned();
+        let keyed: Object = tools
+            .iter()
+            .map(|tool| (name(tool), tool.clone()))
+            .collect();
+        result.insert("tools".to_owned(), json!(keyed));
+    }
+}
 
 fn add_meta(result: &mut Object, key: &str) {
     let meta = result.entry("_meta").or_insert_with(|| json!({}));
@@ -83,10 +93,10 @@ pub(in crate::mock) fn add_specimens(
         tool.insert("name".to_owned(), json!(format!("visitor_{salt:x}")));
         tools.push(tool);
     }
-    for (fault, edit) in DEFINITION_FAULTS {
+    for Row(fault, edit) in DEFINITION_FAULTS {
         if faults.shows(*fault, revision) {
             let mut tool = specimen(revision);
-            edit(&mut tool);
+            edit.apply(&mut tool);
             tools.push(tool);
         }
     }
@@ -112,131 +122,112 @@ fn specimen(revision: Revision) -> Object {
     tool
 }
 
-const DEFINITION_FAULTS: &[(Fault, fn(&mut Object))] = &[
-    (Fault::ToolNameNumber, |tool| tool["name"] = json!(7)),
-    (Fault::ToolNameLong, |tool| {
-        tool["name"] = json!("n".repeat(129))
-    }),
-    (Fault::ToolNameSpace, |tool| {
-        tool["name"] = json!("specimen of a name")
-    }),
-    (Fault::DescriptionArray, |tool| {
-        tool["description"] = json!(["A specimen of a definition."])
-    }),
-    (Fault::TitleNumber, |tool| set(tool, "title", json!(7))),
-    (Fault::InputSchemaMissing, |tool| {
-        drop(tool.remove("inputSchema"))
-    }),
-    (Fault::InputSchemaTypeList, |tool| {
-        tool["inputSchema"] = json!({"type": ["object"]})
-    }),
-    (Fault::InputSchemaBooleanProperty, |tool| {
-        input(tool, json!({"x": true}))
-    }),
-    (Fault::InputSchemaRequiredString, |tool| {
-        let properties = json!({"x": {"type": "string"}});
-        tool["inputSchema"] = json!({"type": "object", "properties": properties, "required": "x"});
-    }),
-    (Fault::InputSchemaInvalid, |tool| {
-        input(tool, json!({"x": {"type": "strin"}}))
-    }),
-    (Fault::InputSchemaDraft4, |tool| {
-        input(
-            tool,
-            json!({"x": {"type": "number", "minimum": 0, "exclusiveMinimum": true}}),
-        );
-    }),
-    (Fault::InputSchemaRemoteRef, |tool| {
-        input(
-            tool,
-            json!({"x": {"$ref": "https://schemas.example.com/x.json"}}),
-        );
-    }),
-    (Fault::OutputSchemaArrayRoot, |tool| {
-        set(
-            tool,
-            "outputSchema",
-            json!({"type": "array", "items": {"type": "string"}}),
-        );
-    }),
-    (Fault::OutputSchemaInvalid, |tool| {
-        let properties = json!({"x": {"type": "strin"}});
-        set(
-            tool,
-            "outputSchema",
-            json!({"type": "object", "properties": properties}),
-        );
-    }),
-    (Fault::OutputSchemaTrue, |tool| {
-        set(tool, "outputSchema", json!(true))
-    }),
-    (Fault::AnnotationsStringHint, |tool| {
-        set(
-            tool,
-            "annotations",
-            json!({"readOnlyHint": "true", "destructiveHint": true}),
-        );
-    }),
-    (Fault::AnnotationsTitleNumber, |tool| {
-        let annotations = json!({"title": 7, "readOnlyHint": false, "destructiveHint": true});
-        set(tool, "annotations", annotations);
-    }),
-    (Fault::ExecutionOdd, |tool| {
-        set(tool, "execution", json!({"taskSupport": "maybe"}))
-    }),
-    (Fault::IconSizesString, |tool| {
-        let icon = json!({"src": "https://icons.example.com/x.png", "sizes": "48x48"});
-        set(tool, "icons", json!([icon]));
-    }),
-    (Fault::IconJavascript, |tool| {
-        set(
-            tool,
-            "icons",
-            json!([{"src": "javascript:void(0)", "mimeType": "image/png"}]),
-        );
-    }),
-    (Fault::HeaderNameSpace, |tool| {
-        input(
-            tool,
-            json!({"x": {"type": "string", "x-mcp-header": "Two Words"}}),
-        );
-    }),
-    (Fault::HeaderNameTwice, |tool| {
-        let first = json!({"type": "string", "x-mcp-header": "Region"});
-        let second = json!({"type": "string", "x-mcp-header": "region"});
-        input(tool, json!({"x": first, "y": second}));
-    }),
-    (Fault::HeaderOnObject, |tool| {
-        input(
-            tool,
-            json!({"x": {"type": "object", "x-mcp-header": "Region"}}),
-        );
-    }),
-    (Fault::HeaderInItems, |tool| {
-        let items = json!({"type": "string", "x-mcp-header": "Region"});
-        input(tool, json!({"x": {"type": "array", "items": items}}));
-    }),
-    (Fault::HeaderOnPassword, |tool| {
-        input(
-            tool,
-            json!({"password": {"type": "string", "x-mcp-header": "Password"}}),
-        );
-    }),
-    (Fault::ToolMetaString, |tool| {
-        set(tool, "_meta", json!("odd"))
-    }),
-    (Fault::TerminalEscapeInDescription, |tool| {
-        tool["description"] = json!("A \u{1b}[31mspecimen\u{1b}[0m of a definition.");
-    }),
-    (Fault::BidiInDescription, |tool| {
-        tool["description"] = json!("A \u{202e}specimen\u{202c}\u{200b} of a definition.");
-    }),
+const DEFINITION_FAULTS: &[Row] = &[
+    Row(ToolNameNumber, Set("name", || json!(7))),
+    Row(ToolNameLong, Set("name", || json!("n".repeat(129)))),
+    Row(ToolNameSpace, Set("name", || json!("specimen of a name"))),
+    Row(
+        DescriptionArray,
+        Set("description", || json!(["A specimen of a definition."])),
+    ),
+    Row(TitleNumber, Set("title", || json!(7))),
+    Row(InputSchemaMissing, Remove("inputSchema")),
+    Row(
+        InputSchemaTypeList,
+        Set("inputSchema/type", || json!(["object"])),
+    ),
+    Row(
+        InputSchemaBooleanProperty,
+        Set(PROPERTIES, || json!({"x": true})),
+    ),
+    Row(
+        InputSchemaRequiredString,
+        Set(PROPERTIES, || json!({"x": {"type": "string"}})),
+    ),
+    Row(
+        InputSchemaRequiredString,
+        Set("inputSchema/required", || json!("x")),
+    ),
+    Row(
+        InputSchemaInvalid,
+        Set(PROPERTIES, || json!({"x": {"type": "strin"}})),
+    ),
+    Row(InputSchemaDraft4, Set(PROPERTIES, draft4)),
+    Row(InputSchemaRemoteRef, Set(PROPERTIES, remote_ref)),
+    Row(
+        OutputSchemaArrayRoot,
+        Set("outputSchema", || json!({"type": "array"})),
+    ),
+    Row(OutputSchemaInvalid, Set("outputSchema", output_schema)),
+    Row(OutputSchemaTrue, Set("outputSchema", || json!(true))),
+    Row(
+        AnnotationsStringHint,
+        Set("annotations/readOnlyHint", || json!("true")),
+    ),
+    Row(
+        AnnotationsTitleNumber,
+        Set("annotations/title", || json!(7)),
+    ),
+    Row(
+        ExecutionOdd,
+        Set("execution", || json!({"taskSupport": "maybe"})),
+    ),
+    Row(
+        IconSizesString,
+        Set("icons", || json!([{"src": PICTURE, "sizes": "48x48"}])),
+    ),
+    Row(
+        IconJavascript,
+        Set("icons", || json!([{"src": "javascript:void(0)"}])),
+    ),
+    Row(
+        HeaderNameSpace,
+        Set(PROPERTIES, || json!({"x": header("string", "Two Words")})),
+    ),
+    Row(HeaderNameTwice, Set(PROPERTIES, twice)),
+    Row(
+        HeaderOnObject,
+        Set(PROPERTIES, || json!({"x": header("object", "Region")})),
+    ),
+    Row(HeaderInItems, Set(PROPERTIES, in_items)),
+    Row(
+        HeaderOnPassword,
+        Set(PROPERTIES, || json!({"password": header("string", "Word")})),
+    ),
+    Row(ToolMetaString, Set("_meta", || json!("odd"))),
+    Row(
+        TerminalEscapeInDescription,
+        Set("description", || json!(ESCAPES)),
+    ),
+    Row(BidiInDescription, Set("description", || json!(BIDI))),
 ];
 
-fn set(tool: &mut Object, member: &str, value: Value) {
-    tool.insert(member.to_owned(), value);
+const PROPERTIES: &str = "inputSchema/properties";
+const PICTURE: &str = "https://icons.example.com/x.png";
+const ESCAPES: &str = "A \u{1b}[31mspecimen\u{1b}[0m of a definition.";
+const BIDI: &str = "A \u{202e}specimen\u{202c}\u{200b} of a definition.";
+
+fn draft4() -> Value {
+    json!({"x": {"type": "number", "minimum": 0, "exclusiveMinimum": true}})
 }
 
-fn input(tool: &mut Object, properties: Value) {
-    tool["inputSchema"] = json!({"type": "object", "properties": properties});
+fn remote_ref() -> Value {
+    json!({"x": {"$ref": "https://schemas.example.com/x.json"}})
+}
+
+fn output_schema() -> Value {
+    json!({"type": "object", "properties": {"x": {"type": "strin"}}})
+}
+
+/// The schema of an argument that is also sent as a header.
+fn header(kind: &str, name: &str) -> Value {
+    json!({"type": kind, "x-mcp-header": name})
+}
+
+fn twice() -> Value {
+    json!({"x": header("string", "Region"), "y": header("string", "region")})
+}
+
+fn in_items() -> Value {
+    json!({"x": {"type": "array", "items": header("string", "Region")}})
 }

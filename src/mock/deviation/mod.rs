@@ -5,6 +5,7 @@
 //! it is done.
 
 pub(super) mod calling;
+pub(super) mod edit;
 pub(super) mod envelope;
 mod hostile;
 pub(super) mod listing;
