@@ -160,7 +160,11 @@ fn survey_violations(samples: &[Sample]) {
             sites += 1;
             let start = Instant::now();
             let generator = schema.violating(&site);
-            compiling += start.elapsed();
+            let took = start.elapsed();
+            compiling += took;
+            if took > Duration::from_millis(20) {
+                println!("slow          {} {site}: {took:?}", sample.name);
+            }
             let generator = match generator {
                 Ok(generator) => generator,
                 Err(ViolationError::Vacuous) => {

@@ -20,6 +20,7 @@ use super::{
     hint::Hints,
     number::{Real, Whole},
     plan::{Array, Demand, Key, Node, NodeId, Object, Plan, Wild},
+    reach::Step,
     text::Text,
 };
 
@@ -59,24 +60,22 @@ pub(super) fn compile(
     dialect: Dialect,
     hints: &Hints,
 ) -> Result<Plan, TooManyNodes> {
-    let mut compiler = Compiler {
-        dialect,
-        hints,
-        path: String::new(),
-        nodes: Vec::new(),
-        references: HashMap::new(),
-        builtin: HashMap::new(),
-        depth: 0,
-        too_large: false,
-        exact: true,
-    };
+    let mut compiler = Compiler::new(dialect, hints);
     let root = compiler.place(schema)?;
-    Ok(Plan::new(
-        compiler.nodes,
-        root,
-        compiler.too_large,
-        compiler.exact,
-    ))
+    Ok(compiler.finish(root))
+}
+
+/// Compiles the instances of `schema` whose value at the end of `way` lies in `target` as well.
+pub(super) fn compile_spliced(
+    schema: &CanonicalSchema,
+    way: &[Step],
+    target: &CanonicalSchema,
+    dialect: Dialect,
+    hints: &Hints,
+) -> Result<Plan, TooManyNodes> {
+    let mut compiler = Compiler::new(dialect, hints);
+    let root = compiler.splice(schema, way, target)?;
+    Ok(compiler.finish(root))
 }
 
 /// The canonical form of a schema in `dialect`, formats asserted and nothing fetched.
@@ -103,12 +102,12 @@ pub(super) fn validator(
         .build(schema)
 }
 
-struct Compiler<'h> {
-    dialect: Dialect,
+pub(super) struct Compiler<'h> {
+    pub(super) dialect: Dialect,
     hints: &'h Hints,
     /// Where in an instance the walk is, as [`Hints`] write it.
     path: String,
-    nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
     references: HashMap<String, NodeId>,
     builtin: HashMap<&'static str, NodeId>,
     depth: usize,
@@ -116,10 +115,40 @@ struct Compiler<'h> {
     exact: bool,
 }
 
-type Compiled = Result<NodeId, TooManyNodes>;
+pub(super) type Compiled = Result<NodeId, TooManyNodes>;
 
-impl Compiler<'_> {
-    fn add(&mut self, node: Node) -> Compiled {
+impl<'h> Compiler<'h> {
+    fn new(dialect: Dialect, hints: &'h Hints) -> Self {
+        Self {
+            dialect,
+            hints,
+            path: String::new(),
+            nodes: Vec::new(),
+            references: HashMap::new(),
+            builtin: HashMap::new(),
+            depth: 0,
+            too_large: false,
+            exact: true,
+        }
+    }
+
+    fn finish(self, root: NodeId) -> Plan {
+        Plan::new(self.nodes, root, self.too_large, self.exact)
+    }
+
+    pub(super) fn enter(&mut self) -> Result<(), TooManyNodes> {
+        if self.depth >= DEPTH {
+            return Err(TooManyNodes);
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    pub(super) fn add(&mut self, node: Node) -> Compiled {
         if self.nodes.len() >= NODES {
             return Err(TooManyNodes);
         }
@@ -129,7 +158,7 @@ impl Compiler<'_> {
     }
 
     /// A node for what may exist but is not generated.
-    fn never(&mut self) -> Compiled {
+    pub(super) fn never(&mut self) -> Compiled {
         self.exact = false;
         self.add(Node::Never)
     }
@@ -140,7 +169,7 @@ impl Compiler<'_> {
     }
 
     /// Compiles a schema at the current path, with the suggestions for that path.
-    fn place(&mut self, schema: &CanonicalSchema) -> Compiled {
+    pub(super) fn place(&mut self, schema: &CanonicalSchema) -> Compiled {
         let node = self.schema(schema)?;
         let Some(suggested) = self.hints.at(&self.path) else {
             return Ok(node);
@@ -169,12 +198,9 @@ impl Compiler<'_> {
     }
 
     fn schema(&mut self, schema: &CanonicalSchema) -> Compiled {
-        if self.depth >= DEPTH {
-            return Err(TooManyNodes);
-        }
-        self.depth += 1;
+        self.enter()?;
         let node = self.view(schema);
-        self.depth -= 1;
+        self.leave();
         node
     }
 
@@ -226,7 +252,11 @@ impl Compiler<'_> {
         branches.iter().map(|branch| self.schema(branch)).collect()
     }
 
-    fn checked(&mut self, candidates: Vec<NodeId>, schema: &CanonicalSchema) -> Compiled {
+    pub(super) fn checked(
+        &mut self,
+        candidates: Vec<NodeId>,
+        schema: &CanonicalSchema,
+    ) -> Compiled {
         match self.check(schema) {
             Some(check) => self.add(Node::Checked { candidates, check }),
             None => self.add(Node::Union(candidates)),
@@ -400,7 +430,7 @@ impl Compiler<'_> {
         self.add(Node::Never)
     }
 
-    fn array(&mut self, schema: &CanonicalSchema, view: ArrayView) -> Compiled {
+    pub(super) fn array(&mut self, schema: &CanonicalSchema, view: ArrayView) -> Compiled {
         let mut fillers = view.items.clone();
         let mut approximate = false;
         let mut filled_prefix = view.prefix_items.clone();
@@ -444,12 +474,11 @@ impl Compiler<'_> {
                 .and_then(|met| met.intersect(&contains.schema).ok());
             let together = together.filter(|both| !matches!(both.view(), CanonicalView::False));
             if let (Some(both), true, Some(last)) = (together, min == 1, demands.last_mut()) {
-                *last = self.demand(&view, &both, 1, usize::MAX)?;
+                *last = self.demand(&view, &both, 1)?;
                 met = Some(both);
                 continue;
             }
-            let max = contains.max_contains.as_ref().map_or(usize::MAX, count);
-            demands.push(self.demand(&view, &contains.schema, min, max)?);
+            demands.push(self.demand(&view, &contains.schema, min)?);
             met = (min == 1 && contains.max_contains.is_none()).then(|| contains.schema.clone());
         }
         let array = Array {
@@ -475,7 +504,6 @@ impl Compiler<'_> {
         view: &ArrayView,
         wanted: &CanonicalSchema,
         min: usize,
-        max: usize,
     ) -> Result<Demand, TooManyNodes> {
         let meet =
             |slot: &CanonicalSchema| slot.intersect(wanted).unwrap_or_else(|_| wanted.clone());
@@ -487,15 +515,10 @@ impl Compiler<'_> {
             Some(items) => self.schema(&meet(items))?,
             None => self.schema(wanted)?,
         };
-        Ok(Demand {
-            min,
-            max,
-            prefix,
-            rest,
-        })
+        Ok(Demand { min, prefix, rest })
     }
 
-    fn object(&mut self, schema: &CanonicalSchema, view: ObjectView) -> Compiled {
+    pub(super) fn object(&mut self, schema: &CanonicalSchema, view: ObjectView) -> Compiled {
         let patterns: Vec<(&str, &CanonicalSchema, Option<Arc<Validator>>)> = view
             .pattern_properties
             .iter()
@@ -611,7 +634,11 @@ impl Compiler<'_> {
     }
 
     /// Names that match `pattern` and the schema of names.
-    fn key(&mut self, pattern: Option<&str>, names: Option<&CanonicalSchema>) -> Compiled {
+    pub(super) fn key(
+        &mut self,
+        pattern: Option<&str>,
+        names: Option<&CanonicalSchema>,
+    ) -> Compiled {
         let Some(pattern) = pattern else {
             return match names {
                 Some(names) => self.schema(names),

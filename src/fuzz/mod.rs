@@ -15,9 +15,11 @@ mod limit;
 mod number;
 mod pattern;
 mod plan;
+mod reach;
 mod schema;
 mod site;
 mod source;
+mod splice;
 mod text;
 
 pub use dialect::Dialect;

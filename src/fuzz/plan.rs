@@ -76,7 +76,6 @@ pub(super) struct Array {
 #[derive(Debug, Clone)]
 pub(super) struct Demand {
     pub(super) min: usize,
-    pub(super) max: usize,
     /// By position: the elements of the prefix that match as well.
     pub(super) prefix: Vec<NodeId>,
     pub(super) rest: NodeId,

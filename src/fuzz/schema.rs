@@ -1,7 +1,10 @@
 //! A tool's inputSchema, compiled: what is valid, the simplest valid arguments, and the clear
 //! mistakes that a server has to refuse.
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 use jsonschema::{
     canonical::{CanonicalSchema, CanonicalizationError, Satisfiability},
@@ -17,6 +20,7 @@ use super::{
     generator::{Class, GenerationError, Generator},
     hint::Hints,
     limit,
+    reach::{self, Step},
     site::{self, Site},
     source::{Random, Simplest, Source},
 };
@@ -127,6 +131,8 @@ pub struct ToolSchema {
     /// The canonical form within the domain.
     canonical: CanonicalSchema,
     valid: Generator,
+    has_unevaluated: bool,
+    ways: OnceLock<HashMap<String, Vec<Step>>>,
 }
 
 /// How often a whole instance is drawn again when validation rejects it.
@@ -189,6 +195,8 @@ impl ToolSchema {
                 fails: None,
                 attempts: ATTEMPTS,
             },
+            has_unevaluated: mentions_unevaluated(schema),
+            ways: OnceLock::new(),
         })
     }
 
@@ -242,31 +250,54 @@ impl ToolSchema {
     ///
     /// When the keyword has no effect, or nothing was found that breaks it alone.
     pub fn violating(&self, site: &Site) -> Result<Generator, ViolationError> {
-        let relaxed =
+        let document =
             site::relax(&self.schema, site, self.dialect).ok_or(ViolationError::NoSuchSite)?;
         let passes =
-            compile::validator(&relaxed, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
-        let whole = compile::canonicalize(&relaxed, self.dialect)
+            compile::validator(&document, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
+        let whole = compile::canonicalize(&document, self.dialect)
             .map_err(|_| ViolationError::NoSuchSite)?;
         let relaxed = within(&whole, self.dialect, self.valid.domain);
-        let difference = relaxed.subtract(&self.canonical);
-        let (target, attempts) = match &difference {
-            Ok(difference) if difference.satisfiability() == Satisfiability::No => {
-                return Err(ViolationError::Vacuous);
-            }
-            Ok(difference) => (difference, ATTEMPTS),
-            Err(_) => (&relaxed, CHANCES),
-        };
-        let plan = compile::compile(target, self.dialect, &self.hints)
-            .map_err(|_| ViolationError::TooLarge)?;
-        let generator = Generator {
-            plan: Arc::new(plan),
+        if relaxed == self.canonical || self.is_unknown_format(site) {
+            return Err(ViolationError::Vacuous);
+        }
+        let mut generator = Generator {
+            plan: self.valid.plan.clone(),
             class: Class::Violates(site.clone()),
             domain: self.valid.domain,
             passes: Arc::new(passes),
             fails: Some(self.valid.passes.clone()),
-            attempts,
+            attempts: ATTEMPTS,
         };
+        for alone in [true, false] {
+            let Some(local) = self.difference_at(&document, &relaxed, site, alone) else {
+                continue;
+            };
+            if local.satisfiability() == Satisfiability::No {
+                return Err(ViolationError::Vacuous);
+            }
+            let way = &self.ways()[&site.pointer];
+            let plan = compile::compile_spliced(&relaxed, way, &local, self.dialect, &self.hints);
+            if let Ok(plan) = plan {
+                generator.plan = Arc::new(plan);
+                if generator.generate(&mut Random::new(0)).is_ok() {
+                    return Ok(generator);
+                }
+            }
+        }
+        let difference = relaxed.subtract(&self.canonical);
+        let target = match &difference {
+            Ok(difference) if difference.satisfiability() == Satisfiability::No => {
+                return Err(ViolationError::Vacuous);
+            }
+            Ok(difference) => difference,
+            Err(_) => {
+                generator.attempts = CHANCES;
+                &relaxed
+            }
+        };
+        let plan = compile::compile(target, self.dialect, &self.hints)
+            .map_err(|_| ViolationError::TooLarge)?;
+        generator.plan = Arc::new(plan);
         match generator.generate(&mut Random::new(0)) {
             Ok(_) => Ok(generator),
             Err(GenerationError::Unsatisfiable) if difference.is_ok() => {
@@ -274,6 +305,59 @@ impl ToolSchema {
             }
             Err(_) => Err(ViolationError::NotFound),
         }
+    }
+
+    /// What the subschema that holds `site` admits without it and not with it, if the subschema
+    /// applies to a value that can be reached: found by subtracting the keyword `alone`, or the
+    /// whole subschema.
+    fn difference_at(
+        &self,
+        document: &Value,
+        relaxed: &CanonicalSchema,
+        site: &Site,
+        alone: bool,
+    ) -> Option<CanonicalSchema> {
+        // An ancestor that asks what has been evaluated looks further than what is admitted.
+        if self.has_unevaluated || !self.ways().contains_key(&site.pointer) {
+            return None;
+        }
+        let at = |document: &Value| {
+            let options = jsonschema::canonical::options()
+                .with_draft(self.dialect.draft())
+                .should_validate_formats(true)
+                .offline();
+            let prepared = options.prepare(document).ok()?;
+            prepared.canonicalize_at(&site.pointer).ok()
+        };
+        let without = match site.pointer.as_str() {
+            // At the root there is nothing smaller to subtract than the keyword alone.
+            "" if !alone => return None,
+            "" => relaxed.clone(),
+            _ => at(document)?,
+        };
+        let with = if alone {
+            let lone = site::alone(&self.schema, site)?;
+            compile::canonicalize(&lone, self.dialect).ok()?
+        } else {
+            at(&self.schema)?
+        };
+        without.subtract(&with).ok()
+    }
+
+    fn ways(&self) -> &HashMap<String, Vec<Step>> {
+        self.ways.get_or_init(|| reach::ways(&self.schema))
+    }
+
+    /// Formats that nobody knows assert nothing.
+    fn is_unknown_format(&self, site: &Site) -> bool {
+        let format = || {
+            let subschema = self.schema.pointer(&site.pointer)?;
+            subschema.get("format")?.as_str()
+        };
+        site.keyword == "format"
+            && format().is_some_and(|format| {
+                !jsonschema::options().is_known_format(self.dialect.draft(), format)
+            })
     }
 
     /// A valid instance by the choices of `source`.
@@ -400,6 +484,17 @@ pub(super) fn within(
             .and_then(|objects| canonical.intersect(&objects))
             // What the algebra cannot restrict is checked when generated.
             .unwrap_or_else(|_| canonical.clone()),
+    }
+}
+
+/// Whether a schema may ask which properties or items others have evaluated.
+fn mentions_unevaluated(schema: &Value) -> bool {
+    match schema {
+        Value::Object(keywords) => keywords.iter().any(|(keyword, value)| {
+            keyword.starts_with("unevaluated") || mentions_unevaluated(value)
+        }),
+        Value::Array(items) => items.iter().any(mentions_unevaluated),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 

@@ -1,0 +1,109 @@
+//! Where in an instance a subschema applies.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde_json::Value;
+
+/// Longer ways are not followed.
+const LONGEST: usize = 24;
+
+/// One step from a value to a value inside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    /// To the entry of this name.
+    Name(String),
+    /// To an entry whose name matches this pattern.
+    Pattern(String),
+    /// To an entry that no schema names.
+    Entry,
+    /// To the element at this position.
+    Slot(usize),
+    /// To an element beyond those with a schema of their own.
+    Item,
+}
+
+/// For the pointer of each subschema, the shortest way to a value that it may apply to.
+///
+/// Subschemas that only ever apply negated, or to names, are left out, and a way may lead through
+/// a branch that is not taken: what is made by it has to be checked.
+pub(super) fn ways(schema: &Value) -> HashMap<String, Vec<Step>> {
+    let mut ways = HashMap::new();
+    let mut pending = VecDeque::from([(String::new(), Vec::new())]);
+    while let Some((pointer, way)) = pending.pop_front() {
+        if way.len() > LONGEST || ways.contains_key(&pointer) {
+            continue;
+        }
+        let Some(subschema) = schema.pointer(&pointer) else {
+            continue;
+        };
+        if let Some(keywords) = subschema.as_object() {
+            for (keyword, value) in keywords {
+                follow(&pointer, &way, keyword, value, &mut pending);
+            }
+        }
+        ways.insert(pointer, way);
+    }
+    ways
+}
+
+fn follow(
+    pointer: &str,
+    way: &[Step],
+    keyword: &str,
+    value: &Value,
+    pending: &mut VecDeque<(String, Vec<Step>)>,
+) {
+    let mut go = |path: &[&str], step: Option<Step>| {
+        let mut target = pointer.to_owned();
+        for token in path {
+            target.push('/');
+            target.push_str(&token.replace('~', "~0").replace('/', "~1"));
+        }
+        let mut way = way.to_vec();
+        way.extend(step);
+        pending.push_back((target, way));
+    };
+    match (keyword, value) {
+        ("$ref", Value::String(reference)) => {
+            if let Some(target) = reference.strip_prefix('#') {
+                pending.push_back((target.to_owned(), way.to_vec()));
+            }
+        }
+        ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
+            for position in 0..branches.len() {
+                go(&[keyword, &position.to_string()], None);
+            }
+        }
+        ("prefixItems" | "items", Value::Array(slots)) => {
+            for position in 0..slots.len() {
+                go(
+                    &[keyword, &position.to_string()],
+                    Some(Step::Slot(position)),
+                );
+            }
+        }
+        ("dependentSchemas" | "dependencies", Value::Object(entries)) => {
+            for name in entries.keys() {
+                go(&[keyword, name], None);
+            }
+        }
+        ("properties", Value::Object(entries)) => {
+            for name in entries.keys() {
+                go(&[keyword, name], Some(Step::Name(name.clone())));
+            }
+        }
+        ("patternProperties", Value::Object(entries)) => {
+            for pattern in entries.keys() {
+                go(&[keyword, pattern], Some(Step::Pattern(pattern.clone())));
+            }
+        }
+        ("then" | "else", _) => go(&[keyword], None),
+        ("additionalProperties" | "unevaluatedProperties", Value::Object(_)) => {
+            go(&[keyword], Some(Step::Entry));
+        }
+        ("items" | "additionalItems" | "unevaluatedItems" | "contains", _) => {
+            go(&[keyword], Some(Step::Item));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,222 @@
+//! A plan that leads to one place: instances of a schema in which one value, inside, is of another.
+//!
+//! The difference between two whole schemas has a branch for each way in which they may differ;
+//! the difference between two subschemas and the way there is the same thing, smaller.
+
+use jsonschema::canonical::{ArrayView, CanonicalSchema, CanonicalView, ObjectView};
+use serde_json::json;
+
+use super::{
+    compile::{Compiled, Compiler, TooManyNodes, canonicalize},
+    plan::{Array, Demand, Key, Node, NodeId, Object, Wild},
+    reach::Step,
+};
+
+impl Compiler<'_> {
+    /// Compiles `schema` so that the value at the end of `way` lies in `target` as well.
+    pub(super) fn splice(
+        &mut self,
+        schema: &CanonicalSchema,
+        way: &[Step],
+        target: &CanonicalSchema,
+    ) -> Compiled {
+        let Some((step, rest)) = way.split_first() else {
+            return match schema.intersect(target) {
+                Ok(met) => self.place(&met),
+                Err(_) => self.place(target),
+            };
+        };
+        self.enter()?;
+        let node = match schema.view() {
+            CanonicalView::Reference(uri) => match schema.definition(&uri) {
+                Some(definition) => self.splice(&definition, way, target),
+                None => self.never(),
+            },
+            CanonicalView::AnyOf(branches) => {
+                let nodes = self.splice_each(&branches, way, target)?;
+                self.add(Node::Union(nodes))
+            }
+            CanonicalView::OneOf(branches) | CanonicalView::AllOf(branches) => {
+                let nodes = self.splice_each(&branches, way, target)?;
+                self.checked(nodes, schema)
+            }
+            CanonicalView::Object(view) => self.splice_object(schema, view, step, rest, target),
+            CanonicalView::Array(view) => self.splice_array(schema, view, step, rest, target),
+            CanonicalView::True | CanonicalView::MultiType(_) => {
+                let kind = match step {
+                    Step::Name(_) | Step::Pattern(_) | Step::Entry => "object",
+                    Step::Slot(_) | Step::Item => "array",
+                };
+                let container = json!({"type": kind, "minProperties": 1, "minItems": 1});
+                match canonicalize(&container, self.dialect).and_then(|it| it.intersect(schema)) {
+                    Ok(met)
+                        if matches!(
+                            met.view(),
+                            CanonicalView::Object(_) | CanonicalView::Array(_)
+                        ) =>
+                    {
+                        self.splice(&met, way, target)
+                    }
+                    _ => self.never(),
+                }
+            }
+            CanonicalView::TypedGroup(_)
+            | CanonicalView::String(_)
+            | CanonicalView::Integer(_)
+            | CanonicalView::Number(_)
+            | CanonicalView::Const(_)
+            | CanonicalView::Enum(_)
+            | CanonicalView::Not(_)
+            | CanonicalView::False
+            | CanonicalView::Raw(_) => self.never(),
+        };
+        self.leave();
+        node
+    }
+
+    fn splice_each(
+        &mut self,
+        branches: &[CanonicalSchema],
+        way: &[Step],
+        target: &CanonicalSchema,
+    ) -> Result<Vec<NodeId>, TooManyNodes> {
+        branches
+            .iter()
+            .map(|branch| self.splice(branch, way, target))
+            .collect()
+    }
+
+    /// The end of the way, where the schema says nothing about the value there.
+    fn splice_child(
+        &mut self,
+        child: Option<&CanonicalSchema>,
+        rest: &[Step],
+        target: &CanonicalSchema,
+    ) -> Compiled {
+        match child {
+            Some(child) => self.splice(child, rest, target),
+            None if rest.is_empty() => self.place(target),
+            None => {
+                let anything = canonicalize(&json!(true), self.dialect);
+                match anything {
+                    Ok(anything) => self.splice(&anything, rest, target),
+                    Err(_) => self.never(),
+                }
+            }
+        }
+    }
+
+    fn splice_object(
+        &mut self,
+        schema: &CanonicalSchema,
+        view: ObjectView,
+        step: &Step,
+        rest: &[Step],
+        target: &CanonicalSchema,
+    ) -> Compiled {
+        let child = match step {
+            Step::Name(name) => view
+                .properties
+                .get(name)
+                .or(view.additional_properties.as_ref())
+                .cloned(),
+            Step::Pattern(pattern) => view
+                .pattern_properties
+                .get(pattern)
+                .or(view.additional_properties.as_ref())
+                .cloned(),
+            Step::Entry => view.additional_properties.clone(),
+            Step::Slot(_) | Step::Item => return self.never(),
+        };
+        let names = view.property_names.clone();
+        let whole = self.object(schema, view)?;
+        let value = self.splice_child(child.as_ref(), rest, target)?;
+        let wild_key = match step {
+            Step::Pattern(pattern) => Some(self.key(Some(pattern), names.as_ref())?),
+            _ => None,
+        };
+        let Some(object) = self.object_of(whole) else {
+            return self.never();
+        };
+        match step {
+            Step::Name(name) => {
+                object.required.retain(|(known, _)| known != name);
+                object.optional.retain(|(known, _)| known != name);
+                object.required.push((name.clone(), value));
+            }
+            _ => {
+                // Without a pattern the name is any that is left over, as for other entries.
+                let first = object.wild.first().cloned();
+                let wild = match (wild_key, first) {
+                    (Some(key), _) => Wild {
+                        key: Key::Drawn(key),
+                        value,
+                        avoid: Vec::new(),
+                    },
+                    (None, Some(first)) => Wild { value, ..first },
+                    (None, None) => return self.never(),
+                };
+                object.violations.push(vec![wild]);
+            }
+        }
+        Ok(whole)
+    }
+
+    fn splice_array(
+        &mut self,
+        schema: &CanonicalSchema,
+        view: ArrayView,
+        step: &Step,
+        rest: &[Step],
+        target: &CanonicalSchema,
+    ) -> Compiled {
+        let child = match step {
+            Step::Slot(position) => view.prefix_items.get(*position).or(view.items.as_ref()),
+            Step::Item => view.items.as_ref(),
+            Step::Name(_) | Step::Pattern(_) | Step::Entry => return self.never(),
+        }
+        .cloned();
+        let whole = self.array(schema, view)?;
+        let value = self.splice_child(child.as_ref(), rest, target)?;
+        let elsewhere = self.add(Node::Never)?;
+        let Some(array) = self.array_of(whole) else {
+            return self.never();
+        };
+        match step {
+            Step::Slot(position) if *position < array.prefix.len() => {
+                array.prefix[*position] = value;
+                array.min = array.min.max(position + 1);
+            }
+            _ => array.demands.push(Demand {
+                min: 1,
+                prefix: vec![elsewhere; array.prefix.len()],
+                rest: value,
+            }),
+        }
+        Ok(whole)
+    }
+
+    fn object_of(&mut self, id: NodeId) -> Option<&mut Object> {
+        let id = self.unchecked(id);
+        match &mut self.nodes[id.index()] {
+            Node::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    fn array_of(&mut self, id: NodeId) -> Option<&mut Array> {
+        let id = self.unchecked(id);
+        match &mut self.nodes[id.index()] {
+            Node::Array(array) => Some(array),
+            _ => None,
+        }
+    }
+
+    /// The node that a check was put around.
+    fn unchecked(&self, id: NodeId) -> NodeId {
+        match &self.nodes[id.index()] {
+            Node::Checked { candidates, .. } => candidates.first().copied().unwrap_or(id),
+            _ => id,
+        }
+    }
+}
