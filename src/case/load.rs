@@ -26,6 +26,9 @@ pub const MAX_FILES: usize = 10_000;
 /// The greatest number of entries, of whatever kind, that are looked at in a directory.
 const MAX_ENTRIES: usize = 10 * MAX_FILES;
 
+/// The greatest number of faults that are told of one file; of more, their number is told.
+const MAX_FAULTS: usize = 200;
+
 /// The ending of a case file.
 const ENDING: &str = "jsonc";
 
@@ -124,7 +127,7 @@ fn understand_one(text: CaseText, faults: &[&str], trust: Trust) -> Result<Case,
     let trusted = trust == Trust::Embedded && source == Source::Embedded;
     let flaws = if trusted { Vec::new() } else { flaws(&document, faults) };
     if !flaws.is_empty() {
-        return Err(flaws.into_iter().map(|flaw| document.locate(flaw)).collect());
+        return Err(locate(&document, flaws));
     }
     let case = CaseFile::deserialize(&document.value)
         .map_err(|error| error.to_string())
@@ -135,8 +138,21 @@ fn understand_one(text: CaseText, faults: &[&str], trust: Trust) -> Result<Case,
         if flaws.is_empty() {
             flaws.push(Flaw::at("", message));
         }
-        flaws.into_iter().map(|flaw| document.locate(flaw)).collect()
+        locate(&document, flaws)
     })
+}
+
+/// Gives the flaws of a file their places. A file with very many is no case at all, and each place takes
+/// a look through the text.
+fn locate(document: &Document, mut flaws: Vec<Flaw>) -> Vec<CaseFault> {
+    let found = flaws.len();
+    flaws.truncate(MAX_FAULTS);
+    let mut faults: Vec<_> = flaws.into_iter().map(|flaw| document.locate(flaw)).collect();
+    if found > MAX_FAULTS {
+        let message = format!("the file has {found} faults, of which {MAX_FAULTS} are told");
+        faults.push(document.locate(Flaw::at("", message)));
+    }
+    faults
 }
 
 /// Everything that is wrong with a case that parsed.
@@ -727,6 +743,20 @@ mod tests {
             "{error}"
         );
         assert_eq!(error.to_string().lines().count(), 6);
+    }
+
+    #[test]
+    fn a_file_of_nothing_but_faults_is_told_in_bounded_time() {
+        let many = |item: &str| vec![item; MAX_FILE_BYTES / item.len() / 16].join(",");
+        for broken in [
+            watching(&format!("\"tags\": [{}]", many("1"))),
+            watching(&format!("\"must\": [{}]", many("{}"))),
+            acting(&many("{\"raw\":\"${x}\"}")),
+            watching(&format!("\"needs\": {{\"tool\": {}{}}}", "{\"not\":".repeat(110), "}".repeat(110))),
+            watching(&format!("\"watch\": {}1{}", "{\"where\":".repeat(50_000), "}".repeat(50_000))),
+        ] {
+            assert!((1..=MAX_FAULTS + 1).contains(&told(&broken).len()));
+        }
     }
 
     #[test]

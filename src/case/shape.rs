@@ -1,5 +1,6 @@
 //! The closed schema of case files, and its errors in the words of someone who writes one.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
@@ -29,35 +30,26 @@ fn closed() -> &'static Closed {
 /// Everything in which a case differs from the closed schema, but for what was `told` already.
 pub(super) fn flaws(case: &Value, told: &[Flaw]) -> Vec<Flaw> {
     let Closed { schema, validator } = closed();
-    let new = |error: &ValidationError| !told.iter().any(|flaw| says_the_same(flaw, error));
+    let told: BTreeSet<&str> = told.iter().map(|flaw| flaw.pointer.as_str()).collect();
     validator
         .iter_errors(case)
-        .filter(|error| !is_of_no_object(error))
-        .filter(new)
+        .filter(|error| !is_told(&told, error))
         .flat_map(|error| explain(schema, &error))
         .collect()
 }
 
-/// Whether an error says which members go together, of something that has none: its type is told.
-fn is_of_no_object(error: &ValidationError) -> bool {
-    let of_members = matches!(
-        error.kind(),
-        ValidationErrorKind::OneOfNotValid { .. } | ValidationErrorKind::OneOfMultipleValid { .. }
-    );
-    of_members && !error.instance().is_object()
-}
-
-/// Whether a flaw says in plainer words what an error of the closed schema says.
-fn says_the_same(flaw: &Flaw, error: &ValidationError) -> bool {
+/// Whether what was told, by its pointers, says in plainer words what an error of the closed schema says.
+fn is_told(told: &BTreeSet<&str>, error: &ValidationError) -> bool {
     let pointer = error.instance_path().as_str();
     match error.kind() {
         // These are of an object, at whose pointer something else may have been told.
         ValidationErrorKind::Required { .. } | ValidationErrorKind::AdditionalProperties { .. } => false,
-        // Which members go together is told at the member that is too much.
+        // Which members go together is told at the member that is too much; of what is no object, its type is told.
         ValidationErrorKind::OneOfNotValid { .. } | ValidationErrorKind::OneOfMultipleValid { .. } => {
-            flaw.pointer.starts_with(pointer)
+            let within = told.range(pointer..).next().is_some_and(|told| told.starts_with(pointer));
+            within || !error.instance().is_object()
         }
-        _ => flaw.pointer == pointer,
+        _ => told.contains(pointer),
     }
 }
 
@@ -131,8 +123,6 @@ fn article(kind: JsonType) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use serde::de::DeserializeOwned;
     use serde_json::json;
 
