@@ -248,7 +248,7 @@ impl<'a> Connection<'a> {
                     self.refuse(Some(&request.id), refusal);
                 }
             }
-            Incoming::Notification { method } => self.notification(&method),
+            Incoming::Notification { method, params } => self.notification(&method, &params),
             Incoming::Response { id, body } => self.answer(&id, &body),
             Incoming::Invalid { id, members } => self.invalid(id, members.unwrap_or_default()),
         }
@@ -287,7 +287,12 @@ impl<'a> Connection<'a> {
         }
     }
 
-    fn notification(&mut self, method: &str) {
+    fn notification(&mut self, method: &str, params: &Value) {
+        if method == "notifications/cancelled" {
+            // Only a call that waits for an answer can still be cancelled.
+            self.waiting
+                .retain(|_, waiting| params.get("requestId") != Some(&waiting.id));
+        }
         let answered = match method {
             "notifications/cancelled" => self.shows(Fault::CancelledAnswered),
             "notifications/initialized"
@@ -343,7 +348,7 @@ impl<'a> Connection<'a> {
             && self.faults.shows(Fault::StringIdRefused, request.revision)
             && !is_opening(&request.method)
             || used;
-        let outcome = if refused_id {
+        let outcome = if refused_id || self.batch.is_some() && request.method == "initialize" {
             Err(Refusal::new(INVALID_REQUEST, "Invalid request").into())
         } else {
             self.serve(request)
@@ -468,7 +473,9 @@ impl<'a> Connection<'a> {
         };
         let mut later = outgoing;
         let alike = (earlier.answers.as_deref() == Some("tools/call")) == calls;
-        if self.has(swaps) && alike {
+        // Ids of different kinds are the matter of another fault.
+        let same_kind = earlier.message["id"].is_string() == later.message["id"].is_string();
+        if self.has(swaps) && alike && same_kind {
             let id = earlier.message["id"].take();
             earlier.message["id"] = later.message["id"].take();
             later.message["id"] = id;

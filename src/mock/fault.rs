@@ -103,7 +103,7 @@ faults! {
     ReusedIdRefused, "reused-id-refused", MODERN, "refuses an id that was used for an earlier request with -32600";
     ResultAndError, "result-and-error", EVERY, "adds an empty result to its error responses";
     ResultArray, "result-array", EVERY, "answers ping, or tools/list with an unknown member, by result []";
-    ErrorCodeString, "error-code-string", EVERY, "writes error codes as strings";
+    ErrorCodeString, "error-code-string", EVERY, "writes the error code -32601 as a string";
     ErrorMessageStack, "error-message-stack", EVERY, "puts a stack trace of several lines into error messages";
     NotificationAnswered, "notification-answered", EVERY, "answers an unknown notification with an error";
     CancelledAnswered, "cancelled-answered", FROM_2024_11_05, "answers the cancellation of an unknown request with an error";

@@ -34,6 +34,7 @@ pub(super) enum Incoming {
     },
     Notification {
         method: String,
+        params: Value,
     },
     Response {
         id: Value,
@@ -67,6 +68,7 @@ impl Incoming {
             },
             (Some(Value::String(method)), None) if !has_id => Self::Notification {
                 method: method.clone(),
+                params: members.remove("params").unwrap_or_default(),
             },
             (None, Some(id)) if answers => Self::Response { id, body: members },
             (_, id) => Self::Invalid {

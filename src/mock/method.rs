@@ -131,13 +131,6 @@ impl Connection<'_> {
 
     fn unknown_method(&self, request: &Request) -> Result<Object, Stop> {
         let method = request.method.as_str();
-        let code = if self.fails(request, Fault::ReservedCode) {
-            -32_050
-        } else if self.fails(request, Fault::LegacyCode) {
-            -32_001
-        } else {
-            METHOD_NOT_FOUND
-        };
         let known_elsewhere = METHODS
             .iter()
             .any(|known| known.eq_ignore_ascii_case(method));
@@ -152,8 +145,18 @@ impl Connection<'_> {
             if self.fails(request, Fault::UnknownMethodInvalidParams) {
                 return Err(invalid_params("Invalid params").into());
             }
+            if self.fails(request, Fault::ReservedCode) {
+                return Err(Refusal::new(-32_050, "Unknown method").into());
+            }
+            if self.fails(request, Fault::LegacyCode) {
+                return Err(Refusal::new(-32_001, "Unknown method").into());
+            }
         }
-        Err(Refusal::new(code, format!("Method not found: {}", quoted(method))).into())
+        Err(Refusal::new(
+            METHOD_NOT_FOUND,
+            format!("Method not found: {}", quoted(method)),
+        )
+        .into())
     }
 
     /// The faults of a server that looks too closely at keys it does not know.

@@ -472,6 +472,36 @@ fn every_request_of_the_conversation_is_answered_exactly_once() {
     }
 }
 
+#[test]
+fn a_call_that_waits_is_answered_after_the_client_and_not_once_it_is_cancelled() {
+    for cancelled in [false, true] {
+        let faults = FaultSet::none();
+        let mut connection = Connection::new(&faults);
+        let mut script = Script::new(Revision::V2025_06_18);
+        script.open();
+        script.line(&json!({
+            "jsonrpc": "2.0",
+            "id": "call",
+            "method": "tools/call",
+            "params": {"name": "ask"},
+        }));
+        if cancelled {
+            let params = json!({"requestId": "call"});
+            script.line(&json!({
+                "jsonrpc": "2.0",
+                "method": "notifications/cancelled",
+                "params": params,
+            }));
+        }
+        for line in &script.lines {
+            connection.receive(line);
+        }
+        let answer = json!({"jsonrpc": "2.0", "id": "question-1", "result": {"roots": []}});
+        let outputs = connection.receive(answer.to_string().as_bytes());
+        assert_eq!(outputs.is_empty(), cancelled, "{outputs:?}");
+    }
+}
+
 async fn served(lines: &[u8], faults: FaultSet) -> Vec<u8> {
     let mut written = Vec::new();
     serve(lines, &mut written, &faults)
@@ -491,13 +521,64 @@ async fn a_last_line_without_an_ending_is_answered() {
 }
 
 #[tokio::test]
-async fn two_requests_in_flight_get_each_others_id() {
-    let lines = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"x\"}\n";
-    let written = served(lines, FaultSet::from(Fault::SwappedIds)).await;
-    let text = String::from_utf8(written).expect("the answers are text");
-    let first: Value =
-        serde_json::from_str(text.lines().next().expect("there is an answer")).expect("JSON");
-    assert_eq!(first, json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
+async fn requests_in_flight_together_are_confused_as_each_fault_says() {
+    let ping = |id: Value| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    let call =
+        |id: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {}});
+    let other = |id: Value| json!({"jsonrpc": "2.0", "id": id, "method": "no/such"});
+    for (fault, first, second, ids) in [
+        (
+            Fault::SwappedIds,
+            ping(json!(1)),
+            other(json!(2)),
+            json!([2, 1]),
+        ),
+        (
+            Fault::SwappedIds,
+            call(json!(1)),
+            call(json!(2)),
+            json!([1, 2]),
+        ),
+        (
+            Fault::CallsSwapped,
+            call(json!(1)),
+            call(json!(2)),
+            json!([2, 1]),
+        ),
+        (
+            Fault::CallsSwapped,
+            ping(json!(1)),
+            other(json!(2)),
+            json!([1, 2]),
+        ),
+        (
+            Fault::IdKindsConfused,
+            ping(json!(7)),
+            ping(json!("7")),
+            json!([7, 7]),
+        ),
+        (
+            Fault::IdKindsConfused,
+            ping(json!("7")),
+            ping(json!(8)),
+            json!(["7", 8]),
+        ),
+    ] {
+        let lines = format!("{first}\n{second}\n");
+        let written = served(lines.as_bytes(), FaultSet::from(fault)).await;
+        let text = String::from_utf8(written).expect("the answers are text");
+        let answered: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["id"].take())
+            .collect();
+        assert_eq!(json!(answered), ids, "{fault}");
+    }
+}
+
+#[test]
+fn a_connection_can_be_served_on_another_thread() {
+    fn is_send(_: impl Send) {}
+    is_send(serve(&b""[..], Vec::new(), &FaultSet::none()));
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ impl Edit {
             }
             Self::Remove(path) => {
                 if let Some((parent, name)) = place(target, path) {
-                    parent.remove(name);
+                    parent.shift_remove(name);
                 }
             }
             Self::Push(path, value) => {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mock::fault::{Fault, FaultSet};
-use crate::mock::message::{Object, object};
+use crate::mock::message::{METHOD_NOT_FOUND, Object, object};
 use crate::mock::revision::Revision;
 
 /// What is about to be written, and what it is written for.
@@ -60,9 +60,9 @@ fn deviate_error(message: &mut Object, well_formed: bool, shows: &dyn Fn(Fault) 
     let Some(Value::Object(error)) = message.get_mut("error") else {
         return;
     };
-    if shows(Fault::ErrorCodeString) {
-        let code = error.get("code").map(Value::to_string);
-        set(error, "code", json!(code));
+    let unknown_method = error.get("code") == Some(&json!(METHOD_NOT_FOUND));
+    if shows(Fault::ErrorCodeString) && unknown_method {
+        set(error, "code", json!(METHOD_NOT_FOUND.to_string()));
     }
     if shows(Fault::ErrorMessageStack) {
         let trace = "Error: refused\n    at serve (/srv/mock/server.js:41:17)\n    at listen (/srv/mock/server.js:7:3)";

@@ -13,7 +13,9 @@ pub(in crate::mock) fn line(outgoing: &Outgoing, first: bool, faults: &FaultSet)
         end_line(&mut bytes, outgoing.message.to_string().into_bytes());
         return bytes;
     };
-    let (lists, calls) = (method == "tools/list", method == "tools/call");
+    // An error of tools/list is left alone, so that what is asked for wrongly can still be told apart.
+    let lists = method == "tools/list" && outgoing.message.get("result").is_some();
+    let calls = method == "tools/call";
     if first && shows(Fault::BannerOnStdout) {
         bytes.extend_from_slice(b"Server ready\n");
     }
