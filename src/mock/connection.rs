@@ -295,8 +295,8 @@ impl<'a> Connection<'a> {
         }
         let answered = match method {
             "notifications/cancelled" => self.shows(Fault::CancelledAnswered),
-            "notifications/initialized"
-            | "notifications/progress"
+            "notifications/initialized" => self.shows(Fault::InitializedAnswered),
+            "notifications/progress"
             | "notifications/roots/list_changed" => false,
             _ => self.shows(Fault::NotificationAnswered),
         };
@@ -524,7 +524,9 @@ impl<'a> Connection<'a> {
         params: Option<Value>,
         revision: Revision,
     ) -> String {
-        self.questions += 1;
+        if self.questions == 0 || !self.has(Fault::ServerRequestIdReused) {
+            self.questions += 1;
+        }
         let id = format!("question-{}", self.questions);
         let mut message = object(json!({"jsonrpc": "2.0", "id": id, "method": method}));
         if let Some(params) = params {

@@ -106,6 +106,8 @@ faults! {
     ErrorCodeString, "error-code-string", EVERY, "writes the error code -32601 as a string";
     ErrorMessageStack, "error-message-stack", EVERY, "puts a stack trace of several lines into error messages";
     NotificationAnswered, "notification-answered", EVERY, "answers an unknown notification with an error";
+    InitializedAnswered, "initialized-answered", LEGACY, "answers notifications/initialized with an error";
+    ServerRequestIdReused, "server-request-id-reused", HANDSHAKE, "gives every request to the client the same id";
     CancelledAnswered, "cancelled-answered", FROM_2024_11_05, "answers the cancellation of an unknown request with an error";
     NotificationWithId, "notification-with-id", EVERY, "gives its list_changed or progress notifications an id";
     ArrayParamsCrash, "array-params-crash", EVERY, "ends when params is an array";
@@ -159,6 +161,7 @@ faults! {
     UndeclaredSampling, "undeclared-sampling", HANDSHAKE, "asks for sampling a client that did not declare it";
     PingNotEmpty, "ping-not-empty", HANDSHAKE, "adds a member to the empty result of ping";
     // opening without a handshake
+    DiscoverRefused, "discover-refused", MODERN, "does not know server/discover";
     DiscoverWithoutCapabilities, "discover-without-capabilities", MODERN, "leaves capabilities out of the server/discover result";
     DiscoverOmitsVersion, "discover-omits-version", MODERN, "leaves 2026-07-28 out of supportedVersions";
     MissingMetaServed, "missing-meta-served", MODERN, "serves requests without _meta";

@@ -96,7 +96,7 @@ impl Connection<'_> {
     ) -> Result<Object, Stop> {
         let revision = request.revision;
         match method {
-            "server/discover" if revision.is_modern() => {
+            "server/discover" if revision.is_modern() && !self.fails(request, Fault::DiscoverRefused) => {
                 self.past.discovered = true;
                 Ok(identity::discover(revision, self.faults))
             }

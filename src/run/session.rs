@@ -158,7 +158,10 @@ impl Session {
 
     async fn discover(&mut self, limit: Duration, insist: bool) -> Result<(), Refusal> {
         let params = json!({ "_meta": stateless_meta(&self.terms.client_capabilities) });
-        let result = self.opening("server/discover", params, limit).await?;
+        let result = match self.opening("server/discover", params, limit).await {
+            Err(Refusal::Error(error)) if insist => return self.serves_anyway(error, limit).await,
+            opened => opened?,
+        };
         let Some(versions) = result.get("supportedVersions").and_then(Value::as_array) else {
             return Err(Refusal::Unusable(result));
         };
@@ -169,6 +172,20 @@ impl Session {
         }
         self.terms.opening = Some(result);
         Ok(())
+    }
+
+    /// Whether a server that refuses `server/discover` serves the revision all the same, as it may be asked to.
+    async fn serves_anyway(&mut self, error: Value, limit: Duration) -> Result<(), Refusal> {
+        let id = self.new_id();
+        let params = json!({ "_meta": stateless_meta(&self.terms.client_capabilities) });
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params }), None).await;
+        let id = json!(id);
+        let waited = self.connection.wait(0, limit, |entries| response_to(entries, &id)).await;
+        // A result of the stateless era tells itself by its type; one of the older era proves nothing.
+        match waited {
+            Waited::Came(response) if response.pointer("/result/resultType").is_some() => Ok(()),
+            _ => Err(Refusal::Error(error)),
+        }
     }
 
     async fn opening(&mut self, method: &str, params: Value, limit: Duration) -> Result<Value, Refusal> {

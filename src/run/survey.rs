@@ -28,7 +28,7 @@ const STRAGGLER_LIMIT: Duration = Duration::from_secs(1);
 
 /// Lists the tools and calls each that may be called once; also returns the calls that are still under way.
 pub(super) async fn survey(session: &mut Session, plan: &Plan) -> (Offer, Vec<Straggler>) {
-    if !session.terms.declares("tools") {
+    if session.terms.opening.is_some() && !session.terms.declares("tools") {
         return (Offer::default(), Vec::new());
     }
     let pages = list(session, plan).await;

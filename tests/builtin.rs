@@ -1,0 +1,81 @@
+//! Runs the suite against the built-in server, within this process.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use mcp_conformance::case::{self, Case};
+use mcp_conformance::event::{CaseResult, Event, RunSummary, Sink};
+use mcp_conformance::mock::{Fault, FaultSet};
+use mcp_conformance::run::{Calls, Launcher, Plan, Revisions, run};
+use mcp_conformance::spec::Revision;
+use tokio::sync::watch;
+
+/// What a run found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// The result of each case in each revision.
+    pub(crate) results: Vec<CaseResult>,
+    /// The end of the run.
+    pub(crate) summary: Option<RunSummary>,
+}
+
+impl Found {
+    /// What a case says in a revision.
+    pub(crate) fn result(&self, case: &str, revision: Revision) -> Option<&CaseResult> {
+        self.results.iter().find(|result| result.case == case && result.revision == revision)
+    }
+}
+
+struct Collect(Arc<Mutex<Found>>);
+
+impl Sink for Collect {
+    fn on(&mut self, event: &Event) -> std::io::Result<()> {
+        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::CaseFinished(result) => found.results.push(result.as_ref().clone()),
+            Event::RunFinished(summary) => found.summary = Some(summary.as_ref().clone()),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The embedded cases, proved as a stranger's are.
+pub(crate) fn cases() -> &'static [Arc<Case>] {
+    static CASES: OnceLock<Vec<Arc<Case>>> = OnceLock::new();
+    CASES.get_or_init(|| {
+        let faults: Vec<&str> = Fault::all().iter().copied().map(Fault::name).collect();
+        let cases = case::understand(case::read_embedded(), &faults, case::Trust::Nothing);
+        cases.unwrap_or_else(|error| panic!("the embedded cases are not sound:\n{error}")).into_iter().map(Arc::new).collect()
+    })
+}
+
+/// Runs cases against the built-in server with these faults.
+pub(crate) fn judge(faults: FaultSet, revisions: &[Revision], cases: Vec<Arc<Case>>) -> Found {
+    let plan = Plan {
+        launcher: Launcher::BuiltIn(Arc::new(faults)),
+        revisions: Revisions::Named(revisions.to_vec()),
+        cases,
+        calls: Calls::Harmless,
+        timeout: Duration::from_secs(2),
+        startup_timeout: Duration::from_secs(5),
+        shutdown_grace: Duration::from_millis(300),
+        jobs: 4,
+        seed: 1,
+        show_wire: false,
+        replay_prefix: "mcp-conformance".to_owned(),
+        replay_suffix: String::new(),
+    };
+    let found = Arc::new(Mutex::new(Found::default()));
+    let sink: Arc<Mutex<dyn Sink>> = Arc::new(Mutex::new(Collect(Arc::clone(&found))));
+    let (_going, stop) = watch::channel(false);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+    runtime.block_on(run(plan, sink, stop)).expect("the sink takes every event");
+    std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The run of every case against the conforming server in every revision, made once.
+pub(crate) fn clean() -> &'static Found {
+    static CLEAN: OnceLock<Found> = OnceLock::new();
+    CLEAN.get_or_init(|| judge(FaultSet::none(), &Revision::ALL, cases().to_vec()))
+}

@@ -1,0 +1,128 @@
+//! Every case in both colours: it passes on the conforming server, and the fault that it names turns it red.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use libtest_mimic::Trial;
+use mcp_conformance::case::Case;
+use mcp_conformance::mock::{Fault, FaultSet};
+use mcp_conformance::spec::Revision;
+use mcp_conformance::verdict::Verdict;
+
+use crate::builtin::{cases, clean, judge};
+use crate::trial;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let mut trials = vec![
+        trial("case/the-conforming-server-has-no-finding", the_conforming_server_has_no_finding),
+        trial("case/every-fault-is-caught", every_fault_is_named_by_a_case),
+    ];
+    for case in cases() {
+        let (green, red) = (Arc::clone(case), Arc::clone(case));
+        trials.push(trial(format!("case/{}/green", case.id), move || it_passes_on_the_conforming_server(&green)));
+        trials.push(trial(format!("case/{}/red", case.id), move || its_fault_turns_it_red(&red)));
+    }
+    trials
+}
+
+/// The fault that a case names.
+fn fault_of(case: &Case) -> Result<Fault, String> {
+    let name = case.fault.as_deref().ok_or("the case names no fault")?;
+    name.parse::<Fault>().map_err(|error| error.to_string())
+}
+
+/// The revisions in which a case runs and its fault shows.
+fn common(case: &Case, fault: Fault) -> Vec<Revision> {
+    let shows: BTreeSet<&str> = fault.revisions().iter().map(|revision| revision.name()).collect();
+    case.revisions.iter().filter(|revision| shows.contains(revision.as_str())).collect()
+}
+
+fn the_conforming_server_has_no_finding() -> Result<(), String> {
+    let found = clean();
+    let summary = found.summary.as_ref().ok_or("the run did not end")?;
+    if let Some(problem) = &summary.problem {
+        return Err(format!("the run met a problem: {}", problem.message));
+    }
+    for revision in Revision::ALL {
+        if !found.results.iter().any(|result| result.revision == revision) {
+            return Err(format!("nothing was judged in {revision}"));
+        }
+    }
+    let wrong: Vec<String> = found
+        .results
+        .iter()
+        .filter(|result| !matches!(result.verdict, Verdict::Pass | Verdict::Skip))
+        .map(|result| format!("{} {} in {}: {:?} {:#?}", result.verdict.as_str(), result.case, result.revision, result.reason, result.findings))
+        .collect();
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+}
+
+/// Faults that no case names, because the run as a whole has to bear them: `tests/hostile.rs` does.
+const BORNE: [&str; 13] = [
+    "floods",
+    "huge-line",
+    "deep-nesting",
+    "no-newline",
+    "never-answers",
+    "answers-garbage",
+    "answers-empty-object",
+    "answers-same-error",
+    "ids-wrong-type",
+    "slow-start",
+    "dies-on-call",
+    "stderr-noise",
+    "hostile-text",
+];
+
+fn every_fault_is_named_by_a_case() -> Result<(), String> {
+    let named: BTreeSet<&str> = cases().iter().filter_map(|case| case.fault.as_deref()).collect();
+    let missed: Vec<&str> =
+        Fault::all().iter().copied().map(Fault::name).filter(|name| !named.contains(name) && !BORNE.contains(name)).collect();
+    if missed.is_empty() { Ok(()) } else { Err(format!("no case names {}", missed.join(", "))) }
+}
+
+fn it_passes_on_the_conforming_server(case: &Case) -> Result<(), String> {
+    let found = clean();
+    let results: Vec<_> = case.revisions.iter().filter_map(|revision| found.result(&case.id, revision)).collect();
+    if results.iter().any(|result| result.verdict == Verdict::Pass) {
+        return Ok(());
+    }
+    let told: Vec<String> = results
+        .iter()
+        .map(|result| format!("{} in {}: {}", result.verdict.as_str(), result.revision, result.reason.as_deref().unwrap_or("")))
+        .collect();
+    Err(format!("it passes in no revision:\n{}", told.join("\n")))
+}
+
+fn its_fault_turns_it_red(case: &Arc<Case>) -> Result<(), String> {
+    let fault = fault_of(case)?;
+    let revisions = common(case, fault);
+    // The oldest and the newest stand for those between them.
+    let mut ends: Vec<Revision> = revisions.first().into_iter().chain(revisions.last()).copied().collect();
+    ends.dedup();
+    if ends.is_empty() {
+        return Err(format!("the fault `{fault}` shows in no revision that the case runs in"));
+    }
+    for revision in ends {
+        // Everything runs, as it does for a user: the fault may show in what another case sends.
+        let found = judge(FaultSet::from(fault), &[revision], cases().to_vec());
+        let Some(result) = found.result(&case.id, revision) else {
+            return Err(format!("nothing was judged in {revision}: {:?}", found.summary.and_then(|s| s.problem)));
+        };
+        if !matches!(result.verdict, Verdict::Fail | Verdict::Warn) || result.findings.is_empty() {
+            return Err(format!(
+                "with the fault `{fault}` in {revision} it says {} ({})",
+                result.verdict.as_str(),
+                result.reason.as_deref().unwrap_or("no reason")
+            ));
+        }
+        let stated: Vec<&str> = case.requirements.iter().map(|requirement| requirement.id.as_str()).collect();
+        if let Some(foreign) = result.findings.iter().find(|finding| !stated.contains(&finding.requirement.as_str())) {
+            return Err(format!("a finding speaks for `{}`, which the case does not name", foreign.requirement));
+        }
+        if result.findings.iter().any(|finding| finding.evidence.is_empty() || finding.replay.is_empty()) {
+            return Err("a finding comes without evidence, or without a command that replays it".to_owned());
+        }
+    }
+    Ok(())
+}
