@@ -80,12 +80,17 @@ pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
     let totals = totals(report);
     let problem = report.summary.as_ref().and_then(|summary| summary.problem.as_ref());
     let conclusion = Conclusion::of(report);
+    // A case counts once a revision, which the reader has to know to make sense of the numbers.
+    let over = match report.targets.len() {
+        0 | 1 => String::new(),
+        revisions => format!(" over {revisions} revisions"),
+    };
     let (word, why) = match conclusion {
-        Conclusion::Passed if totals.warn == 0 => ("PASS", format!("{} and nothing is amiss", judged(totals))),
+        Conclusion::Passed if totals.warn == 0 => ("PASS", format!("{}{over} and nothing is amiss", judged(totals))),
         Conclusion::Passed => (
             "PASS",
             format!(
-                "{}, {} (--strict would make that exit code 1)",
+                "{}, {}{over} (--strict would make that exit code 1)",
                 judged(totals),
                 number(totals.warn, "warns", "warn")
             ),
@@ -103,11 +108,11 @@ pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
             let besides = problem.map_or_else(String::new, |p| format!("; besides, {}", sentence(&p.message)));
             let broken = number(broken, "requirement is", "requirements are");
             let failing = number(totals.fail, "case fails", "cases fail");
-            ("FAIL", format!("{broken} broken ({failing}){warned}{unjudged}{besides}"))
+            ("FAIL", format!("{broken} broken ({failing}{over}){warned}{unjudged}{besides}"))
         }
         Conclusion::Failed => (
             "FAIL",
-            format!("{}, and --strict counts that as failing", number(totals.warn, "case warns", "cases warn")),
+            format!("{}{over}, and --strict counts that as failing", number(totals.warn, "case warns", "cases warn")),
         ),
         Conclusion::Unjudged => {
             let why = match problem {
