@@ -449,11 +449,15 @@ impl Page {
         }
         if let Some(RunSummary { timing, .. }) = &report.summary {
             let launches = if timing.launches == 1 { "1 launch" } else { &format!("{} launches", timing.launches) };
+            // A server that never answered has no start-up time.
+            let startup = match timing.startup_ms {
+                ms if ms > 0.0 => format!(", median start-up {}", time(ms)),
+                _ => String::new(),
+            };
             writeln!(
                 out,
-                "{} in all; {launches}, median start-up {}; judging took {}",
+                "{} in all; {launches}{startup}; judging took {}",
                 time(timing.wall_ms),
-                time(timing.startup_ms),
                 time(timing.judging_ms)
             )?;
         }
