@@ -86,12 +86,12 @@ pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
         revisions => format!(" over {revisions} revisions"),
     };
     let (word, why) = match conclusion {
-        Conclusion::Passed if totals.warn == 0 => ("PASS", format!("{}{over} and nothing is amiss", judged(totals))),
+        Conclusion::Passed if totals.warn == 0 => ("PASS", judged(totals, &over)),
         Conclusion::Passed => (
             "PASS",
             format!(
-                "{}, {}{over} (--strict would make that exit code 1)",
-                judged(totals),
+                "{}, {} (--strict would make that exit code 1)",
+                judged(totals, &over),
                 number(totals.warn, "warns", "warn")
             ),
         ),
@@ -122,7 +122,7 @@ pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
                 }
                 None => "the run was cut off before its end".to_owned(),
             };
-            let seen = if totals.judged() == 0 { String::new() } else { format!(" ({})", judged(totals)) };
+            let seen = if totals.judged() == 0 { String::new() } else { format!(" ({})", judged(totals, &over)) };
             ("NOT JUDGED", format!("{why}{seen}"))
         }
         Conclusion::Nothing => (
@@ -149,8 +149,12 @@ pub(super) fn tone(report: &Report) -> Verdict {
     }
 }
 
-fn judged(totals: Totals) -> String {
-    format!("{} judged, {}", number(totals.judged(), "case", "cases"), number(totals.pass, "passes", "pass"))
+fn judged(totals: Totals, over: &str) -> String {
+    let judged = number(totals.judged(), "case", "cases");
+    match totals.pass {
+        pass if pass == totals.judged() && pass > 1 => format!("{judged} judged{over}, all pass"),
+        pass => format!("{judged} judged{over}, {}", number(pass, "passes", "pass")),
+    }
 }
 
 fn number(count: usize, one: &str, many: &str) -> String {
@@ -232,7 +236,7 @@ mod tests {
     fn the_line_says_what_it_counts() {
         let line = |totals| verdict_line(&report(totals, false, false));
         let passed = Totals { pass: 2, skip: 1, ..Totals::default() };
-        assert_eq!(line(passed), "PASS: 2 cases judged, 2 pass and nothing is amiss; exit code 0");
+        assert_eq!(line(passed), "PASS: 2 cases judged, all pass; exit code 0");
         let warned = Totals { pass: 2, warn: 1, ..Totals::default() };
         assert_eq!(
             line(warned),
