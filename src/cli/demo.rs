@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
+use mcp_conformance::event::CaseResult;
 use mcp_conformance::report::{Conclusion, Report};
 use mcp_conformance::verdict::Verdict;
 
@@ -49,20 +50,31 @@ struct Found {
 
 impl Found {
     fn of(report: &Report, fault_of: &BTreeMap<String, String>) -> Self {
-        let mut found = BTreeSet::new();
-        let mut unexpected = BTreeSet::new();
-        for result in report.results() {
-            let fault = fault_of.get(&result.case).and_then(|fault| FAULTS.into_iter().find(|name| name == fault));
-            match (result.verdict, fault) {
-                (Verdict::Fail | Verdict::Warn, Some(fault)) => {
-                    found.insert(fault);
-                }
-                (Verdict::Fail | Verdict::Warn, None) | (Verdict::Error, _) => {
-                    unexpected.insert((result.case.clone(), result.verdict.as_str()));
-                }
-                (Verdict::Pass | Verdict::Skip, _) => {}
-            }
-        }
+        let switched_on = |result: &CaseResult| {
+            fault_of.get(&result.case).and_then(|fault| FAULTS.into_iter().find(|name| name == fault))
+        };
+        let complains = |result: &&CaseResult| matches!(result.verdict, Verdict::Fail | Verdict::Warn);
+        let found: BTreeSet<&str> = report.results().filter(complains).filter_map(switched_on).collect();
+        // Other cases may see the same breach from their side; what breaks another requirement is
+        // something else.
+        let broken: BTreeSet<&str> = report
+            .results()
+            .filter(|result| switched_on(result).is_some())
+            .flat_map(|result| result.findings.iter().map(|finding| finding.requirement.as_str()))
+            .collect();
+        let same_breach = |result: &CaseResult| {
+            !result.findings.is_empty()
+                && result.findings.iter().all(|finding| broken.contains(finding.requirement.as_str()))
+        };
+        let unexpected = report
+            .results()
+            .filter(|result| match result.verdict {
+                Verdict::Fail | Verdict::Warn => switched_on(result).is_none() && !same_breach(result),
+                Verdict::Error => true,
+                Verdict::Pass | Verdict::Skip => false,
+            })
+            .map(|result| (result.case.clone(), result.verdict.as_str()))
+            .collect();
         Self {
             missed: FAULTS.into_iter().filter(|fault| !found.contains(fault)).collect(),
             unexpected,
@@ -115,6 +127,7 @@ mod tests {
     fn report(verdicts: &[(&str, Verdict)]) -> Report {
         let mut report = example();
         let template = report.targets[0].results[0].clone();
+        let finding = report.targets[0].results[1].findings[0].clone();
         report.targets.truncate(1);
         report.targets[0].results = verdicts
             .iter()
@@ -122,6 +135,12 @@ mod tests {
                 let mut result = template.clone();
                 (*case).clone_into(&mut result.case);
                 result.verdict = *verdict;
+                if matches!(verdict, Verdict::Fail | Verdict::Warn) {
+                    // Each breaks a requirement of its own, but for the last: it sees what `a` sees.
+                    let mut finding = finding.clone();
+                    finding.requirement = if *case == "other-side-of-a" { "a".to_owned() } else { (*case).to_owned() };
+                    result.findings = vec![finding];
+                }
                 result
             })
             .collect();
@@ -141,6 +160,8 @@ mod tests {
         let found = |rows: &[(&str, Verdict)]| Found::of(&report(rows), &faults());
         let all = [("a", Fail), ("b", Warn), ("c", Fail), ("d", Pass), ("e", Skip)];
         assert_eq!(found(&all).conclusion(), Conclusion::Passed);
+        let seen_twice = [("a", Fail), ("b", Warn), ("c", Fail), ("other-side-of-a", Warn)];
+        assert_eq!(found(&seen_twice).conclusion(), Conclusion::Passed);
         let missed = found(&[("a", Fail), ("b", Pass), ("c", Fail)]);
         assert_eq!((missed.missed.as_slice(), missed.conclusion()), ([FAULTS[1]].as_slice(), Conclusion::Failed));
         for verdict in [Warn, Error] {

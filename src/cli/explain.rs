@@ -21,16 +21,20 @@ const OFFERED: usize = 3;
 
 /// Explains the case or the requirement of that name.
 pub(super) fn explain(args: &ExplainArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let cases = cases::all(args.cases.as_deref())?;
-    let name = args.name.trim_end_matches(".jsonc");
+    explain_among(&cases::all(args.cases.as_deref())?, &args.name, out)
+}
+
+/// Explains what goes by the name among these cases and the requirements.
+fn explain_among(cases: &[Case], asked: &str, out: &mut dyn Write) -> Result<(), CliError> {
+    let name = asked.trim_end_matches(".jsonc");
     if let Some(case) = cases.iter().find(|case| case.id == name) {
         return Ok(explain_case(case, out)?);
     }
     if let Some(requirement) = Catalogue::embedded().get(name) {
-        return Ok(explain_requirement(requirement, &cases, out)?);
+        return Ok(explain_requirement(requirement, cases, out)?);
     }
     let known = cases.iter().map(|case| case.id.as_str()).chain(Catalogue::embedded().iter().map(|r| r.id.as_str()));
-    Err(CliError::UnknownName { name: args.name.clone(), nearest: nearest(name, known) })
+    Err(CliError::UnknownName { name: asked.to_owned(), nearest: nearest(name, known) })
 }
 
 fn explain_case(case: &Case, out: &mut dyn Write) -> io::Result<()> {
@@ -238,7 +242,9 @@ mod tests {
     fn every_case_and_every_requirement_can_be_explained() {
         let cases = cases::all(None).expect("ours load");
         for name in cases.iter().map(|case| &case.id).chain(Catalogue::embedded().iter().map(|r| &r.id)) {
-            let text = explained(name).expect("it is known");
+            let mut bytes = Vec::new();
+            explain_among(&cases, name, &mut bytes).expect("it is known");
+            let text = String::from_utf8(bytes).expect("UTF-8");
             assert!(text.starts_with(name.as_str()) && text.contains("https://"), "{name}: {text}");
         }
     }

@@ -13,9 +13,10 @@ use mcp_conformance::spec::Revision;
 use tokio::sync::watch;
 
 use super::args::{Command, Fuzz, JudgeArgs, Judging, RevisionChoice, Scope};
+use super::command::written;
 use super::error::CliError;
 use super::output::{Listeners, Output};
-use super::{cases, list, replay, written};
+use super::{cases, list, replay};
 
 /// How long the server is given at each step of shutting it down.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);

@@ -80,13 +80,18 @@ pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
     let totals = totals(report);
     let problem = report.summary.as_ref().and_then(|summary| summary.problem.as_ref());
     let conclusion = Conclusion::of(report);
+    // A case counts once a revision, which the reader has to know to make sense of the numbers.
+    let over = match report.targets.len() {
+        0 | 1 => String::new(),
+        revisions => format!(" over {revisions} revisions"),
+    };
     let (word, why) = match conclusion {
-        Conclusion::Passed if totals.warn == 0 => ("PASS", format!("{} and nothing is amiss", judged(totals))),
+        Conclusion::Passed if totals.warn == 0 => ("PASS", judged(totals, &over)),
         Conclusion::Passed => (
             "PASS",
             format!(
                 "{}, {} (--strict would make that exit code 1)",
-                judged(totals),
+                judged(totals, &over),
                 number(totals.warn, "warns", "warn")
             ),
         ),
@@ -103,11 +108,11 @@ pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
             let besides = problem.map_or_else(String::new, |p| format!("; besides, {}", sentence(&p.message)));
             let broken = number(broken, "requirement is", "requirements are");
             let failing = number(totals.fail, "case fails", "cases fail");
-            ("FAIL", format!("{broken} broken ({failing}){warned}{unjudged}{besides}"))
+            ("FAIL", format!("{broken} broken ({failing}{over}){warned}{unjudged}{besides}"))
         }
         Conclusion::Failed => (
             "FAIL",
-            format!("{}, and --strict counts that as failing", number(totals.warn, "case warns", "cases warn")),
+            format!("{}{over}, and --strict counts that as failing", number(totals.warn, "case warns", "cases warn")),
         ),
         Conclusion::Unjudged => {
             let why = match problem {
@@ -117,7 +122,7 @@ pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
                 }
                 None => "the run was cut off before its end".to_owned(),
             };
-            let seen = if totals.judged() == 0 { String::new() } else { format!(" ({})", judged(totals)) };
+            let seen = if totals.judged() == 0 { String::new() } else { format!(" ({})", judged(totals, &over)) };
             ("NOT JUDGED", format!("{why}{seen}"))
         }
         Conclusion::Nothing => (
@@ -144,8 +149,12 @@ pub(super) fn tone(report: &Report) -> Verdict {
     }
 }
 
-fn judged(totals: Totals) -> String {
-    format!("{} judged, {}", number(totals.judged(), "case", "cases"), number(totals.pass, "passes", "pass"))
+fn judged(totals: Totals, over: &str) -> String {
+    let judged = number(totals.judged(), "case", "cases");
+    match totals.pass {
+        pass if pass == totals.judged() && pass > 1 => format!("{judged} judged{over}, all pass"),
+        pass => format!("{judged} judged{over}, {}", number(pass, "passes", "pass")),
+    }
 }
 
 fn number(count: usize, one: &str, many: &str) -> String {
@@ -227,7 +236,7 @@ mod tests {
     fn the_line_says_what_it_counts() {
         let line = |totals| verdict_line(&report(totals, false, false));
         let passed = Totals { pass: 2, skip: 1, ..Totals::default() };
-        assert_eq!(line(passed), "PASS: 2 cases judged, 2 pass and nothing is amiss; exit code 0");
+        assert_eq!(line(passed), "PASS: 2 cases judged, all pass; exit code 0");
         let warned = Totals { pass: 2, warn: 1, ..Totals::default() };
         assert_eq!(
             line(warned),

@@ -115,8 +115,9 @@ impl<W: Write + Send> Sink for Live<W> {
             }
             Event::Probed { revisions, cases } => {
                 let names: Vec<&str> = revisions.iter().map(|revision| revision.as_str()).collect();
-                let names = if names.is_empty() { "no revision that is judged".to_owned() } else { names.join(", ") };
-                writeln!(self.out, "it speaks {names}; {cases} cases to run")?;
+                let names = if names.is_empty() { "no revision".to_owned() } else { names.join(", ") };
+                let cases = if *cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
+                writeln!(self.out, "judging it by {names}: {cases} to run")?;
             }
             Event::Wire { connection, evidence } => {
                 writeln!(
@@ -140,5 +141,72 @@ impl<W> Drop for Live<W> {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::visible::is_treacherous;
+    use crate::report::{HOSTILE, example};
+    use crate::verdict::Evidence;
+
+    fn events() -> Vec<Event> {
+        let report = example();
+        let mut result = report.targets[0].results[1].clone();
+        result.reason = Some(HOSTILE.to_owned());
+        result.findings[0].message = HOSTILE.to_owned();
+        let evidence: Evidence = result.findings[0].evidence[1].clone();
+        vec![
+            Event::RunStarted { server: HOSTILE.to_owned() },
+            Event::Probed { revisions: vec![result.revision], cases: 1 },
+            Event::Wire { connection: HOSTILE.to_owned(), evidence },
+            Event::CaseFinished(Box::new(result)),
+            Event::TargetFinished(Box::new(report.targets[0].summary.clone())),
+        ]
+    }
+
+    #[test]
+    fn each_case_and_each_message_is_a_line_and_none_acts_on_the_terminal() {
+        let mut bytes = Vec::new();
+        let mut live = Live::lines(&mut bytes, false);
+        for event in events() {
+            live.on(&event).expect("a vector takes all that is written");
+        }
+        drop(live);
+        let text = String::from_utf8(bytes).expect("UTF-8");
+        assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)), "{text}");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 5, "{text}");
+        assert_eq!(lines[1], "judging it by 2025-06-18: 1 case to run");
+        assert!(lines[2].starts_with("    ") && lines[2].contains("stderr"), "{}", lines[2]);
+        assert!(lines[3].starts_with("fail  tools/call/unknown-tool  2025-06-18  4.5 ms  "), "{}", lines[3]);
+    }
+
+    #[test]
+    fn nothing_is_written_where_nothing_is_asked_for() {
+        let mut bytes = Vec::new();
+        let mut live = Live::silent(&mut bytes);
+        for event in events() {
+            live.on(&event).expect("a vector takes all that is written");
+        }
+        drop(live);
+        assert!(bytes.is_empty());
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_told_of_and_nothing_panics() {
+        struct Gone;
+        impl Write for Gone {
+            fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut live = Live::lines(Gone, true);
+        let told = live.on(&events()[0]).map_err(|error| error.kind());
+        assert_eq!(told, Err(io::ErrorKind::BrokenPipe));
     }
 }

@@ -3,8 +3,6 @@
 //! [`Fold`] makes a [`Report`] of a run's events; each format is a [`Renderer`] of a report, over any
 //! writer. None of them reads a clock, opens a file or changes a verdict.
 
-use std::io;
-
 pub mod group;
 pub mod prose;
 pub mod visible;
@@ -17,6 +15,7 @@ mod json;
 mod live;
 mod model;
 mod palette;
+mod renderer;
 mod text;
 
 pub use conclusion::{Conclusion, verdict_line};
@@ -25,13 +24,5 @@ pub use example::{HOSTILE, example};
 pub use json::Json;
 pub use live::Live;
 pub use model::{FORMAT, Fold, Options, Report, Target, Tool};
+pub use renderer::Renderer;
 pub use text::{Detail, Text};
-
-/// Writes a finished report in one format.
-pub trait Renderer {
-    /// Writes the report.
-    ///
-    /// # Errors
-    /// When the writer fails.
-    fn render(&self, report: &Report, out: &mut dyn io::Write) -> io::Result<()>;
-}

@@ -165,7 +165,10 @@ impl Page {
             paint(self.palette.strong, visible(group.requirement)),
             paint(self.palette.faint, level)
         )?;
-        for told in &group.told {
+        for (index, told) in group.told.iter().enumerate() {
+            if index > 0 && !(shorten && told.finding.verdict != Verdict::Fail) {
+                writeln!(out)?;
+            }
             if shorten && told.finding.verdict != Verdict::Fail {
                 self.told_short(told, out)?;
             } else {
@@ -195,8 +198,12 @@ impl Page {
 
     /// Names, the first few of them.
     fn listed(&self, names: &[String]) -> String {
+        self.joined(names, ", ")
+    }
+
+    fn joined(&self, names: &[String], by: &str) -> String {
         let shown = if self.everything() { names.len() } else { names.len().min(NAMES) };
-        let list = names[..shown].join(", ");
+        let list = names[..shown].join(by);
         if shown < names.len() { format!("{list} and {} more", names.len() - shown) } else { list }
     }
 
@@ -208,7 +215,7 @@ impl Page {
         self.labelled("seen", &self.seen(told), out)?;
         if !told.subjects.is_empty() {
             let subjects: Vec<String> = told.subjects.iter().map(|subject| excerpt(subject, 80, 0)).collect();
-            self.labelled("at", &self.listed(&subjects), out)?;
+            self.labelled("at", &self.joined(&subjects, "; "), out)?;
         }
         self.labelled("expected", &excerpt(&finding.expected, self.line(), 0), out)?;
         self.labelled("actual", &excerpt(&finding.actual, self.line(), 0), out)?;
@@ -442,11 +449,15 @@ impl Page {
         }
         if let Some(RunSummary { timing, .. }) = &report.summary {
             let launches = if timing.launches == 1 { "1 launch" } else { &format!("{} launches", timing.launches) };
+            // A server that never answered has no start-up time.
+            let startup = match timing.startup_ms {
+                ms if ms > 0.0 => format!(", median start-up {}", time(ms)),
+                _ => String::new(),
+            };
             writeln!(
                 out,
-                "{} in all; {launches}, median start-up {}; judging took {}",
+                "{} in all; {launches}{startup}; judging took {}",
                 time(timing.wall_ms),
-                time(timing.startup_ms),
                 time(timing.judging_ms)
             )?;
         }

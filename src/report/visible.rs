@@ -52,8 +52,10 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn excerpt(text: &str, limit: usize, cut: usize) -> String {
     const TAIL: usize = 60;
+    // What a cut would save has to be more than the words that tell of it.
+    const WORTH: usize = 60;
     let length = text.chars().count();
-    let mut shown = if length <= limit {
+    let mut shown = if length <= limit + WORTH {
         visible(text).into_owned()
     } else {
         let tail = TAIL.min(limit / 4);
