@@ -148,8 +148,8 @@ impl Transcript {
     /// The requests of ours, each with what answered it, in the order of sending.
     ///
     /// A response belongs to the request of the same id. A response whose id is a damaged copy (the
-    /// text in another type, or null while only one request is open) belongs to the oldest request
-    /// that it fits and that nothing else answers.
+    /// text in another type, or null right after the request) belongs to the oldest request that it
+    /// fits and that nothing else answers.
     #[must_use]
     pub fn exchanges(&self) -> Vec<Exchange<'_>> {
         let mut exchanges: Vec<Exchange<'_>> = Vec::new();
@@ -169,15 +169,18 @@ impl Transcript {
             }
         }
         for (position, response, id) in unpaired {
-            let mut open = exchanges
+            // An id of null tells nothing: it answers what was sent last before it, if anything.
+            let last_sent = self.entries[..position].iter().rposition(|entry| matches!(entry.event, Event::Sent { .. }));
+            let open = exchanges
                 .iter_mut()
                 .filter(|exchange| exchange.sent < position && exchange.responses.is_empty())
-                .filter(|exchange| same_id_loosely(id_of(exchange.request), id));
-            if let (Some(first), second) = (open.next(), open.next())
-                && (second.is_none() || !id.is_null())
-            {
-                first.responses.push((position, response));
-                first.loose = true;
+                .find(|exchange| match id.is_null() {
+                    true => Some(exchange.sent) == last_sent,
+                    false => same_id_loosely(id_of(exchange.request), id),
+                });
+            if let Some(exchange) = open {
+                exchange.responses.push((position, response));
+                exchange.loose = true;
             }
         }
         exchanges
@@ -277,12 +280,19 @@ mod tests {
     }
 
     #[test]
-    fn a_null_id_is_paired_only_when_one_request_is_open() {
+    fn a_null_id_is_paired_with_what_was_sent_right_before_it() {
         let two = transcript(&[
             (true, json!({"id": 1, "method": "a"})),
-            (true, json!({"id": 2, "method": "b"})),
+            (true, json!({"method": "b"})),
             (false, json!({"id": null, "error": {"code": -32700, "message": ""}})),
         ]);
         assert_eq!(two.strays().len(), 1);
+        let one = transcript(&[
+            (true, json!({"id": 1, "method": "a"})),
+            (true, json!({"id": 2, "method": "b"})),
+            (false, json!({"id": null, "error": {"code": -32602, "message": ""}})),
+        ]);
+        assert!(one.exchanges()[1].loose);
+        assert!(one.exchanges()[0].responses.is_empty());
     }
 }

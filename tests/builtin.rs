@@ -74,6 +74,18 @@ pub(crate) fn judge(faults: FaultSet, revisions: &[Revision], cases: Vec<Arc<Cas
     std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// Variants of the built-in server that conform, for what the plain one cannot show.
+pub(crate) const VARIANTS: [Fault; 2] = [Fault::WithoutTools, Fault::EmptyCursor];
+
+/// The runs of every case against the conforming variants, made once.
+pub(crate) fn variants() -> &'static [(Fault, Found)] {
+    static RUNS: OnceLock<Vec<(Fault, Found)>> = OnceLock::new();
+    RUNS.get_or_init(|| {
+        let run = |fault| (fault, judge(FaultSet::from(fault), &Revision::ALL, cases().to_vec()));
+        VARIANTS.into_iter().map(run).collect()
+    })
+}
+
 /// The run of every case against the conforming server in every revision, made once.
 pub(crate) fn clean() -> &'static Found {
     static CLEAN: OnceLock<Found> = OnceLock::new();

@@ -49,7 +49,9 @@ fn every_requirement_has_a_link() -> Result<(), String> {
     for requirement in Catalogue::embedded().iter() {
         for revision in requirement.revisions().iter() {
             let link = requirement.link(revision);
-            let of_revision = revision == Revision::V2024_10_07 || link.contains(revision.as_str());
+            // Some rules stand on one page only, which a link of another revision leads to as well.
+            let has_page = requirement.source.contains("{rev}") || requirement.source.contains(revision.as_str());
+            let of_revision = !has_page || revision == Revision::V2024_10_07 || link.contains(revision.as_str());
             if !link.starts_with("https://") || !of_revision {
                 return Err(format!("{} in {revision}: {link}", requirement.id));
             }

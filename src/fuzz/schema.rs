@@ -440,9 +440,11 @@ impl ToolSchema {
                 arguments
                     .as_object_mut()?
                     .insert(name.to_owned(), Value::Bool(true));
-                self.confirm(arguments, pointer_to(name), |keyword, at| {
-                    matches!(keyword, "additionalProperties" | "unevaluatedProperties")
-                        && at.is_empty()
+                let pointer = pointer_to(name);
+                self.confirm(arguments, pointer.clone(), |keyword, at| {
+                    // Where no property is declared, `false` itself is what refuses it.
+                    matches!(keyword, "additionalProperties" | "unevaluatedProperties" | "falseSchema")
+                        && (at.is_empty() || at == pointer)
                 })
             }
         }
@@ -600,6 +602,9 @@ mod tests {
 
     #[test]
     fn what_a_schema_does_not_forbid_is_not_broken() {
+        let closed = compile(&json!({"type": "object", "additionalProperties": false}));
+        let extra = closed.broken(Breakage::ExtraProperty).expect("nothing is allowed");
+        assert_eq!(extra.arguments, json!({"unexpectedProperty": true}));
         let schema = compile(&json!({"type": "object", "properties": {"a": {}}}));
         for breakage in [
             Breakage::MissingRequired,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Value, json};
 
 use super::call::Reply;
-use super::deviation::envelope::{self, Outgoing, answer_to_notification, is_opening};
+use super::deviation::envelope::{self, Outgoing, answer_to_notification};
 use super::deviation::{calling, writing};
 use super::fault::{Fault, FaultSet};
 use super::listing;
@@ -346,7 +346,7 @@ impl<'a> Connection<'a> {
         }
         let refused_id = request.id.is_string()
             && self.faults.shows(Fault::StringIdRefused, request.revision)
-            && !is_opening(&request.method)
+            && !self.opens(&request.method)
             || used;
         let outcome = if refused_id || self.batch.is_some() && request.method == "initialize" {
             Err(Refusal::new(INVALID_REQUEST, "Invalid request").into())
@@ -405,7 +405,7 @@ impl<'a> Connection<'a> {
             .into_iter()
             .any(|(fault, applies)| applies && self.has(fault))
         {
-            return !is_opening(&request.method);
+            return !self.opens(&request.method);
         }
         let bytes = |text: Value| Output::Bytes(format!("{text}\n").into_bytes());
         let output = if self.has(Fault::AnswersGarbage) {
@@ -445,13 +445,21 @@ impl<'a> Connection<'a> {
             revision: self.revision(),
             answers: answers.map(str::to_owned),
             well_formed: true,
+            opens: false,
         }
+    }
+
+    /// Whether a request opens the connection: `initialize`, or `server/discover` as its first request.
+    fn opens(&self, method: &str) -> bool {
+        method == "initialize" || method == "server/discover" && !self.past.answered
     }
 
     /// Writes the answer to a request, or holds it back where a fault confuses requests in flight.
     fn respond(&mut self, message: Value, method: &str, revision: Revision) {
+        let opens = self.opens(method);
         let outgoing = Outgoing {
             revision,
+            opens,
             ..self.outgoing(message, Some(method))
         };
         let calls = method == "tools/call";
@@ -463,7 +471,7 @@ impl<'a> Connection<'a> {
         let confuses = [swaps, Fault::IdKindsConfused]
             .into_iter()
             .any(|fault| self.has(fault));
-        if !confuses || is_opening(method) || self.batch.is_some() {
+        if !confuses || opens || self.batch.is_some() {
             self.emit(outgoing);
             return;
         }

@@ -150,7 +150,7 @@ faults! {
     IgnoresEof, "ignores-eof", FROM_2024_11_05, "stays when its input has ended";
     IgnoresSigterm, "ignores-sigterm", FROM_2024_11_05, "stays when its input has ended and when SIGTERM arrives";
     // opening with a handshake
-    InitializeInstructionsArray, "initialize-instructions-array", LEGACY, "writes the instructions of initialize as an array";
+    InitializeInstructionsArray, "initialize-instructions-array", HANDSHAKE, "writes the instructions of initialize as an array";
     InitializeWithoutServerInfo, "initialize-without-server-info", HANDSHAKE, "leaves serverInfo out of the initialize result";
     ServerInfoTitleNumber, "server-info-title-number", FROM_2025_06_18, "gives serverInfo a title that is a number";
     ServerInfoIconString, "server-info-icon-string", FROM_2025_11_25, "gives serverInfo icons that are a string";
@@ -207,7 +207,7 @@ faults! {
     InvalidCursorServed, "invalid-cursor-served", FROM_2024_11_05, "answers a cursor that it never issued with the first page";
     InvalidCursorInternal, "invalid-cursor-internal", FROM_2024_11_05, "answers an invalid cursor with -32603";
     LongCursorCrash, "long-cursor-crash", FROM_2024_11_05, "ends on a cursor of more than 4,000 characters";
-    AlteredCursorServed, "altered-cursor-served", FROM_2024_11_05, "serves a page for its own cursor with characters changed";
+    AlteredCursorServed, "altered-cursor-served", FROM_2024_11_05, "serves the first page for its own cursor with characters changed";
     CursorNumberServed, "cursor-number-served", FROM_2024_11_05, "serves the first page for a cursor that is a number";
     CursorPerConnection, "cursor-per-connection", MODERN, "refuses cursors issued on another connection";
     EmptyCursorRestarts, "empty-cursor-restarts", MODERN, "issues an empty cursor that leads to the first page again";
@@ -263,7 +263,7 @@ faults! {
     EnumUnchecked, "enum-unchecked", EVERY, "accepts arguments outside their enum";
     ErrorUnexplained, "error-unexplained", FROM_2025_11_25, "writes failed tool results without content";
     CallsSwapped, "calls-swapped", EVERY, "exchanges the ids of two calls in flight together";
-    RefusesAfterError, "refuses-after-error", EVERY, "fails every call after a refused one";
+    RefusesAfterError, "refuses-after-error", EVERY, "fails the call that follows a refused one";
     // content
     ContentTypeVideo, "content-type-video", FROM_2024_11_05, "adds content of the type video to the tool image";
     AudioIn20241105, "audio-in-2024-11-05", ONLY_2024_11_05, "adds audio to the tool image before audio existed";
@@ -314,6 +314,8 @@ faults! {
     SlowStart, "slow-start", EVERY, "waits half a second before its first byte";
     DiesOnCall, "dies-on-call", EVERY, "ends at the first tools/call";
     StderrNoise, "stderr-noise", EVERY, "conforms, but writes a great deal to stderr";
+    WithoutTools, "without-tools", EVERY, "conforms, but offers no tools at all";
+    EmptyCursor, "empty-cursor", MODERN, "conforms, but issues the empty string as a cursor";
     HostileText, "hostile-text", EVERY, "conforms, but fills every text with markup and control characters";
 }
 

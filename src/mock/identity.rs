@@ -74,6 +74,7 @@ const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
     (Fault::EmbeddedUndeclared, Edit::Remove("resources")),
     (Fault::ToolsUndeclared, Edit::Remove("tools")),
     (Fault::ToolsOffServed, Edit::Remove("tools")),
+    (Fault::WithoutTools, Edit::Remove("tools")),
 ];
 
 /// The result of `initialize`, agreeing to a version.

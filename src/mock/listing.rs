@@ -121,6 +121,7 @@ pub(super) fn tool_page(
             return Err(NoPage::Ended);
         }
         Some(Value::String(given)) if given.is_empty() && shows(Fault::EmptyCursorRestarts) => 0,
+        Some(Value::String(given)) if given.is_empty() && shows(Fault::EmptyCursor) => PAGE,
         Some(Value::String(given)) => match position(LIST, given, tools.len(), salt) {
             Some(_) if shows(Fault::OwnCursorRefused) => {
                 return Err(NoPage::Refused(invalid_cursor()));
@@ -160,7 +161,7 @@ pub(super) fn tool_page(
     if shows(Fault::SecondWalkDiffers) && later_walk {
         page.items.retain(|tool| tool["name"] != "embed_blob");
     }
-    if shows(Fault::EmptyCursorRestarts) && given.is_none() {
+    if (shows(Fault::EmptyCursorRestarts) || shows(Fault::EmptyCursor)) && given.is_none() {
         page.next = page.next.map(|_| json!(""));
     }
     if shows(Fault::NextCursorNumber) {
@@ -186,7 +187,7 @@ fn served_anyway(
         given.len() < own.len() + 3 && strsim::levenshtein(&own, given) <= 2
     });
     match original {
-        Some(position) if faults.shows(Fault::AlteredCursorServed, revision) => Ok(position),
+        Some(_) if faults.shows(Fault::AlteredCursorServed, revision) => Ok(0),
         None if faults.shows(Fault::InvalidCursorServed, revision) => Ok(0),
         None if faults.shows(Fault::InvalidCursorInternal, revision) => {
             Err(Refusal::new(INTERNAL_ERROR, "Internal error"))

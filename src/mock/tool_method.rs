@@ -95,7 +95,11 @@ impl Connection<'_> {
         if self.fails(request, Fault::CallNotFound) {
             return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: tools/call").into());
         }
+        if self.fails(request, Fault::WithoutTools) {
+            return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: tools/call").into());
+        }
         if self.past.refused && self.fails(request, Fault::RefusesAfterError) {
+            self.past.refused = false;
             return Err(Refusal::new(INTERNAL_ERROR, "Internal error").into());
         }
         if self.fails(request, Fault::ToolsOffServed) {
@@ -223,7 +227,8 @@ impl Connection<'_> {
             return Ok(Reply::failure(format!("Invalid arguments: {text}")));
         }
         if name == "weather" && self.fails(request, Fault::ValidCallError) {
-            return Err(Refusal::new(INTERNAL_ERROR, "Internal error").into());
+            // A code of its own, beyond all reserved ranges.
+            return Err(Refusal::new(1, "The weather is not to be had").into());
         }
         match name {
             "grow" => Ok(self.grow(request, turn)),

@@ -128,7 +128,7 @@ pub(super) fn candidates<'a>(
     offer: &'a Offer,
     session: &mut Session,
 ) -> Result<Vec<Option<&'a Tool>>, Unfilled> {
-    const MOST: usize = 12;
+    const MOST: usize = 24;
     let placeholders = case.placeholders();
     let of_tool: Vec<&Placeholder> = placeholders.iter().filter(|placeholder| placeholder.is_of_tool()).collect();
     if of_tool.is_empty() && body.each.is_none() && case.needs.tool.is_none() {

@@ -84,11 +84,11 @@ async fn walk_steps(
             let from = session.connection.len();
             session.send(&message, Some(mark)).await;
             let id = message.get("id").cloned().unwrap_or(Value::Null);
-            if step.pipelined {
-                open.push((from, id));
-            } else if may_be_silent(step) {
+            if step.pipelined && may_be_silent(step) {
                 served_after = false;
                 unsure.push((from, Some(id)));
+            } else if step.pipelined {
+                open.push((from, id));
             } else {
                 let waited = session.answer(from, &id, patience(session, plan)).await;
                 served_after |= matches!(waited, Waited::Came(_));
@@ -132,7 +132,8 @@ async fn walk_steps(
     Ok(())
 }
 
-/// Whether a step reckons with silence: then later requests tell that the server had its chance.
+/// Whether a step that is not waited for reckons with silence: then later requests tell that the
+/// server had its chance.
 fn may_be_silent(step: &Step) -> bool {
     step.expect.iter().any(|row| row.is.contains(&Outcome::Silence))
 }

@@ -28,10 +28,12 @@ const STRAGGLER_LIMIT: Duration = Duration::from_secs(1);
 
 /// Lists the tools and calls each that may be called once; also returns the calls that are still under way.
 pub(super) async fn survey(session: &mut Session, plan: &Plan) -> (Offer, Vec<Straggler>) {
-    if session.terms.opening.is_some() && !session.terms.declares("tools") {
+    let declared = session.terms.opening.is_none() || session.terms.declares("tools");
+    let pages = list(session, plan).await;
+    if !declared && session.unanswered == 0 {
+        // Whether they ought to have been declared is judged; they are not called unasked.
         return (Offer::default(), Vec::new());
     }
-    let pages = list(session, plan).await;
     let mut offer = Offer::read(&pages, plan.calls);
     let mut stragglers = Vec::new();
     if session.unanswered > 0 {
@@ -56,6 +58,10 @@ pub(super) async fn survey(session: &mut Session, plan: &Plan) -> (Offer, Vec<St
             offer.tools[call.tool].called = Some((Called::Unanswered, call.since.elapsed()));
             stragglers.push(Straggler { id: call.id, since: call.since, from: began });
         }
+    }
+    if session.terms.declares("tools.listChanged") && !session.connection.is_closed() {
+        // A list that the calls have changed ought to have been announced.
+        list(session, plan).await;
     }
     (offer, stragglers)
 }

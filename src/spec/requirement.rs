@@ -109,10 +109,22 @@ impl Requirement {
     }
 }
 
+/// The commit at which the pre-release draft is read.
+const DRAFT_COMMIT: &str = "ed35f718";
+
 /// Turns a place in the specification repository into an address that a reader can open.
 fn public_address(place: &str, revision: Revision) -> String {
     const REPOSITORY: &str = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob";
-    let place = place.replace("{rev}", revision.as_str());
+    // The draft was never dated: its page and its schema stand in the history of the repository.
+    let place = match (revision.is_draft(), place.split_once("{rev}/")) {
+        (true, Some(("docs/specification/", rest))) => {
+            let (page, anchor) = rest.split_once('#').unwrap_or((rest, ""));
+            let name = page.rsplit('/').next().unwrap_or(page).trim_end_matches(".mdx");
+            format!("history:docs/spec/{name}.md@{DRAFT_COMMIT}#{anchor}")
+        }
+        (true, Some(("schema/", rest))) => format!("history:schema/{}@{DRAFT_COMMIT}", rest.split('#').next().unwrap_or(rest)),
+        _ => place.replace("{rev}", revision.as_str()),
+    };
     if let Some(rest) = place.strip_prefix("history:") {
         let (path, commit) = rest.split_once('@').unwrap_or((rest, "main"));
         let (commit, anchor) = match commit.split_once('#') {

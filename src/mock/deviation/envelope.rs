@@ -15,12 +15,9 @@ pub(in crate::mock) struct Outgoing {
     pub(in crate::mock) answers: Option<String>,
     /// Whether the request that this answers was a well-formed one.
     pub(in crate::mock) well_formed: bool,
-}
-
-/// Whether a method opens a connection. Faults of ids leave it alone, since a connection that never
-/// opens shows nothing else.
-pub(in crate::mock) fn is_opening(method: &str) -> bool {
-    matches!(method, "initialize" | "server/discover")
+    /// Whether it opens the connection. Faults of ids leave that alone, since a connection that never
+    /// opens shows nothing else.
+    pub(in crate::mock) opens: bool,
 }
 
 /// Makes a message what the faults want it to be.
@@ -30,12 +27,12 @@ pub(in crate::mock) fn deviate(outgoing: &mut Outgoing, faults: &FaultSet) {
         return;
     };
     let shows = |fault| faults.shows(fault, revision);
-    if let Some(method) = outgoing.answers.as_deref() {
+    if outgoing.answers.is_some() {
         if shows(Fault::Jsonrpc10) {
             set(message, "jsonrpc", json!("1.0"));
         }
         deviate_error(message, outgoing.well_formed, &shows);
-        if !is_opening(method)
+        if !outgoing.opens
             && let Some(id) = message
                 .get("id")
                 .and_then(|id| other_id(id, message, &shows))

@@ -20,7 +20,7 @@ pub(in crate::mock) fn line(outgoing: &Outgoing, first: bool, faults: &FaultSet)
         bytes.extend_from_slice(b"Server ready\n");
     }
     if calls && shows(Fault::LogOnStdout) {
-        bytes.extend_from_slice(b"[info] a tool is being called\n");
+        bytes.extend_from_slice(b"{\"level\":\"info\",\"msg\":\"a tool is being called\"}\n");
     }
     let wrapped = lists && shows(Fault::BatchEmitted);
     let message = if wrapped {
