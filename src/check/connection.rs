@@ -8,7 +8,7 @@ use super::act::shortened;
 use super::watch::{Index, method_of};
 use crate::case::ConnectionCheck;
 use crate::spec::{Era, Revision};
-use crate::transcript::{Event, messages};
+use crate::transcript::{Event, ShutdownStep, messages};
 use crate::wire::{Frame, Id, Kind};
 
 /// A breach of a rule, with its place.
@@ -37,6 +37,16 @@ fn breach(actual: impl Into<String>, subject: impl Into<String>, positions: &[us
     Breach { actual: actual.into(), subject: subject.into(), positions: positions.to_vec(), value: None }
 }
 
+/// Whether a check looks at what happens before a revision is agreed on, whichever that is.
+pub(super) fn is_of_opening(check: ConnectionCheck) -> bool {
+    matches!(
+        check,
+        ConnectionCheck::EndsOnSigterm
+            | ConnectionCheck::QuietBeforeInitialized
+            | ConnectionCheck::UnknownVersionNotEchoed
+    )
+}
+
 /// Holds a check against a connection.
 pub(super) fn check(check: ConnectionCheck, index: &Index<'_>, revision: Revision) -> Seen {
     match check {
@@ -57,6 +67,9 @@ pub(super) fn check(check: ConnectionCheck, index: &Index<'_>, revision: Revisio
         ConnectionCheck::LoggingDeclared => logging_declared(index),
         ConnectionCheck::LogOptIn => log_opt_in(index, revision),
         ConnectionCheck::EmbeddedNeedsResources => embedded_needs_resources(index),
+        ConnectionCheck::EndsOnSigterm => ends_on_sigterm(index),
+        ConnectionCheck::QuietBeforeInitialized => quiet_before_initialized(index),
+        ConnectionCheck::UnknownVersionNotEchoed => unknown_version_not_echoed(index),
         ConnectionCheck::ToolsDeclared => tools_declared(index),
         ConnectionCheck::ServerRequestIds => server_request_ids(index),
     }
@@ -437,6 +450,59 @@ fn embedded_needs_resources(index: &Index<'_>) -> Seen {
             seen.look((!declared).then(|| {
                 breach("an embedded resource without the resources capability", name_of(exchange.request), &[exchange.sent, *position])
             }));
+        }
+    }
+    seen
+}
+
+fn ends_on_sigterm(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    for (position, entry) in index.record.entries.iter().enumerate() {
+        match entry.event {
+            Event::Shutdown { step: ShutdownStep::Sigkill, .. } => {
+                seen.look(Some(breach("the process had to be killed", "", &[position])));
+            }
+            Event::Shutdown { step: ShutdownStep::StdinClosed | ShutdownStep::Sigterm, .. } => seen.look(None),
+            _ => {}
+        }
+    }
+    seen
+}
+
+fn quiet_before_initialized(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    let sent = |wanted: &str| {
+        let is_wanted = |entry: &std::sync::Arc<crate::transcript::Entry>| entry.sent().is_some_and(|m| method_of(m) == wanted);
+        index.record.entries.iter().position(is_wanted)
+    };
+    let Some(from) = sent("initialize") else { return seen };
+    let to = sent("notifications/initialized").unwrap_or(index.record.entries.len());
+    let early = index.received().find(|(position, message)| {
+        (from..to).contains(position)
+            && matches!(Kind::of(message), Kind::Request { method, .. } if method != "ping" && !method.starts_with("notifications/"))
+    });
+    // An answered ping in between shows that the server had the time to ask.
+    let had_time = index.record.exchanges().iter().any(|exchange| {
+        method_of(exchange.request) == "ping" && exchange.responses.first().is_some_and(|(at, _)| (from..to).contains(at))
+    });
+    if early.is_some() || had_time {
+        seen.look(early.map(|(at, message)| {
+            let method = shortened(method_of(message), 60);
+            breach(format!("{method} before notifications/initialized"), method, &[from, at])
+        }));
+    }
+    seen
+}
+
+fn unknown_version_not_echoed(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    for exchange in index.record.exchanges() {
+        let Some(asked) = exchange.request.pointer("/params/protocolVersion").and_then(Value::as_str) else { continue };
+        let Some((position, response)) = exchange.responses.first() else { continue };
+        let Some(agreed) = response.pointer("/result/protocolVersion") else { continue };
+        if method_of(exchange.request) == "initialize" && asked.parse::<Revision>().is_err() {
+            let echoed = agreed == asked;
+            seen.look(echoed.then(|| breach(format!("the server agrees to {asked}"), "", &[exchange.sent, *position])));
         }
     }
     seen

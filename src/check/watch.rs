@@ -98,7 +98,7 @@ pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, wat
         return Judged::skip("no rule of the case holds in this revision");
     }
     if watch.what == What::Connection {
-        for index in watched.connections.iter().filter(|index| !index.foreign) {
+        for index in &watched.connections {
             for rule in &rules {
                 judge_connection(case, rule, revision, index, &mut judged);
             }
@@ -184,6 +184,9 @@ fn judge_subject(
 
 fn judge_connection(case: &Case, rule: &Rule, revision: Revision, index: &Index<'_>, judged: &mut Judged) {
     let Some(Check::Connection(check)) = rule.check else { return };
+    if index.foreign && !connection::is_of_opening(check) {
+        return;
+    }
     let seen = connection::check(check, index, revision);
     judged.seen += seen.seen;
     for breach in seen.breaches {

@@ -48,7 +48,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
         timeout: args.judging.timeout,
         startup_timeout: args.judging.startup_timeout,
         shutdown_grace: SHUTDOWN_GRACE,
-        jobs: args.judging.jobs.map_or_else(processors, usize::from),
+        jobs: args.judging.jobs.map_or_else(side_by_side, usize::from),
         seed: args.judging.seed,
         show_wire: output.shows_wire(),
         replay_prefix: replay::prefix(args),
@@ -201,8 +201,10 @@ fn options(scope: &Scope, judging: &Judging) -> Options {
     }
 }
 
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get)
+/// How many processes of the server run side by side: more than there are processors, since they wait
+/// more than they work.
+fn side_by_side() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get).saturating_mul(2).max(4)
 }
 
 /// A plan for a server of ours, with the settings that are usual.
@@ -217,7 +219,7 @@ pub(super) fn usual_plan(command: Vec<String>, output: &Output) -> Result<(Plan,
         timeout: Duration::from_secs(5),
         startup_timeout: Duration::from_secs(30),
         shutdown_grace: SHUTDOWN_GRACE,
-        jobs: processors(),
+        jobs: side_by_side(),
         seed: 0,
         show_wire: output.shows_wire(),
         replay_prefix: "mcp-conformance".to_owned(),

@@ -48,7 +48,7 @@ impl Connection<'_> {
         params: &Object,
     ) -> Result<Object, Stop> {
         let revision = request.revision;
-        if self.fails(request, Fault::ToolsOffServed) {
+        if self.fails(request, Fault::ToolsOffServed) || self.fails(request, Fault::WithoutTools) {
             return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: tools/list").into());
         }
         if self.fails(request, Fault::ListRefused) {

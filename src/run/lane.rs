@@ -139,7 +139,9 @@ async fn run_case(
     offer: &Offer,
     numbers: &mut usize,
 ) -> Judged {
-    if !meets(case, &session.terms) && session.terms.opening.is_some() {
+    // A case that opens the connection itself goes by what the main session was told.
+    let terms = if session.terms.opening.is_some() { &session.terms } else { &offer.terms };
+    if terms.opening.is_some() && !meets(case, terms) {
         return Judged::skip(unmet(case));
     }
     match carry_out(case, body, session, offer, &target.context.plan, numbers).await {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::plan::Calls;
 use crate::fuzz::{Dialect, ToolSchema};
+use crate::transcript::Terms;
 
 /// How a first call of a tool went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +87,8 @@ fn barred(annotations: Option<&Value>, calls: Calls) -> Option<String> {
 #[derive(Debug, Default)]
 pub(super) struct Offer {
     pub(super) tools: Vec<Tool>,
+    /// What was agreed when the main session was opened.
+    pub(super) terms: Terms,
     /// A cursor that the server issued for `tools/list`.
     pub(super) next_cursor: Option<String>,
     /// Why nothing more can be asked of the server, if that is so.
@@ -104,7 +107,7 @@ impl Offer {
             .filter_map(|definition| Tool::new(definition, calls))
             .collect();
         let next_cursor = pages.iter().find_map(|page| page.get("nextCursor")?.as_str().map(str::to_owned));
-        Self { tools, next_cursor, dead: None }
+        Self { tools, terms: Terms::default(), next_cursor, dead: None }
     }
 }
 

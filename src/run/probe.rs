@@ -15,6 +15,9 @@ use super::session::{Refusal, Refused, Session, full_capabilities};
 use crate::client::Connection;
 use crate::spec::{Era, Revision};
 
+/// How long a process that is starting counts as busy.
+const BUSY: Duration = Duration::from_secs(2);
+
 /// What trying the revisions came to.
 #[derive(Debug, Default)]
 pub(super) struct Probed {
@@ -74,10 +77,18 @@ async fn try_all(context: &Context, revisions: &[Revision], insist: bool) -> Pro
         let context = context.clone();
         attempts.spawn(async move {
             let purpose = format!("main session, {revision}");
-            let _permit = context.permit().await;
+            let permit = context.permit().await;
             let tap = context.tap(&purpose);
-            let opened =
-                Session::open(&context.plan, revision, full_capabilities(revision), purpose, insist, tap).await;
+            let opening = Session::open(&context.plan, revision, full_capabilities(revision), purpose, insist, tap);
+            tokio::pin!(opening);
+            // A process that stays silent does nothing that others would have to wait for.
+            let opened = match tokio::time::timeout(BUSY, &mut opening).await {
+                Ok(opened) => opened,
+                Err(_) => {
+                    drop(permit);
+                    opening.await
+                }
+            };
             (revision, opened)
         });
     }

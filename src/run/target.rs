@@ -106,7 +106,7 @@ pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Proble
         lanes.spawn(lane::alone(target.clone(), case));
     }
     let (surveyed, stragglers) = survey(&mut main, &context.plan).await;
-    let surveyed = Arc::new(surveyed);
+    let surveyed = Arc::new(Offer { terms: main.terms.clone(), ..surveyed });
     if let Some(reason) = &surveyed.dead {
         target.give_up(reason);
     }

@@ -110,7 +110,7 @@ impl Requirement {
 }
 
 /// The commit at which the pre-release draft is read.
-const DRAFT_COMMIT: &str = "ed35f718";
+const DRAFT_COMMIT: &str = "ed35f718be83a2e3e1e568f7ba3562b81ed69c40";
 
 /// Turns a place in the specification repository into an address that a reader can open.
 fn public_address(place: &str, revision: Revision) -> String {
@@ -120,13 +120,15 @@ fn public_address(place: &str, revision: Revision) -> String {
         (true, Some(("docs/specification/", rest))) => {
             let (page, anchor) = rest.split_once('#').unwrap_or((rest, ""));
             let name = page.rsplit('/').next().unwrap_or(page).trim_end_matches(".mdx");
-            format!("history:docs/spec/{name}.md@{DRAFT_COMMIT}#{anchor}")
+            format!("history:docs/spec/{name}.md@ed35f718#{anchor}")
         }
-        (true, Some(("schema/", rest))) => format!("history:schema/{}@{DRAFT_COMMIT}", rest.split('#').next().unwrap_or(rest)),
+        (true, Some(("schema/", rest))) => format!("history:schema/{}@ed35f718", rest.split('#').next().unwrap_or(rest)),
         _ => place.replace("{rev}", revision.as_str()),
     };
     if let Some(rest) = place.strip_prefix("history:") {
-        let (path, commit) = rest.split_once('@').unwrap_or((rest, "main"));
+        let (path, commit) = rest.split_once('@').unwrap_or((rest, DRAFT_COMMIT));
+        let commit = commit.replacen("ed35f718", DRAFT_COMMIT, 1);
+        let commit = commit.as_str();
         let (commit, anchor) = match commit.split_once('#') {
             Some((commit, anchor)) if path.ends_with(".md") => (commit, format!("#{anchor}")),
             Some((commit, _)) => (commit, String::new()),
