@@ -578,8 +578,22 @@ impl<'h> Compiler<'h> {
             None => self.anything()?,
         };
         let name = view.property_names.as_ref();
+        // Names that are listed may all be declared: then there is no other entry.
+        let listed = match name.map(CanonicalSchema::view) {
+            Some(CanonicalView::Enum(names)) => Some(names),
+            Some(CanonicalView::Const(name)) => Some(vec![name]),
+            _ => None,
+        };
+        let key = match listed {
+            None => self.key(None, name)?,
+            Some(mut names) => {
+                let is_declared = |name: &Value| declared.iter().any(|known| name == known);
+                names.retain(|name| !is_declared(name));
+                self.add(Node::Values(names))?
+            }
+        };
         wild.push(Wild {
-            key: Key::Drawn(self.key(None, name)?),
+            key: Key::Drawn(key),
             value: additional,
             avoid: matchers.clone(),
         });

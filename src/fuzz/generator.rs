@@ -11,7 +11,7 @@ use super::{
     plan::{NodeId, Plan},
     schema::Domain,
     site::Site,
-    source::{Odometer, Source},
+    source::{Odometer, Random, Source},
 };
 
 /// How many simple instances are tried in order when draws keep being rejected.
@@ -91,6 +91,12 @@ impl Generator {
             .find_map(|counter| {
                 let drawn = Generation::new(&self.plan, &mut Odometer::new(counter)).root();
                 drawn.filter(|value| self.holds(value))
+            })
+            .or_else(|| {
+                (0..ENUMERATED).find_map(|seed| {
+                    let drawn = Generation::new(&self.plan, &mut Random::new(seed)).root();
+                    drawn.filter(|value| self.holds(value))
+                })
             })
             .ok_or(GenerationError::NotFound)
     }

@@ -6,6 +6,7 @@
 //! reference out of a schema is ever fetched.
 
 mod compile;
+mod cover;
 mod dialect;
 mod format;
 mod generate;
@@ -22,6 +23,7 @@ mod source;
 mod splice;
 mod text;
 
+pub use cover::Obligation;
 pub use dialect::Dialect;
 pub use generator::{Class, GenerationError, Generator};
 pub use schema::{Breakage, BrokenArguments, Domain, SchemaError, ToolSchema, ViolationError};
