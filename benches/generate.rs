@@ -17,7 +17,9 @@ use std::{
 };
 
 use criterion::{Criterion, criterion_group};
-use mcp_conformance::fuzz::{Dialect, Domain, Random, Simplest, ToolSchema, ViolationError};
+use mcp_conformance::fuzz::{
+    Dialect, Domain, Obligation, Random, Simplest, ToolSchema, ViolationError,
+};
 use serde_json::Value;
 
 const INSTANCES: u32 = 1_000;
@@ -162,9 +164,6 @@ fn survey_violations(samples: &[Sample]) {
             let generator = schema.violating(&site);
             let took = start.elapsed();
             compiling += took;
-            if took > Duration::from_millis(20) {
-                println!("slow          {} {site}: {took:?}", sample.name);
-            }
             let generator = match generator {
                 Ok(generator) => generator,
                 Err(ViolationError::Vacuous) => {
@@ -202,6 +201,43 @@ fn survey_violations(samples: &[Sample]) {
     );
 }
 
+/// Meets every boundary and branch, and pairs of them.
+fn survey_coverage(samples: &[Sample]) {
+    let start = Instant::now();
+    let (mut counts, mut met, mut pairs, mut paired) = (Vec::new(), 0, 0, 0);
+    for sample in samples {
+        let schema = ToolSchema::compile_for(&sample.schema, sample.default, sample.domain);
+        let Ok(schema) = schema else { continue };
+        let obligations = schema.valid().obligations();
+        counts.push(obligations.len());
+        for obligation in &obligations {
+            if schema.valid().meet(obligation).is_some() {
+                met += 1;
+            } else {
+                println!(
+                    "not met       {} {} {}",
+                    sample.name,
+                    obligation.place(),
+                    obligation.aim()
+                );
+            }
+        }
+        let combined = schema.valid().pairs();
+        pairs += combined.len();
+        let meets = |pair: &&Obligation| schema.valid().meet(pair).is_some();
+        paired += combined.iter().filter(meets).count();
+    }
+    counts.sort_unstable();
+    println!(
+        "{met} of {} boundaries and branches met (median {} a schema, most {}), and {paired} of \
+         {pairs} rows of pairs, in {:?}",
+        counts.iter().sum::<usize>(),
+        counts[counts.len() / 2],
+        counts[counts.len() - 1],
+        start.elapsed(),
+    );
+}
+
 fn generate(criterion: &mut Criterion) {
     let _ = criterion;
 }
@@ -218,6 +254,7 @@ fn main() {
         };
         survey(&samples);
         survey_violations(&samples);
+        survey_coverage(&samples);
     }
     benches();
 }

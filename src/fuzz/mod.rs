@@ -18,14 +18,17 @@ mod pattern;
 mod plan;
 mod reach;
 mod schema;
+mod shrink;
 mod site;
 mod source;
 mod splice;
+mod strategy;
 mod text;
 
 pub use cover::Obligation;
 pub use dialect::Dialect;
 pub use generator::{Class, GenerationError, Generator};
 pub use schema::{Breakage, BrokenArguments, Domain, SchemaError, ToolSchema, ViolationError};
+pub use shrink::Shrinker;
 pub use site::Site;
 pub use source::{Bytes, Random, Simplest, Source, Tape};
