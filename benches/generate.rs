@@ -5,10 +5,6 @@
 //! under `inputSchema`), or a folder of the official JSON-Schema-Test-Suite (`tests/draft7`, ...),
 //! and prints what was generated, what was valid, and how long it took.
 #![expect(clippy::print_stdout, reason = "a survey is read on the terminal")]
-#![expect(
-    missing_docs,
-    reason = "criterion's macros leave functions undocumented"
-)]
 
 use std::{
     env, fs,
@@ -107,7 +103,7 @@ fn survey(samples: &[Sample]) {
         slowest.0,
         slowest.1
     );
-    let mut rates = Vec::new();
+    let mut rates: Vec<(f64, &String)> = Vec::new();
     let mut impossible = 0;
     let mut total = (0_u32, Duration::ZERO);
     for (sample, schema) in &compiled {
@@ -135,7 +131,8 @@ fn survey(samples: &[Sample]) {
         total = (total.0 + made, total.1 + spent);
     }
     rates.sort_by(|left, right| left.0.total_cmp(&right.0));
-    let mean = rates.iter().map(|rate| rate.0).sum::<f64>() / rates.len() as f64;
+    let count = u32::try_from(rates.len()).map_or(f64::NAN, f64::from);
+    let mean = rates.iter().map(|rate| rate.0).sum::<f64>() / count;
     println!(
         "{} generate, {impossible} unsatisfiable; valid instances a second: mean of rates {mean:.0}, \
          overall {:.0}, median {:.0}, slowest {:?}",

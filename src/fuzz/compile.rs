@@ -8,18 +8,15 @@ use std::{collections::HashMap, sync::Arc};
 
 use jsonschema::{
     JsonType, JsonTypeSet, Validator,
-    canonical::{
-        ArrayView, CanonicalSchema, CanonicalView, Distinctness, ObjectView, ObjectViolationView,
-        RawView, StringView,
-    },
+    canonical::{CanonicalSchema, CanonicalView, RawView, StringView},
 };
-use serde_json::{Number, Value, json};
+use serde_json::{Number, Value};
 
 use super::{
     dialect::Dialect,
     hint::Hints,
     number::{Real, Whole},
-    plan::{Array, Demand, Key, Node, NodeId, Object, Plan, Wild},
+    plan::{Array, Key, Node, NodeId, Object, Plan, Wild},
     reach::Step,
     text::Text,
 };
@@ -112,7 +109,7 @@ pub(super) struct Compiler<'h> {
     builtin: HashMap<&'static str, NodeId>,
     depth: usize,
     too_large: bool,
-    exact: bool,
+    pub(super) exact: bool,
 }
 
 pub(super) type Compiled = Result<NodeId, TooManyNodes>;
@@ -189,7 +186,7 @@ impl<'h> Compiler<'h> {
         self.add(Node::Suggested { values, node })
     }
 
-    fn place_at(&mut self, step: &str, schema: &CanonicalSchema) -> Compiled {
+    pub(super) fn place_at(&mut self, step: &str, schema: &CanonicalSchema) -> Compiled {
         let length = self.path.len();
         Hints::descend(&mut self.path, step);
         let node = self.place(schema);
@@ -197,7 +194,7 @@ impl<'h> Compiler<'h> {
         node
     }
 
-    fn schema(&mut self, schema: &CanonicalSchema) -> Compiled {
+    pub(super) fn schema(&mut self, schema: &CanonicalSchema) -> Compiled {
         self.enter()?;
         let node = self.view(schema);
         self.leave();
@@ -220,8 +217,8 @@ impl<'h> Compiler<'h> {
                 None => self.never(),
             },
             CanonicalView::String(view) => self.text(schema, &view),
-            CanonicalView::Array(view) => self.array(schema, view),
-            CanonicalView::Object(view) => self.object(schema, view),
+            CanonicalView::Array(view) => self.array(schema, &view),
+            CanonicalView::Object(view) => self.object(schema, &view),
             CanonicalView::AnyOf(branches) => {
                 let nodes = self.branches(&branches)?;
                 self.add(Node::Union(nodes))
@@ -236,7 +233,7 @@ impl<'h> Compiler<'h> {
             }
             CanonicalView::Not(inner) => {
                 let mut candidates = vec![self.anything()?];
-                if let Ok(negated) = self.resolve(&inner).negate()
+                if let Ok(negated) = resolve(&inner).negate()
                     && !matches!(negated.view(), CanonicalView::Not(_))
                 {
                     candidates.push(self.schema(&negated)?);
@@ -260,15 +257,6 @@ impl<'h> Compiler<'h> {
         match self.check(schema) {
             Some(check) => self.add(Node::Checked { candidates, check }),
             None => self.add(Node::Union(candidates)),
-        }
-    }
-
-    fn resolve(&self, schema: &CanonicalSchema) -> CanonicalSchema {
-        match schema.view() {
-            CanonicalView::Reference(uri) => {
-                schema.definition(&uri).unwrap_or_else(|| schema.clone())
-            }
-            _ => schema.clone(),
         }
     }
 
@@ -299,15 +287,14 @@ impl<'h> Compiler<'h> {
             if !strip(&mut schema, &pointer) {
                 break;
             }
-            match canonicalize(&schema, self.dialect) {
-                Ok(canonical) => match canonical.view() {
-                    CanonicalView::Raw(next) => pointer = next.pointer.unwrap_or_default(),
-                    _ => {
-                        candidates.push(self.schema(&canonical)?);
-                        break;
-                    }
-                },
-                Err(_) => break,
+            let Ok(canonical) = canonicalize(&schema, self.dialect) else {
+                break;
+            };
+            if let CanonicalView::Raw(next) = canonical.view() {
+                pointer = next.pointer.unwrap_or_default();
+            } else {
+                candidates.push(self.schema(&canonical)?);
+                break;
             }
         }
         if candidates.is_empty() {
@@ -343,7 +330,7 @@ impl<'h> Compiler<'h> {
 
     /// A node of all values of one type. Those that lead to others are made once; a leaf is made
     /// for each place, so that each place has its boundaries tried.
-    fn any_of_type(&mut self, name: &'static str) -> Compiled {
+    pub(super) fn any_of_type(&mut self, name: &'static str) -> Compiled {
         if let Some(&known) = self.builtin.get(name) {
             return Ok(known);
         }
@@ -407,7 +394,7 @@ impl<'h> Compiler<'h> {
         Ok(id)
     }
 
-    fn anything(&mut self) -> Compiled {
+    pub(super) fn anything(&mut self) -> Compiled {
         if let Some(&known) = self.builtin.get("anything") {
             return Ok(known);
         }
@@ -429,398 +416,19 @@ impl<'h> Compiler<'h> {
         self.too_large = true;
         self.add(Node::Never)
     }
-
-    pub(super) fn array(&mut self, schema: &CanonicalSchema, view: ArrayView) -> Compiled {
-        let mut fillers = view.items.clone();
-        let mut approximate = false;
-        let mut filled_prefix = view.prefix_items.clone();
-        // Where a match is counted, what is not meant to match must not match by chance.
-        for counted in view.contains.iter().filter(|c| c.max_contains.is_some()) {
-            let Ok(outside) = counted.schema.negate() else {
-                approximate = true;
-                continue;
-            };
-            fillers = match &fillers {
-                None => Some(outside.clone()),
-                Some(items) => Some(items.intersect(&outside).unwrap_or_else(|_| {
-                    approximate = true;
-                    items.clone()
-                })),
-            };
-            for slot in &mut filled_prefix {
-                match slot.intersect(&outside) {
-                    Ok(narrowed) if !matches!(narrowed.view(), CanonicalView::False) => {
-                        *slot = narrowed;
-                    }
-                    _ => approximate = true,
-                }
-            }
-        }
-        let mut prefix = Vec::with_capacity(filled_prefix.len());
-        for (position, slot) in filled_prefix.iter().enumerate() {
-            prefix.push(self.place_at(&position.to_string(), slot)?);
-        }
-        let rest = match &fillers {
-            Some(items) => self.place_at(Hints::ITEMS, items)?,
-            None => self.anything()?,
-        };
-        let mut demands = Vec::new();
-        let mut met: Option<CanonicalSchema> = None;
-        for contains in &view.contains {
-            let min = contains.min_contains.as_ref().map_or(1, count);
-            // One element may answer several demands; asking for it saves room under `maxItems`.
-            let together = met
-                .as_ref()
-                .and_then(|met| met.intersect(&contains.schema).ok());
-            let together = together.filter(|both| !matches!(both.view(), CanonicalView::False));
-            if let (Some(both), true, Some(last)) = (together, min == 1, demands.last_mut()) {
-                *last = self.demand(&view, &both, 1)?;
-                met = Some(both);
-                continue;
-            }
-            demands.push(self.demand(&view, &contains.schema, min)?);
-            met = (min == 1 && contains.max_contains.is_none()).then(|| contains.schema.clone());
-        }
-        let array = Array {
-            min: view.min_items.as_ref().map_or(0, count),
-            max: view.max_items.as_ref().map_or(usize::MAX, count),
-            prefix,
-            rest,
-            demands,
-            distinct: view.distinctness == Distinctness::AllDistinct,
-            repeated: view.distinctness == Distinctness::SomeRepeated,
-        };
-        approximate |= array.repeated || array.demands.len() > 1;
-        self.exact &= !approximate;
-        let node = self.add(Node::Array(Box::new(array)))?;
-        if approximate {
-            return self.checked(vec![node], schema);
-        }
-        Ok(node)
-    }
-
-    fn demand(
-        &mut self,
-        view: &ArrayView,
-        wanted: &CanonicalSchema,
-        min: usize,
-    ) -> Result<Demand, TooManyNodes> {
-        let meet =
-            |slot: &CanonicalSchema| slot.intersect(wanted).unwrap_or_else(|_| wanted.clone());
-        let mut prefix = Vec::with_capacity(view.prefix_items.len());
-        for slot in &view.prefix_items {
-            prefix.push(self.schema(&meet(slot))?);
-        }
-        let rest = match &view.items {
-            Some(items) => self.schema(&meet(items))?,
-            None => self.schema(wanted)?,
-        };
-        Ok(Demand { min, prefix, rest })
-    }
-
-    pub(super) fn object(&mut self, schema: &CanonicalSchema, view: ObjectView) -> Compiled {
-        let patterns: Vec<(&str, &CanonicalSchema, Option<Arc<Validator>>)> = view
-            .pattern_properties
-            .iter()
-            .map(|(pattern, schema)| {
-                let matcher = validator(&json!({"pattern": pattern}), self.dialect);
-                (pattern.as_str(), schema, matcher.ok().map(Arc::new))
-            })
-            .collect();
-        let mut approximate = false;
-        // The schema of a named entry: its own, or the undeclared one, and of every pattern.
-        let mut schema_of = |name: &str| -> Option<CanonicalSchema> {
-            let mut met = view.properties.get(name).cloned();
-            let text = Value::String(name.to_owned());
-            for (_, schema, matcher) in &patterns {
-                if matcher
-                    .as_ref()
-                    .is_none_or(|matcher| !matcher.is_valid(&text))
-                {
-                    continue;
-                }
-                met = Some(match met {
-                    None => (*schema).clone(),
-                    Some(own) => own.intersect(schema).unwrap_or_else(|_| {
-                        approximate = true;
-                        own.clone()
-                    }),
-                });
-            }
-            met.or_else(|| view.additional_properties.clone())
-        };
-        let mut required = Vec::new();
-        for name in &view.required {
-            required.push((name.clone(), schema_of(name)));
-        }
-        let mut optional = Vec::new();
-        for name in view.properties.keys() {
-            if !view.required.contains(name) {
-                optional.push((name.clone(), schema_of(name)));
-            }
-        }
-        let mut declared: Vec<String> = view.properties.keys().cloned().collect();
-        declared.extend(
-            view.required
-                .iter()
-                .filter(|name| !view.properties.contains_key(*name))
-                .cloned(),
-        );
-        let matchers: Vec<Arc<Validator>> = patterns
-            .iter()
-            .filter_map(|(_, _, matcher)| matcher.clone())
-            .collect();
-        let required = self.entries(required)?;
-        let optional = self.entries(optional)?;
-        let mut wild = Vec::new();
-        let additional = match &view.additional_properties {
-            Some(schema) => self.place_at(Hints::ENTRIES, schema)?,
-            None => self.anything()?,
-        };
-        let name = view.property_names.as_ref();
-        // Names that are listed may all be declared: then there is no other entry.
-        let listed = match name.map(CanonicalSchema::view) {
-            Some(CanonicalView::Enum(names)) => Some(names),
-            Some(CanonicalView::Const(name)) => Some(vec![name]),
-            _ => None,
-        };
-        let key = match listed {
-            None => self.key(None, name)?,
-            Some(mut names) => {
-                let is_declared = |name: &Value| declared.iter().any(|known| name == known);
-                names.retain(|name| !is_declared(name));
-                self.add(Node::Values(names))?
-            }
-        };
-        wild.push(Wild {
-            key: Key::Drawn(key),
-            value: additional,
-            avoid: matchers.clone(),
-        });
-        for (pattern, schema, own) in &patterns {
-            let others = patterns
-                .iter()
-                .filter_map(|(_, _, matcher)| matcher.clone());
-            let is_own = |matcher: &Arc<Validator>| {
-                own.as_ref().is_some_and(|own| Arc::ptr_eq(own, matcher))
-            };
-            wild.push(Wild {
-                key: Key::Drawn(self.key(Some(pattern), name)?),
-                value: self.schema(schema)?,
-                avoid: others.filter(|matcher| !is_own(matcher)).collect(),
-            });
-        }
-        let mut violations = Vec::new();
-        for violation in &view.violations {
-            violations.push(self.violation(&view, violation, &matchers)?);
-        }
-        approximate |= !violations.is_empty();
-        self.exact &= !approximate;
-        let object = Object {
-            min: view.min_properties.as_ref().map_or(0, count),
-            max: view.max_properties.as_ref().map_or(usize::MAX, count),
-            required,
-            optional,
-            declared,
-            wild,
-            violations,
-        };
-        let node = self.add(Node::Object(Box::new(object)))?;
-        if approximate {
-            return self.checked(vec![node], schema);
-        }
-        Ok(node)
-    }
-
-    fn entries(
-        &mut self,
-        entries: Vec<(String, Option<CanonicalSchema>)>,
-    ) -> Result<Vec<(String, NodeId)>, TooManyNodes> {
-        let mut placed = Vec::with_capacity(entries.len());
-        for (name, schema) in entries {
-            let node = match schema {
-                Some(schema) => self.place_at(&name, &schema)?,
-                None => self.anything()?,
-            };
-            placed.push((name, node));
-        }
-        Ok(placed)
-    }
-
-    /// Names that match `pattern` and the schema of names.
-    pub(super) fn key(
-        &mut self,
-        pattern: Option<&str>,
-        names: Option<&CanonicalSchema>,
-    ) -> Compiled {
-        let Some(pattern) = pattern else {
-            return match names {
-                Some(names) => self.schema(names),
-                None => self.any_of_type("string"),
-            };
-        };
-        let schema = json!({"type": "string", "pattern": pattern});
-        let Ok(matching) = canonicalize(&schema, self.dialect) else {
-            return self.never();
-        };
-        let met = names.and_then(|names| names.intersect(&matching).ok());
-        self.schema(&met.unwrap_or(matching))
-    }
-
-    /// The ways to break one rule about names or undeclared entries.
-    fn violation(
-        &mut self,
-        view: &ObjectView,
-        violation: &ObjectViolationView,
-        matchers: &[Arc<Validator>],
-    ) -> Result<Vec<Wild>, TooManyNodes> {
-        let mut ways = Vec::new();
-        let undeclared = view.additional_properties.as_ref();
-        let names = view.property_names.as_ref();
-        match violation {
-            ObjectViolationView::NameFails(schema) => {
-                let Some(failing) = failing_name(schema, names, self.dialect) else {
-                    return Ok(ways);
-                };
-                let key = self.schema(&failing)?;
-                let value = match undeclared {
-                    Some(schema) => self.schema(schema)?,
-                    None => self.anything()?,
-                };
-                ways.push(Wild {
-                    key: Key::Drawn(key),
-                    value,
-                    avoid: matchers.to_vec(),
-                });
-                let check = validator(&failing.to_json_schema(), self.dialect).ok();
-                for (name, schema) in &view.properties {
-                    let text = Value::String(name.clone());
-                    if check.as_ref().is_some_and(|check| check.is_valid(&text)) {
-                        ways.push(Wild {
-                            key: Key::Named(name.clone()),
-                            value: self.schema(schema)?,
-                            avoid: Vec::new(),
-                        });
-                    }
-                }
-                for (pattern, schema) in &view.pattern_properties {
-                    let pattern = json!({"type": "string", "pattern": pattern});
-                    let matching = canonicalize(&pattern, self.dialect).ok();
-                    let met = matching.and_then(|matching| matching.intersect(&failing).ok());
-                    if let Some(met) = met {
-                        ways.push(Wild {
-                            key: Key::Drawn(self.schema(&met)?),
-                            value: self.schema(schema)?,
-                            avoid: Vec::new(),
-                        });
-                    }
-                }
-            }
-            ObjectViolationView::UndeclaredValueFails {
-                names: listed,
-                patterns,
-                additional,
-            } => {
-                let Ok(failing) = additional.negate() else {
-                    return Ok(ways);
-                };
-                let mut avoid = matchers.to_vec();
-                let mut barred = Vec::new();
-                for pattern in patterns {
-                    barred.extend(
-                        validator(&json!({"pattern": pattern}), self.dialect)
-                            .ok()
-                            .map(Arc::new),
-                    );
-                }
-                let listed_check = validator(&json!({"enum": listed}), self.dialect).ok();
-                avoid.extend(barred.iter().cloned());
-                avoid.extend(listed_check.map(Arc::new));
-                let key = self.key(None, names)?;
-                if let Some(value) = meet(undeclared, &failing) {
-                    ways.push(Wild {
-                        key: Key::Drawn(key),
-                        value: self.schema(&value)?,
-                        avoid,
-                    });
-                }
-                for (name, schema) in &view.properties {
-                    let text = Value::String(name.clone());
-                    let is_barred = barred.iter().any(|pattern| pattern.is_valid(&text));
-                    if listed.contains(name) || is_barred {
-                        continue;
-                    }
-                    if let Some(value) = meet(Some(schema), &failing) {
-                        ways.push(Wild {
-                            key: Key::Named(name.clone()),
-                            value: self.schema(&value)?,
-                            avoid: Vec::new(),
-                        });
-                    }
-                }
-                for (pattern, schema) in &view.pattern_properties {
-                    if let (false, Some(value)) =
-                        (patterns.contains(pattern), meet(Some(schema), &failing))
-                    {
-                        ways.push(Wild {
-                            key: Key::Drawn(self.key(Some(pattern), names)?),
-                            value: self.schema(&value)?,
-                            avoid: barred.clone(),
-                        });
-                    }
-                }
-            }
-            ObjectViolationView::PatternValueFails { pattern, schema } => {
-                let Ok(failing) = schema.negate() else {
-                    return Ok(ways);
-                };
-                let own = view.pattern_properties.get(pattern).or(undeclared);
-                if let Some(value) = meet(own, &failing) {
-                    ways.push(Wild {
-                        key: Key::Drawn(self.key(Some(pattern), names)?),
-                        value: self.schema(&value)?,
-                        avoid: Vec::new(),
-                    });
-                }
-                let matcher = validator(&json!({"pattern": pattern}), self.dialect).ok();
-                for (name, schema) in &view.properties {
-                    let text = Value::String(name.clone());
-                    let matches = matcher.as_ref().is_some_and(|m| m.is_valid(&text));
-                    if let (true, Some(value)) = (matches, meet(Some(schema), &failing)) {
-                        ways.push(Wild {
-                            key: Key::Named(name.clone()),
-                            value: self.schema(&value)?,
-                            avoid: Vec::new(),
-                        });
-                    }
-                }
-            }
-        }
-        Ok(ways)
-    }
 }
 
-/// What both schemas admit, if the algebra can say it and there is anything.
-fn meet(own: Option<&CanonicalSchema>, other: &CanonicalSchema) -> Option<CanonicalSchema> {
-    let met = match own {
-        None => other.clone(),
-        Some(own) => own.intersect(other).ok()?,
-    };
-    (!matches!(met.view(), CanonicalView::False)).then_some(met)
+/// What a schema refers to, or the schema itself.
+fn resolve(schema: &CanonicalSchema) -> CanonicalSchema {
+    if let CanonicalView::Reference(uri) = schema.view()
+        && let Some(definition) = schema.definition(&uri)
+    {
+        return definition;
+    }
+    schema.clone()
 }
 
-/// The names that fail `schema` and satisfy `names`.
-fn failing_name(
-    schema: &CanonicalSchema,
-    names: Option<&CanonicalSchema>,
-    dialect: Dialect,
-) -> Option<CanonicalSchema> {
-    let texts = canonicalize(&json!({"type": "string"}), dialect).ok()?;
-    let failing = texts.subtract(schema).ok()?;
-    meet(names, &failing)
-}
-
-fn count(number: &Number) -> usize {
+pub(super) fn count(number: &Number) -> usize {
     number.as_u64().map_or(usize::MAX, |count| {
         usize::try_from(count).unwrap_or(usize::MAX)
     })

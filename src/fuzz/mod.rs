@@ -5,6 +5,7 @@
 //! shrinking. Refuses to know servers: nothing here sends, waits, or judges an answer, and no
 //! reference out of a schema is ever fetched.
 
+mod array;
 mod compile;
 mod cover;
 mod dialect;
@@ -14,6 +15,7 @@ mod generator;
 mod hint;
 mod limit;
 mod number;
+mod object;
 mod pattern;
 mod plan;
 mod reach;

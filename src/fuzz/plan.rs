@@ -220,10 +220,9 @@ impl Plan {
         let smallest = |ids: &[NodeId]| ids.iter().map(size).min().unwrap_or(ENDLESS);
         match node {
             Node::Never => ENDLESS,
-            Node::Null | Node::Bool | Node::Whole(_) | Node::Real(_) => 1,
-            Node::Text(text) => 1 + text.min() as u64 / 64,
             Node::Values(values) if values.is_empty() => ENDLESS,
-            Node::Values(_) => 1,
+            Node::Null | Node::Bool | Node::Whole(_) | Node::Real(_) | Node::Values(_) => 1,
+            Node::Text(text) => 1 + text.min() as u64 / 64,
             Node::Union(nodes)
             | Node::Checked {
                 candidates: nodes, ..

@@ -565,6 +565,11 @@ mod tests {
         assert_eq!(shrink(&pattern, |_| true).0, json!("AAA-0000"));
     }
 
+    fn depth(value: &Value) -> usize {
+        let children = value["children"].as_array().into_iter().flatten();
+        1 + children.map(depth).max().unwrap_or(0)
+    }
+
     #[test]
     fn a_recursive_failure_shrinks_to_the_shallowest() {
         let tree = json!({
@@ -573,10 +578,6 @@ mod tests {
             "required": ["children"],
             "additionalProperties": false
         });
-        fn depth(value: &Value) -> usize {
-            let children = value["children"].as_array().into_iter().flatten();
-            1 + children.map(depth).max().unwrap_or(0)
-        }
         let (least, tried) = shrink(&tree, |value| depth(value) >= 4);
         assert_eq!(
             least,
