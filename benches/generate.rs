@@ -90,6 +90,9 @@ fn survey(samples: &[Sample]) {
         let schema = ToolSchema::compile_for(&sample.schema, sample.default, sample.domain);
         let spent = start.elapsed();
         compiling += spent;
+        if spent > Duration::from_millis(50) {
+            println!("slow          {}: compiled in {spent:?}", sample.name);
+        }
         slowest = slowest.max((spent, &sample.name));
         match schema {
             Ok(schema) => compiled.push((sample, schema)),
@@ -161,6 +164,9 @@ fn survey_violations(samples: &[Sample]) {
             let generator = schema.violating(&site);
             let took = start.elapsed();
             compiling += took;
+            if took > Duration::from_millis(500) {
+                println!("slow          {} {site}: {took:?}", sample.name);
+            }
             let generator = match generator {
                 Ok(generator) => generator,
                 Err(ViolationError::Vacuous) => {

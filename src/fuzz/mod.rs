@@ -13,6 +13,8 @@ mod format;
 mod generate;
 mod generator;
 mod hint;
+#[cfg(test)]
+mod laws;
 mod limit;
 mod number;
 mod object;
@@ -25,6 +27,7 @@ mod site;
 mod source;
 mod splice;
 mod strategy;
+mod tame;
 mod text;
 
 pub use cover::Obligation;

@@ -241,7 +241,7 @@ impl Plan {
         }
         let rest = array.min.saturating_sub(array.prefix.len());
         if rest > 0 {
-            total = total.saturating_add(size(&array.rest).saturating_mul(rest as u64));
+            total = total.saturating_add(times(size(&array.rest), rest));
         }
         for demand in array.demands.iter().filter(|demand| demand.min > 0) {
             let match_size = demand
@@ -251,7 +251,7 @@ impl Plan {
                 .map(size)
                 .min()
                 .unwrap_or(ENDLESS);
-            total = total.saturating_add(match_size.saturating_mul(demand.min as u64));
+            total = total.saturating_add(times(match_size, demand.min));
         }
         total
     }
@@ -281,5 +281,13 @@ impl Plan {
             }
         }
         total
+    }
+}
+
+/// The size of so many of one kind: large, but endless only if one is.
+fn times(size: u64, count: usize) -> u64 {
+    match size {
+        ENDLESS => ENDLESS,
+        size => size.saturating_mul(count as u64).min(ENDLESS / 2),
     }
 }

@@ -23,6 +23,7 @@ use super::{
     reach::{self, Step},
     site::{self, Site},
     source::{Random, Simplest, Source},
+    tame,
 };
 
 /// Why a schema cannot be used at all.
@@ -132,6 +133,9 @@ pub struct ToolSchema {
     canonical: CanonicalSchema,
     valid: Generator,
     has_unevaluated: bool,
+    /// The canonical form admits what the schema does, and nothing else.
+    exact: bool,
+    cases: u64,
     ways: OnceLock<HashMap<String, Vec<Step>>>,
 }
 
@@ -139,6 +143,8 @@ pub struct ToolSchema {
 const ATTEMPTS: u32 = 8;
 /// The same where the difference cannot be compiled and chance has to find it.
 const CHANCES: u32 = 400;
+/// Whole schemas of more cases are not subtracted from each other.
+const SUBTRACTED: u64 = 32;
 
 impl ToolSchema {
     /// Compiles a tool's inputSchema, read in the dialect that it declares or in `default`.
@@ -167,7 +173,9 @@ impl ToolSchema {
             uri: uri.to_owned(),
         })?;
         let validator = compile::validator(schema, dialect).map_err(|error| refusal(&error))?;
-        let whole = compile::canonicalize(schema, dialect).map_err(|error| match error {
+        let tamed = tame::tame(schema);
+        let simple = tamed.schema.as_ref().unwrap_or(schema);
+        let whole = compile::canonicalize(simple, dialect).map_err(|error| match error {
             CanonicalizationError::ValidationError(error) => refusal(&error),
             CanonicalizationError::ReferenceResolution(error) => unresolved(&error),
             other => SchemaError::Invalid {
@@ -196,6 +204,8 @@ impl ToolSchema {
                 attempts: ATTEMPTS,
             },
             has_unevaluated: mentions_unevaluated(schema),
+            exact: tamed.schema.is_none(),
+            cases: tamed.cases,
             ways: OnceLock::new(),
         })
     }
@@ -221,7 +231,7 @@ impl ToolSchema {
     /// Whether the schema is proven to admit nothing.
     #[must_use]
     pub fn is_unsatisfiable(&self) -> bool {
-        self.canonical.satisfiability() == Satisfiability::No
+        (self.exact && self.canonical.satisfiability() == Satisfiability::No)
             || self.valid.check_possible() == Err(GenerationError::Unsatisfiable)
     }
 
@@ -254,10 +264,13 @@ impl ToolSchema {
             site::relax(&self.schema, site, self.dialect).ok_or(ViolationError::NoSuchSite)?;
         let passes =
             compile::validator(&document, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
-        let whole = compile::canonicalize(&document, self.dialect)
-            .map_err(|_| ViolationError::NoSuchSite)?;
+        let tamed = tame::tame(&document);
+        let simple = tamed.schema.as_ref().unwrap_or(&document);
+        let exact = self.exact && tamed.schema.is_none();
+        let whole =
+            compile::canonicalize(simple, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
         let relaxed = within(&whole, self.dialect, self.valid.domain);
-        if relaxed == self.canonical || self.is_unknown_format(site) {
+        if (exact && relaxed == self.canonical) || self.is_unknown_format(site) {
             return Err(ViolationError::Vacuous);
         }
         let mut generator = Generator {
@@ -273,7 +286,10 @@ impl ToolSchema {
                 continue;
             };
             if local.satisfiability() == Satisfiability::No {
-                return Err(ViolationError::Vacuous);
+                if exact {
+                    return Err(ViolationError::Vacuous);
+                }
+                continue;
             }
             let way = &self.ways()[&site.pointer];
             let plan = compile::compile_spliced(&relaxed, way, &local, self.dialect, &self.hints);
@@ -284,13 +300,16 @@ impl ToolSchema {
                 }
             }
         }
-        let difference = relaxed.subtract(&self.canonical);
+        // Every case of the one is subtracted from every case of the other.
+        let difference = (exact && self.cases.max(tamed.cases) <= SUBTRACTED)
+            .then(|| relaxed.subtract(&self.canonical).ok())
+            .flatten();
         let target = match &difference {
-            Ok(difference) if difference.satisfiability() == Satisfiability::No => {
+            Some(difference) if difference.satisfiability() == Satisfiability::No => {
                 return Err(ViolationError::Vacuous);
             }
-            Ok(difference) => difference,
-            Err(_) => {
+            Some(difference) => difference,
+            None => {
                 generator.attempts = CHANCES;
                 &relaxed
             }
@@ -300,7 +319,7 @@ impl ToolSchema {
         generator.plan = Arc::new(plan);
         match generator.generate(&mut Random::new(0)) {
             Ok(_) => Ok(generator),
-            Err(GenerationError::Unsatisfiable) if difference.is_ok() => {
+            Err(GenerationError::Unsatisfiable) if difference.is_some() => {
                 Err(ViolationError::Vacuous)
             }
             Err(_) => Err(ViolationError::NotFound),
