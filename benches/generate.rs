@@ -169,7 +169,7 @@ fn survey_violations(samples: &[Sample]) {
             }
             let generator = match generator {
                 Ok(generator) => generator,
-                Err(ViolationError::Vacuous) => {
+                Err(ViolationError::Vacuous | ViolationError::AdmitsNoMore) => {
                     vacuous += 1;
                     continue;
                 }

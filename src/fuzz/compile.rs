@@ -51,14 +51,25 @@ const UNMODELLED: [&str; 12] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooManyNodes;
 
-/// Compiles a canonical schema; `hints` are the values that its author suggests.
+/// Compiles what any of the given forms admits; `hints` are the values that the author suggests.
 pub(super) fn compile(
-    schema: &CanonicalSchema,
+    forms: &[CanonicalSchema],
     dialect: Dialect,
     hints: &Hints,
 ) -> Result<Plan, TooManyNodes> {
     let mut compiler = Compiler::new(dialect, hints);
-    let root = compiler.place(schema)?;
+    let root = match forms {
+        [form] => compiler.place(form)?,
+        forms => {
+            let mut roots = Vec::with_capacity(forms.len());
+            for form in forms {
+                // A reference means something else in each form.
+                compiler.references.clear();
+                roots.push(compiler.place(form)?);
+            }
+            compiler.add(Node::Union(roots))?
+        }
+    };
     Ok(compiler.finish(root))
 }
 
@@ -231,15 +242,7 @@ impl<'h> Compiler<'h> {
                 let node = self.schema(&group.body)?;
                 self.checked(vec![node], schema)
             }
-            CanonicalView::Not(inner) => {
-                let mut candidates = vec![self.anything()?];
-                if let Ok(negated) = resolve(&inner).negate()
-                    && !matches!(negated.view(), CanonicalView::Not(_))
-                {
-                    candidates.push(self.schema(&negated)?);
-                }
-                self.checked(candidates, schema)
-            }
+            CanonicalView::Not(inner) => self.negation(schema, &inner),
             CanonicalView::Reference(uri) => self.reference(&uri, schema),
             CanonicalView::Raw(view) => self.raw(&view),
         }
@@ -258,6 +261,33 @@ impl<'h> Compiler<'h> {
             Some(check) => self.add(Node::Checked { candidates, check }),
             None => self.add(Node::Union(candidates)),
         }
+    }
+
+    fn negation(&mut self, schema: &CanonicalSchema, inner: &CanonicalSchema) -> Compiled {
+        let CanonicalView::Reference(uri) = inner.view() else {
+            return self.opposite(schema, inner);
+        };
+        // What negates a recursive schema negates it again further down.
+        let key = format!("not {uri}");
+        if let Some(&known) = self.references.get(&key) {
+            return Ok(known);
+        }
+        let id = self.add(Node::Never)?;
+        self.references.insert(key, id);
+        let opposite = self.opposite(schema, &resolve(inner))?;
+        self.nodes[id.index()] = Node::Same(opposite);
+        Ok(id)
+    }
+
+    /// What the algebra can say of a negation, or else anything, checked.
+    fn opposite(&mut self, schema: &CanonicalSchema, inner: &CanonicalSchema) -> Compiled {
+        let mut candidates = vec![self.anything()?];
+        if let Ok(negated) = inner.negate()
+            && !matches!(negated.view(), CanonicalView::Not(_))
+        {
+            candidates.push(self.schema(&negated)?);
+        }
+        self.checked(candidates, schema)
     }
 
     fn reference(&mut self, uri: &str, schema: &CanonicalSchema) -> Compiled {
@@ -280,28 +310,12 @@ impl<'h> Compiler<'h> {
             return self.never();
         };
         self.exact = false;
-        let mut schema = view.schema.clone();
-        let mut pointer = view.pointer.clone().unwrap_or_default();
-        let mut candidates = Vec::new();
-        for _ in 0..STRIPPED {
-            if !strip(&mut schema, &pointer) {
-                break;
-            }
-            let Ok(canonical) = canonicalize(&schema, self.dialect) else {
-                break;
-            };
-            if let CanonicalView::Raw(next) = canonical.view() {
-                pointer = next.pointer.unwrap_or_default();
-            } else {
-                candidates.push(self.schema(&canonical)?);
-                break;
-            }
-        }
-        if candidates.is_empty() {
-            candidates.push(self.anything()?);
-        }
+        let candidate = match modelled(view, self.dialect) {
+            Some(canonical) => self.schema(&canonical)?,
+            None => self.anything()?,
+        };
         self.add(Node::Checked {
-            candidates,
+            candidates: vec![candidate],
             check: Arc::new(check),
         })
     }
@@ -416,6 +430,24 @@ impl<'h> Compiler<'h> {
         self.too_large = true;
         self.add(Node::Never)
     }
+}
+
+/// What the canonical form models of a schema, with as few keywords taken away as are found to
+/// stop it.
+pub(super) fn modelled(view: &RawView, dialect: Dialect) -> Option<CanonicalSchema> {
+    let mut schema = view.schema.clone();
+    let mut pointer = view.pointer.clone().unwrap_or_default();
+    for _ in 0..STRIPPED {
+        if !strip(&mut schema, &pointer) {
+            return None;
+        }
+        let canonical = canonicalize(&schema, dialect).ok()?;
+        let CanonicalView::Raw(next) = canonical.view() else {
+            return Some(canonical);
+        };
+        pointer = next.pointer.unwrap_or_default();
+    }
+    None
 }
 
 /// What a schema refers to, or the schema itself.

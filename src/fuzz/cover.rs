@@ -351,10 +351,22 @@ impl Cover<'_> {
                     let aim = format!("length {length}");
                     self.oblige(id, way, Forced::Length(length), place, aim);
                 }
-                for (position, slot) in array.prefix.iter().chain([&array.rest]).enumerate() {
+                for (position, slot) in array.prefix.iter().enumerate() {
                     let mut way = way.clone();
                     way.push((id, Forced::Length(position + 1)));
                     self.lead(*slot, way, below(place, "*"));
+                }
+                // The first free place comes after those that have to contain something.
+                let demanded: usize = array.demands.iter().map(|demand| demand.min).sum();
+                let length = array
+                    .prefix
+                    .len()
+                    .saturating_add(demanded)
+                    .saturating_add(1);
+                if length <= array.max {
+                    let mut way = way.clone();
+                    way.push((id, Forced::Length(length)));
+                    self.lead(array.rest, way, below(place, "*"));
                 }
                 for demand in &array.demands {
                     self.lead(demand.rest, way.clone(), below(place, "*"));

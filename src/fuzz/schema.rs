@@ -109,6 +109,10 @@ pub enum ViolationError {
     /// Worth telling the author of the schema.
     #[error("break the keyword alone: it has no effect on what the schema admits")]
     Vacuous,
+    /// Without the keyword the schema admits nothing more, though perhaps less: it stands under a
+    /// negation or in a choice of exactly one.
+    #[error("break the keyword alone: the schema admits nothing more without it")]
+    AdmitsNoMore,
     /// The schema has no such occurrence, or is no schema without it.
     #[error("take the keyword away from the schema")]
     NoSuchSite,
@@ -145,6 +149,8 @@ const ATTEMPTS: u32 = 8;
 const CHANCES: u32 = 400;
 /// Whole schemas of more cases are not subtracted from each other.
 const SUBTRACTED: u64 = 32;
+/// Longer enumerations are not subtracted at all.
+const LISTED: usize = 500;
 
 impl ToolSchema {
     /// Compiles a tool's inputSchema, read in the dialect that it declares or in `default`.
@@ -174,7 +180,10 @@ impl ToolSchema {
         })?;
         let validator = compile::validator(schema, dialect).map_err(|error| refusal(&error))?;
         let tamed = tame::tame(schema);
-        let simple = tamed.schema.as_ref().unwrap_or(schema);
+        let (simple, variants) = match tamed.variants.split_first() {
+            Some((plainest, others)) => (plainest, others),
+            None => (schema, [].as_slice()),
+        };
         let whole = compile::canonicalize(simple, dialect).map_err(|error| match error {
             CanonicalizationError::ValidationError(error) => refusal(&error),
             CanonicalizationError::ReferenceResolution(error) => unresolved(&error),
@@ -185,11 +194,17 @@ impl ToolSchema {
         })?;
         let canonical = within(&whole, dialect, domain);
         let hints = Hints::collect(schema);
-        let plan =
-            compile::compile(&canonical, dialect, &hints).map_err(|_| SchemaError::TooLarge {
+        let mut forms = vec![canonical.clone()];
+        for variant in variants {
+            let form = compile::canonicalize(variant, dialect);
+            forms.extend(form.ok().map(|form| within(&form, dialect, domain)));
+        }
+        let mut plan =
+            compile::compile(&forms, dialect, &hints).map_err(|_| SchemaError::TooLarge {
                 what: "alternatives",
                 limit: compile::NODES,
             })?;
+        plan.exact &= tamed.variants.is_empty();
         Ok(Self {
             schema: schema.clone(),
             dialect,
@@ -204,7 +219,7 @@ impl ToolSchema {
                 attempts: ATTEMPTS,
             },
             has_unevaluated: mentions_unevaluated(schema),
-            exact: tamed.schema.is_none(),
+            exact: tamed.variants.is_empty(),
             cases: tamed.cases,
             ways: OnceLock::new(),
         })
@@ -265,8 +280,8 @@ impl ToolSchema {
         let passes =
             compile::validator(&document, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
         let tamed = tame::tame(&document);
-        let simple = tamed.schema.as_ref().unwrap_or(&document);
-        let exact = self.exact && tamed.schema.is_none();
+        let simple = tamed.variants.first().unwrap_or(&document);
+        let exact = self.exact && tamed.variants.is_empty();
         let whole =
             compile::canonicalize(simple, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
         let relaxed = within(&whole, self.dialect, self.valid.domain);
@@ -286,7 +301,8 @@ impl ToolSchema {
                 continue;
             };
             if local.satisfiability() == Satisfiability::No {
-                if exact {
+                // What asks for evaluated properties looks further than what is admitted.
+                if exact && !self.has_unevaluated {
                     return Err(ViolationError::Vacuous);
                 }
                 continue;
@@ -301,12 +317,13 @@ impl ToolSchema {
             }
         }
         // Every case of the one is subtracted from every case of the other.
-        let difference = (exact && self.cases.max(tamed.cases) <= SUBTRACTED)
+        let small = self.cases.max(tamed.cases) <= SUBTRACTED && !self.is_long_list(site);
+        let difference = (exact && small)
             .then(|| relaxed.subtract(&self.canonical).ok())
             .flatten();
         let target = match &difference {
             Some(difference) if difference.satisfiability() == Satisfiability::No => {
-                return Err(ViolationError::Vacuous);
+                return Err(self.no_more(&relaxed));
             }
             Some(difference) => difference,
             None => {
@@ -314,15 +331,23 @@ impl ToolSchema {
                 &relaxed
             }
         };
-        let plan = compile::compile(target, self.dialect, &self.hints)
+        let plan = compile::compile(std::slice::from_ref(target), self.dialect, &self.hints)
             .map_err(|_| ViolationError::TooLarge)?;
         generator.plan = Arc::new(plan);
         match generator.generate(&mut Random::new(0)) {
             Ok(_) => Ok(generator),
             Err(GenerationError::Unsatisfiable) if difference.is_some() => {
-                Err(ViolationError::Vacuous)
+                Err(self.no_more(&relaxed))
             }
             Err(_) => Err(ViolationError::NotFound),
+        }
+    }
+
+    /// What it means that a relaxed schema admits nothing that the schema does not.
+    fn no_more(&self, relaxed: &CanonicalSchema) -> ViolationError {
+        match self.canonical.subtract(relaxed) {
+            Ok(rest) if rest.satisfiability() == Satisfiability::No => ViolationError::Vacuous,
+            _ => ViolationError::AdmitsNoMore,
         }
     }
 
@@ -336,8 +361,7 @@ impl ToolSchema {
         site: &Site,
         alone: bool,
     ) -> Option<CanonicalSchema> {
-        // An ancestor that asks what has been evaluated looks further than what is admitted.
-        if self.has_unevaluated || !self.ways().contains_key(&site.pointer) {
+        if self.is_long_list(site) || !self.ways().contains_key(&site.pointer) {
             return None;
         }
         let at = |document: &Value| {
@@ -361,6 +385,13 @@ impl ToolSchema {
             at(&self.schema)?
         };
         without.subtract(&with).ok()
+    }
+
+    /// Lists of very many values are not subtracted; a value outside them is easily found.
+    fn is_long_list(&self, site: &Site) -> bool {
+        let subschema = self.schema.pointer(&site.pointer);
+        let values = subschema.and_then(|subschema| subschema.get("enum")?.as_array());
+        site.keyword == "enum" && values.is_some_and(|values| values.len() > LISTED)
     }
 
     fn ways(&self) -> &HashMap<String, Vec<Step>> {

@@ -7,7 +7,7 @@ use jsonschema::canonical::{ArrayView, CanonicalSchema, CanonicalView, ObjectVie
 use serde_json::json;
 
 use super::{
-    compile::{Compiled, Compiler, TooManyNodes, canonicalize},
+    compile::{Compiled, Compiler, TooManyNodes, canonicalize, modelled},
     plan::{Array, Demand, Key, Node, NodeId, Object, Wild},
     reach::Step,
 };
@@ -67,8 +67,11 @@ impl Compiler<'_> {
             | CanonicalView::Const(_)
             | CanonicalView::Enum(_)
             | CanonicalView::Not(_)
-            | CanonicalView::False
-            | CanonicalView::Raw(_) => self.never(),
+            | CanonicalView::False => self.never(),
+            CanonicalView::Raw(view) => match modelled(&view, self.dialect) {
+                Some(canonical) => self.splice(&canonical, way, target),
+                None => self.never(),
+            },
         };
         self.leave();
         node

@@ -20,13 +20,15 @@ const CONDITIONAL: [&str; 6] = [
     "dependentSchemas",
     "dependencies",
 ];
+/// At most so many conditions are met one at a time.
+const VARIANTS: usize = 30;
 /// References are followed this far.
 const HOPS: usize = 64;
 
 /// A schema as it is or simplified, and how many cases it multiplies out to.
 pub(super) struct Tamed {
-    /// The simplified schema, if it had to be simplified.
-    pub(super) schema: Option<Value>,
+    /// The simplified schemas, if it had to be simplified: the plainest first.
+    pub(super) variants: Vec<Value>,
     /// The most cases that any one value is subject to.
     pub(super) cases: u64,
 }
@@ -37,16 +39,55 @@ pub(super) fn tame(schema: &Value) -> Tamed {
     let cases = count.all(schema);
     if cases <= CASES {
         return Tamed {
-            schema: None,
+            variants: Vec::new(),
             cases,
         };
     }
-    let mut simple = schema.clone();
-    // One branch instead of all, no conditions: in every place, since a reference may lead to any.
-    simplify(&mut simple);
-    Tamed {
-        schema: Some(simple),
-        cases,
+    let conditions = conditions(schema);
+    let mut chosen: Vec<&[String]> = vec![&[]];
+    // One condition at a time is what a schema with a case for each value of a property needs.
+    chosen.extend(conditions.chunks(1).take(VARIANTS));
+    chosen.push(&conditions);
+    let variants = chosen
+        .into_iter()
+        .map(|met| {
+            let mut variant = schema.clone();
+            for pointer in met {
+                meet(&mut variant, pointer);
+            }
+            simplify(&mut variant);
+            variant
+        })
+        .collect();
+    Tamed { variants, cases }
+}
+
+/// Where conditions on the root stand.
+fn conditions(schema: &Value) -> Vec<String> {
+    let parts = schema.get("allOf").and_then(Value::as_array);
+    let parts = parts.into_iter().flatten().enumerate();
+    let root = [(String::new(), schema)];
+    root.into_iter()
+        .chain(parts.map(|(position, part)| (format!("/allOf/{position}"), part)))
+        .filter(|(_, part)| part.get("if").is_some())
+        .map(|(pointer, _)| pointer)
+        .collect()
+}
+
+/// Turns a condition and what follows from it into two plain demands.
+fn meet(schema: &mut Value, pointer: &str) {
+    let Some(keywords) = schema.pointer_mut(pointer).and_then(Value::as_object_mut) else {
+        return;
+    };
+    let met: Vec<Value> = ["if", "then"]
+        .into_iter()
+        .filter_map(|keyword| keywords.shift_remove(keyword))
+        .collect();
+    match keywords.get_mut("allOf").and_then(Value::as_array_mut) {
+        Some(parts) => parts.extend(met),
+        None => {
+            keywords.insert("allOf".to_owned(), Value::Array(met));
+        }
     }
 }
 
@@ -168,12 +209,31 @@ mod tests {
         let either = json!({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
         let few = json!({"allOf": [either, either, either]});
         assert_eq!(tame(&few).cases, 8);
-        assert!(tame(&few).schema.is_none());
+        assert!(tame(&few).variants.is_empty());
         let many = json!({"allOf": vec![either; 20]});
         let tamed = tame(&many);
         assert_eq!(tamed.cases, 1 << 20);
-        let simple = tamed.schema.expect("simplified");
-        assert_eq!(tame(&simple).cases, 1);
+        assert_eq!(tame(&tamed.variants[0]).cases, 1);
+    }
+
+    #[test]
+    fn conditions_are_met_one_at_a_time_and_all_together() {
+        let cases: Vec<Value> = (0..12)
+            .map(|kind| {
+                let then = json!({"required": [format!("p{kind}")]});
+                json!({"if": {"properties": {"kind": {"const": kind}}}, "then": then})
+            })
+            .collect();
+        let tamed = tame(&json!({"allOf": cases}));
+        assert_eq!(tamed.variants.len(), 14);
+        assert_eq!(
+            tamed.variants[2]["allOf"][1],
+            json!({"allOf": [
+                {"properties": {"kind": {"const": 1}}},
+                {"required": ["p1"]}
+            ]})
+        );
+        assert_eq!(tamed.variants[2]["allOf"][0], json!({}));
     }
 
     #[test]
