@@ -8,13 +8,15 @@
 
 use std::{
     env, fs,
+    hint::black_box,
     path::Path,
     time::{Duration, Instant},
 };
 
-use criterion::{Criterion, criterion_group};
+use criterion::{Criterion, Throughput, criterion_group};
 use mcp_conformance::fuzz::{
-    Dialect, Domain, Obligation, Random, Simplest, ToolSchema, ViolationError,
+    Dialect, Domain, Generator, Obligation, Random, Shrinker, Simplest, Tape, ToolSchema,
+    ViolationError,
 };
 use serde_json::Value;
 
@@ -241,8 +243,68 @@ fn survey_coverage(samples: &[Sample]) {
     );
 }
 
+/// The schemas that the tests use.
+fn own_samples() -> Vec<Sample> {
+    let samples: Value = serde_json::from_str(include_str!("../src/fuzz/samples.json"))
+        .expect("the samples are JSON");
+    let samples = samples.as_array().into_iter().flatten();
+    samples
+        .map(|sample| Sample {
+            name: sample["name"].as_str().unwrap_or_default().to_owned(),
+            schema: sample["schema"].clone(),
+            default: Dialect::Draft202012,
+            domain: Domain::Arguments,
+        })
+        .collect()
+}
+
 fn generate(criterion: &mut Criterion) {
-    let _ = criterion;
+    let samples = own_samples();
+    criterion.bench_function("compile every sample", |bencher| {
+        bencher.iter(|| {
+            for sample in &samples {
+                let schema = ToolSchema::compile(&sample.schema, sample.default);
+                black_box(schema.expect("the samples compile"));
+            }
+        });
+    });
+    let compiled: Vec<ToolSchema> = samples
+        .iter()
+        .map(|sample| {
+            ToolSchema::compile(&sample.schema, sample.default).expect("the samples compile")
+        })
+        .collect();
+    for (sample, schema) in samples.iter().zip(&compiled) {
+        let mut random = Random::new(1);
+        let mut group = criterion.benchmark_group("valid");
+        group.throughput(Throughput::Elements(1));
+        group.bench_function(&sample.name, |bencher| {
+            bencher.iter(|| schema.generate(&mut random));
+        });
+        group.finish();
+    }
+    let scalars = &compiled[0];
+    let generators: Vec<Generator> = scalars
+        .sites()
+        .iter()
+        .filter_map(|site| scalars.violating(site).ok())
+        .collect();
+    criterion.bench_function("break every keyword of one sample", |bencher| {
+        let mut random = Random::new(1);
+        bencher.iter(|| {
+            for generator in &generators {
+                black_box(generator.generate(&mut random).expect("an instance"));
+            }
+        });
+    });
+    criterion.bench_function("shrink one instance", |bencher| {
+        bencher.iter(|| {
+            let mut shrinker =
+                Shrinker::new(scalars.valid().clone(), Tape::record(9)).expect("an instance");
+            while shrinker.simplify() {}
+            black_box(shrinker.best().clone())
+        });
+    });
 }
 
 criterion_group!(benches, generate);

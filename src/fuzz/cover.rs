@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{
     generate::Forced,
     generator::Generator,
-    plan::{Node, NodeId},
+    plan::{Array, Node, NodeId, Object},
     source::{Random, Simplest},
 };
 
@@ -339,62 +339,66 @@ impl Cover<'_> {
                     self.lead(*node, way, place.to_owned());
                 }
             }
-            Node::Array(array) => {
-                let mut lengths = vec![array.min, array.min.saturating_add(1)];
-                if array.max <= VALUES {
-                    lengths.extend([array.max.saturating_sub(1), array.max]);
-                }
-                lengths.retain(|length| (array.min..=array.max).contains(length));
-                lengths.sort_unstable();
-                lengths.dedup();
-                for length in lengths {
-                    let aim = format!("length {length}");
-                    self.oblige(id, way, Forced::Length(length), place, aim);
-                }
-                for (position, slot) in array.prefix.iter().enumerate() {
-                    let mut way = way.clone();
-                    way.push((id, Forced::Length(position + 1)));
-                    self.lead(*slot, way, below(place, "*"));
-                }
-                // The first free place comes after those that have to contain something.
-                let demanded: usize = array.demands.iter().map(|demand| demand.min).sum();
-                let length = array
-                    .prefix
-                    .len()
-                    .saturating_add(demanded)
-                    .saturating_add(1);
-                if length <= array.max {
-                    let mut way = way.clone();
-                    way.push((id, Forced::Length(length)));
-                    self.lead(array.rest, way, below(place, "*"));
-                }
-                for demand in &array.demands {
-                    self.lead(demand.rest, way.clone(), below(place, "*"));
-                }
-            }
-            Node::Object(object) => {
-                for (name, node) in &object.required {
-                    self.lead(*node, way.clone(), below(place, name));
-                }
-                if !object.optional.is_empty() {
-                    let none = "no optional entry".to_owned();
-                    self.oblige(id, way, Forced::Present(Vec::new()), place, none);
-                    let all = "every optional entry".to_owned();
-                    self.oblige(id, way, Forced::All, place, all);
-                }
-                for (rank, (name, node)) in object.optional.iter().enumerate() {
-                    let place = below(place, name);
-                    let forced = Forced::Present(vec![rank]);
-                    let way = self.oblige(id, way, forced, &place, PRESENT.to_owned());
-                    self.lead(*node, way, place);
-                }
-                for (chosen, wild) in object.wild.iter().enumerate() {
-                    let place = below(place, "*");
-                    let aim = "an entry of another name".to_owned();
-                    let way = self.oblige(id, way, Forced::Extra(chosen), &place, aim);
-                    self.lead(wild.value, way, place);
-                }
-            }
+            Node::Array(array) => self.state_array(id, array, way, place),
+            Node::Object(object) => self.state_object(id, object, way, place),
+        }
+    }
+
+    fn state_array(&mut self, id: NodeId, array: &Array, way: &Way, place: &str) {
+        let mut lengths = vec![array.min, array.min.saturating_add(1)];
+        if array.max <= VALUES {
+            lengths.extend([array.max.saturating_sub(1), array.max]);
+        }
+        lengths.retain(|length| (array.min..=array.max).contains(length));
+        lengths.sort_unstable();
+        lengths.dedup();
+        for length in lengths {
+            let aim = format!("length {length}");
+            self.oblige(id, way, Forced::Length(length), place, aim);
+        }
+        for (position, slot) in array.prefix.iter().enumerate() {
+            let mut way = way.clone();
+            way.push((id, Forced::Length(position + 1)));
+            self.lead(*slot, way, below(place, "*"));
+        }
+        // The first free place comes after those that have to contain something.
+        let demanded: usize = array.demands.iter().map(|demand| demand.min).sum();
+        let length = array
+            .prefix
+            .len()
+            .saturating_add(demanded)
+            .saturating_add(1);
+        if length <= array.max {
+            let mut way = way.clone();
+            way.push((id, Forced::Length(length)));
+            self.lead(array.rest, way, below(place, "*"));
+        }
+        for demand in &array.demands {
+            self.lead(demand.rest, way.clone(), below(place, "*"));
+        }
+    }
+
+    fn state_object(&mut self, id: NodeId, object: &Object, way: &Way, place: &str) {
+        for (name, node) in &object.required {
+            self.lead(*node, way.clone(), below(place, name));
+        }
+        if !object.optional.is_empty() {
+            let none = "no optional entry".to_owned();
+            self.oblige(id, way, Forced::Present(Vec::new()), place, none);
+            let all = "every optional entry".to_owned();
+            self.oblige(id, way, Forced::All, place, all);
+        }
+        for (rank, (name, node)) in object.optional.iter().enumerate() {
+            let place = below(place, name);
+            let forced = Forced::Present(vec![rank]);
+            let way = self.oblige(id, way, forced, &place, PRESENT.to_owned());
+            self.lead(*node, way, place);
+        }
+        for (chosen, wild) in object.wild.iter().enumerate() {
+            let place = below(place, "*");
+            let aim = "an entry of another name".to_owned();
+            let way = self.oblige(id, way, Forced::Extra(chosen), &place, aim);
+            self.lead(wild.value, way, place);
         }
     }
 }
