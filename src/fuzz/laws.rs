@@ -255,9 +255,9 @@ fn excessive() -> Vec<(&'static str, Value)> {
         ),
         (
             "deep arrays",
-            nested(40, |inner| json!({"items": inner, "minItems": 1})),
+            nested(60, |inner| json!({"items": inner, "minItems": 1})),
         ),
-        ("deep negation", nested(90, |inner| json!({"not": inner}))),
+        ("deep negation", nested(60, |inner| json!({"not": inner}))),
         (
             "deep alternatives",
             nested(30, |inner| json!({"oneOf": [inner, {"type": "string"}]})),
@@ -265,7 +265,7 @@ fn excessive() -> Vec<(&'static str, Value)> {
         (
             "deep conditions",
             nested(
-                20,
+                60,
                 |inner| json!({"if": inner, "then": {"minimum": 1}, "else": {"maxLength": 3}}),
             ),
         ),
@@ -324,6 +324,18 @@ fn multiplying() -> Vec<(&'static str, Value)> {
             json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}),
         ),
         ("itself", json!({"$ref": "#"})),
+        (
+            "references in a row",
+            json!({"$ref": "#/$defs/p0", "$defs": many(2_000, |rank| json!({"$ref": format!("#/$defs/p{}", (rank + 1) % 2_000)}))}),
+        ),
+        (
+            "entries in a row",
+            json!({"$ref": "#/$defs/p0", "$defs": many(2_000, |rank| json!({"required": ["a"], "properties": {"a": {"$ref": format!("#/$defs/p{}", (rank + 1).min(1_999))}}}))}),
+        ),
+        (
+            "demands in a row",
+            json!({"$ref": "#/$defs/p0", "$defs": many(2_000, |rank| json!({"minProperties": 1, "allOf": [{"$ref": format!("#/$defs/p{}", (rank + 1).min(1_999))}]}))}),
+        ),
         (
             "endless descent",
             json!({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}),

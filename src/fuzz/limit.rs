@@ -3,14 +3,21 @@
 //! A schema comes from the server under test, so it may be built to exhaust whoever reads it. The
 //! walks here use no recursion and stop at the first bound that is crossed.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, thread};
 
 use serde_json::Value;
 
 use super::schema::SchemaError;
 
 /// Deeper schemas are refused; the deepest of several hundred real ones has 15 levels.
-const DEPTH: usize = 96;
+const DEPTH: usize = 64;
+/// Schemas of which more apply one through the other are refused, whether they are nested or
+/// refer to each other.
+const CHAIN: usize = 128;
+/// Deeper schemas are compiled on a stack of their own.
+const SHALLOW: usize = 16;
+/// How large that stack is; it is only reserved, and used as far as needed.
+const STACK: usize = 256 << 20;
 /// Schemas of more values are refused; the largest of several hundred real ones has 367.
 const VALUES: usize = 20_000;
 /// Schemas with more text are refused.
@@ -19,13 +26,43 @@ const TEXT: usize = 4 << 20;
 /// references: doubling references cost exponential time in any validator.
 const PATHS: u64 = 20_000;
 
-/// Refuses a schema that is too deep, too large, or multiplies through its references.
-pub(super) fn check(schema: &Value) -> Result<(), SchemaError> {
+/// Runs what descends into a schema of so many levels where the stack suffices for it.
+///
+/// Folding a schema into its canonical form takes many frames for each level, and the stack of a
+/// thread is not ours to choose.
+///
+/// # Errors
+///
+/// When the schema is deep and no thread can be had for it.
+pub(super) fn with_room<T: Send>(
+    depth: usize,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, SchemaError> {
+    if depth <= SHALLOW {
+        return Ok(work());
+    }
+    thread::scope(|scope| {
+        let thread = thread::Builder::new()
+            .stack_size(STACK)
+            .spawn_scoped(scope, work)
+            .map_err(|_| SchemaError::TooDeep { limit: SHALLOW })?;
+        match thread.join() {
+            Ok(done) => Ok(done),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// Refuses a schema that is too deep, too large, or multiplies through its references; says how
+/// deep it is.
+pub(super) fn check(schema: &Value) -> Result<usize, SchemaError> {
+    let mut deepest = 0_usize;
     let mut pending = vec![(schema, 1_usize)];
     let mut values = 0_usize;
     let mut text = 0_usize;
     while let Some((value, depth)) = pending.pop() {
         values += 1;
+        deepest = deepest.max(depth);
         if depth > DEPTH {
             return Err(SchemaError::TooDeep { limit: DEPTH });
         }
@@ -56,50 +93,76 @@ pub(super) fn check(schema: &Value) -> Result<(), SchemaError> {
     let mut paths = Paths {
         document: schema,
         known: HashMap::new(),
+        too_long: false,
     };
-    if paths.count(schema, 0) > PATHS {
+    let reach = paths.follow(schema, 0);
+    if paths.too_long || reach.length > CHAIN {
+        return Err(SchemaError::TooDeep { limit: CHAIN });
+    }
+    if reach.count > PATHS {
         return Err(SchemaError::Multiplies);
     }
-    Ok(())
+    Ok(deepest.max(reach.length))
 }
 
-/// Counts the subschemas that apply to one and the same value.
+/// What lies behind a subschema, references followed.
+#[derive(Debug, Clone, Copy)]
+struct Reach {
+    /// How many subschemas, counted along every path.
+    count: u64,
+    /// How many on the longest path.
+    length: usize,
+}
+
+impl Reach {
+    const ONE: Self = Self {
+        count: 1,
+        length: 1,
+    };
+
+    fn add(&mut self, part: Self) {
+        self.count = self.count.saturating_add(part.count);
+        self.length = self.length.max(part.length + 1);
+    }
+}
+
 struct Paths<'s> {
     document: &'s Value,
-    known: HashMap<*const Value, u64>,
+    known: HashMap<*const Value, Reach>,
+    too_long: bool,
 }
 
 impl<'s> Paths<'s> {
-    /// The largest count at `schema` or anywhere below it.
+    /// Follows what `schema` applies to a value or to a part of it.
     ///
     /// Steps into a value count as well as those that stay on it: a schema cannot be told to be
     /// harmless by either alone. A cycle counts once; instances bound how often it is taken.
-    fn count(&mut self, schema: &'s Value, hops: usize) -> u64 {
+    fn follow(&mut self, schema: &'s Value, hops: usize) -> Reach {
+        let mut reach = Reach::ONE;
         let Some(keywords) = schema.as_object() else {
-            return 1;
+            return reach;
         };
         let key = std::ptr::from_ref(schema);
         if let Some(&known) = self.known.get(&key) {
             return known;
         }
-        // A chain of references longer than any schema is deep has to be walked no further.
-        if hops > DEPTH * 2 {
-            return 1;
+        if hops > CHAIN {
+            self.too_long = true;
+            return reach;
         }
-        self.known.insert(key, 1);
-        let mut total = 1_u64;
-        if let Some(pointer) = keywords.get("$ref").and_then(Value::as_str)
-            && let Some(target) = pointer
-                .strip_prefix('#')
-                .and_then(|pointer| self.document.pointer(pointer))
-        {
-            total = total.saturating_add(self.count(target, hops + 1));
-        }
+        self.known.insert(key, reach);
         for (keyword, value) in keywords {
             match (keyword.as_str(), value) {
+                ("$ref", Value::String(reference)) => {
+                    let pointer = reference.strip_prefix('#');
+                    let target = pointer.and_then(|pointer| self.document.pointer(pointer));
+                    if let Some(target) = target {
+                        reach.add(self.follow(target, hops + 1));
+                    }
+                }
                 ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(branches)) => {
                     for branch in branches {
-                        total = total.saturating_add(self.count(branch, hops + 1));
+                        reach.add(self.follow(branch, hops + 1));
                     }
                 }
                 (
@@ -107,7 +170,7 @@ impl<'s> Paths<'s> {
                     Value::Object(entries),
                 ) => {
                     for entry in entries.values() {
-                        total = total.saturating_add(self.count(entry, hops + 1));
+                        reach.add(self.follow(entry, hops + 1));
                     }
                 }
                 (
@@ -123,12 +186,12 @@ impl<'s> Paths<'s> {
                     | "unevaluatedItems"
                     | "unevaluatedProperties",
                     Value::Object(_),
-                ) => total = total.saturating_add(self.count(value, hops + 1)),
+                ) => reach.add(self.follow(value, hops + 1)),
                 _ => {}
             }
         }
-        self.known.insert(key, total);
-        total
+        self.known.insert(key, reach);
+        reach
     }
 }
 

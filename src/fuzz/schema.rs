@@ -136,6 +136,8 @@ pub struct ToolSchema {
     /// The canonical form within the domain.
     canonical: CanonicalSchema,
     valid: Generator,
+    /// How deep the schema nests.
+    depth: usize,
     has_unevaluated: bool,
     /// The canonical form admits what the schema does, and nothing else.
     exact: bool,
@@ -174,10 +176,19 @@ impl ToolSchema {
         default: Dialect,
         domain: Domain,
     ) -> Result<Self, SchemaError> {
-        limit::check(schema)?;
+        let depth = limit::check(schema)?;
         let dialect = Dialect::of(schema, default).map_err(|uri| SchemaError::UnknownDialect {
             uri: uri.to_owned(),
         })?;
+        limit::with_room(depth, || Self::compile_in(schema, dialect, domain, depth))?
+    }
+
+    fn compile_in(
+        schema: &Value,
+        dialect: Dialect,
+        domain: Domain,
+        depth: usize,
+    ) -> Result<Self, SchemaError> {
         let validator = compile::validator(schema, dialect).map_err(|error| refusal(&error))?;
         let tamed = tame::tame(schema);
         let (simple, variants) = match tamed.variants.split_first() {
@@ -218,6 +229,7 @@ impl ToolSchema {
                 fails: None,
                 attempts: ATTEMPTS,
             },
+            depth,
             has_unevaluated: mentions_unevaluated(schema),
             exact: tamed.variants.is_empty(),
             cases: tamed.cases,
@@ -275,6 +287,11 @@ impl ToolSchema {
     ///
     /// When the keyword has no effect, or nothing was found that breaks it alone.
     pub fn violating(&self, site: &Site) -> Result<Generator, ViolationError> {
+        limit::with_room(self.depth, || self.break_alone(site))
+            .map_err(|_| ViolationError::TooLarge)?
+    }
+
+    fn break_alone(&self, site: &Site) -> Result<Generator, ViolationError> {
         let document =
             site::relax(&self.schema, site, self.dialect).ok_or(ViolationError::NoSuchSite)?;
         let passes =
