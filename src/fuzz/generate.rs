@@ -65,6 +65,11 @@ impl<'p, S: Source> Generation<'p, S> {
         }
     }
 
+    /// How many values were drawn, those that were rejected included.
+    pub(super) fn spent(&self) -> u32 {
+        self.spent
+    }
+
     /// Whether every forced decision was taken.
     pub(super) fn reached(&self) -> bool {
         self.forced.is_empty()

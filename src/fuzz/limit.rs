@@ -92,6 +92,7 @@ pub(super) fn check(schema: &Value) -> Result<usize, SchemaError> {
     }
     let mut paths = Paths {
         document: schema,
+        named: named(schema),
         known: HashMap::new(),
         too_long: false,
     };
@@ -128,11 +129,68 @@ impl Reach {
 
 struct Paths<'s> {
     document: &'s Value,
+    named: HashMap<&'s str, &'s Value>,
     known: HashMap<*const Value, Reach>,
     too_long: bool,
 }
 
+/// Every subschema that has a name of its own, by anchor and by the last part of its identifier.
+fn named(schema: &Value) -> HashMap<&str, &Value> {
+    let mut names = HashMap::new();
+    let mut pending = vec![schema];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Object(entries) => {
+                for keyword in ["$anchor", "$dynamicAnchor", "$id", "id"] {
+                    if let Some(name) = entries.get(keyword).and_then(Value::as_str) {
+                        names.insert(last_part(name), value);
+                    }
+                }
+                pending.extend(entries.values());
+            }
+            Value::Array(items) => pending.extend(items),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    names
+}
+
+/// What follows the last separator of a reference or identifier.
+fn last_part(name: &str) -> &str {
+    let name = name.trim_end_matches(['#', '/']);
+    name.rsplit(['#', '/', ':']).next().unwrap_or(name)
+}
+
+/// A fragment with its escapes resolved; what is no text afterwards stays as it is.
+fn unescape(fragment: &str) -> String {
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.bytes();
+    while let Some(byte) = rest.next() {
+        let mut ahead = rest.clone();
+        let mut digit = || char::from(ahead.next()?).to_digit(16);
+        match (byte, digit(), digit()) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.extend(u8::try_from(high * 16 + low));
+                rest = ahead;
+            }
+            _ => bytes.push(byte),
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| fragment.to_owned())
+}
+
 impl<'s> Paths<'s> {
+    /// What a reference may mean within the document. Wrong where names are not unique, which
+    /// matters little for an estimate.
+    fn resolve(&self, reference: &str) -> Option<&'s Value> {
+        match reference.split_once('#') {
+            Some(("", pointer)) if pointer.is_empty() || pointer.starts_with('/') => {
+                self.document.pointer(&unescape(pointer))
+            }
+            _ => self.named.get(last_part(reference)).copied(),
+        }
+    }
+
     /// Follows what `schema` applies to a value or to a part of it.
     ///
     /// Steps into a value count as well as those that stay on it: a schema cannot be told to be
@@ -153,10 +211,8 @@ impl<'s> Paths<'s> {
         self.known.insert(key, reach);
         for (keyword, value) in keywords {
             match (keyword.as_str(), value) {
-                ("$ref", Value::String(reference)) => {
-                    let pointer = reference.strip_prefix('#');
-                    let target = pointer.and_then(|pointer| self.document.pointer(pointer));
-                    if let Some(target) = target {
+                ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
+                    if let Some(target) = self.resolve(reference) {
                         reach.add(self.follow(target, hops + 1));
                     }
                 }
@@ -220,6 +276,25 @@ mod tests {
         definitions.insert("s40".to_owned(), json!({"type": "object"}));
         let schema = json!({"$defs": definitions, "$ref": "#/$defs/s0"});
         assert!(matches!(check(&schema), Err(SchemaError::Multiplies)));
+    }
+
+    #[test]
+    fn doubling_is_seen_whatever_the_references_look_like() {
+        for (own, reference) in [("$anchor", "#"), ("$id", "")] {
+            let mut definitions = Map::new();
+            for step in 0..40 {
+                let next = format!("{reference}s{}", step + 1);
+                let body =
+                    json!({own: format!("s{step}"), "anyOf": [{"$ref": next}, {"$ref": next}]});
+                definitions.insert(format!("d{step}"), body);
+            }
+            definitions.insert("d40".to_owned(), json!({own: "s40"}));
+            let schema = json!({"$defs": definitions, "$ref": "#/%24defs/d0"});
+            assert!(
+                matches!(check(&schema), Err(SchemaError::Multiplies)),
+                "{own}"
+            );
+        }
     }
 
     #[test]
