@@ -420,3 +420,11 @@ fn a_contradiction_is_told_from_what_is_merely_too_large() {
         Err(super::GenerationError::TooLarge)
     );
 }
+
+#[test]
+fn what_is_compiled_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<ToolSchema>();
+    shared::<super::Generator>();
+    shared::<Shrinker>();
+}
