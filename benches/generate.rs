@@ -5,19 +5,19 @@
 //! under `inputSchema`), or a folder of the official JSON-Schema-Test-Suite (`tests/draft7`, ...),
 //! and prints what was generated, what was valid, and how long it took.
 #![expect(clippy::print_stdout, reason = "a survey is read on the terminal")]
-#![expect(
-    missing_docs,
-    reason = "criterion's macros leave functions undocumented"
-)]
 
 use std::{
     env, fs,
+    hint::black_box,
     path::Path,
     time::{Duration, Instant},
 };
 
-use criterion::{Criterion, criterion_group};
-use mcp_conformance::fuzz::{Dialect, Domain, Random, Simplest, ToolSchema, ViolationError};
+use criterion::{Criterion, Throughput, criterion_group};
+use mcp_conformance::fuzz::{
+    Dialect, Domain, Generator, Obligation, Random, Shrinker, Simplest, Tape, ToolSchema,
+    ViolationError,
+};
 use serde_json::Value;
 
 const INSTANCES: u32 = 1_000;
@@ -92,6 +92,9 @@ fn survey(samples: &[Sample]) {
         let schema = ToolSchema::compile_for(&sample.schema, sample.default, sample.domain);
         let spent = start.elapsed();
         compiling += spent;
+        if spent > Duration::from_millis(50) {
+            println!("slow          {}: compiled in {spent:?}", sample.name);
+        }
         slowest = slowest.max((spent, &sample.name));
         match schema {
             Ok(schema) => compiled.push((sample, schema)),
@@ -105,7 +108,7 @@ fn survey(samples: &[Sample]) {
         slowest.0,
         slowest.1
     );
-    let mut rates = Vec::new();
+    let mut rates: Vec<(f64, &String)> = Vec::new();
     let mut impossible = 0;
     let mut total = (0_u32, Duration::ZERO);
     for (sample, schema) in &compiled {
@@ -133,7 +136,8 @@ fn survey(samples: &[Sample]) {
         total = (total.0 + made, total.1 + spent);
     }
     rates.sort_by(|left, right| left.0.total_cmp(&right.0));
-    let mean = rates.iter().map(|rate| rate.0).sum::<f64>() / rates.len() as f64;
+    let count = u32::try_from(rates.len()).map_or(f64::NAN, f64::from);
+    let mean = rates.iter().map(|rate| rate.0).sum::<f64>() / count;
     println!(
         "{} generate, {impossible} unsatisfiable; valid instances a second: mean of rates {mean:.0}, \
          overall {:.0}, median {:.0}, slowest {:?}",
@@ -162,12 +166,12 @@ fn survey_violations(samples: &[Sample]) {
             let generator = schema.violating(&site);
             let took = start.elapsed();
             compiling += took;
-            if took > Duration::from_millis(20) {
+            if took > Duration::from_millis(500) {
                 println!("slow          {} {site}: {took:?}", sample.name);
             }
             let generator = match generator {
                 Ok(generator) => generator,
-                Err(ViolationError::Vacuous) => {
+                Err(ViolationError::Vacuous | ViolationError::AdmitsNoMore) => {
                     vacuous += 1;
                     continue;
                 }
@@ -202,8 +206,105 @@ fn survey_violations(samples: &[Sample]) {
     );
 }
 
+/// Meets every boundary and branch, and pairs of them.
+fn survey_coverage(samples: &[Sample]) {
+    let start = Instant::now();
+    let (mut counts, mut met, mut pairs, mut paired) = (Vec::new(), 0, 0, 0);
+    for sample in samples {
+        let schema = ToolSchema::compile_for(&sample.schema, sample.default, sample.domain);
+        let Ok(schema) = schema else { continue };
+        let obligations = schema.valid().obligations();
+        counts.push(obligations.len());
+        for obligation in &obligations {
+            if schema.valid().meet(obligation).is_some() {
+                met += 1;
+            } else {
+                println!(
+                    "not met       {} {} {}",
+                    sample.name,
+                    obligation.place(),
+                    obligation.aim()
+                );
+            }
+        }
+        let combined = schema.valid().pairs();
+        pairs += combined.len();
+        let meets = |pair: &&Obligation| schema.valid().meet(pair).is_some();
+        paired += combined.iter().filter(meets).count();
+    }
+    counts.sort_unstable();
+    println!(
+        "{met} of {} boundaries and branches met (median {} a schema, most {}), and {paired} of \
+         {pairs} rows of pairs, in {:?}",
+        counts.iter().sum::<usize>(),
+        counts[counts.len() / 2],
+        counts[counts.len() - 1],
+        start.elapsed(),
+    );
+}
+
+/// The schemas that the tests use.
+fn own_samples() -> Vec<Sample> {
+    let samples: Value = serde_json::from_str(include_str!("../src/fuzz/samples.json"))
+        .expect("the samples are JSON");
+    let samples = samples.as_array().into_iter().flatten();
+    samples
+        .map(|sample| Sample {
+            name: sample["name"].as_str().unwrap_or_default().to_owned(),
+            schema: sample["schema"].clone(),
+            default: Dialect::Draft202012,
+            domain: Domain::Arguments,
+        })
+        .collect()
+}
+
 fn generate(criterion: &mut Criterion) {
-    let _ = criterion;
+    let samples = own_samples();
+    criterion.bench_function("compile every sample", |bencher| {
+        bencher.iter(|| {
+            for sample in &samples {
+                let schema = ToolSchema::compile(&sample.schema, sample.default);
+                black_box(schema.expect("the samples compile"));
+            }
+        });
+    });
+    let compiled: Vec<ToolSchema> = samples
+        .iter()
+        .map(|sample| {
+            ToolSchema::compile(&sample.schema, sample.default).expect("the samples compile")
+        })
+        .collect();
+    for (sample, schema) in samples.iter().zip(&compiled) {
+        let mut random = Random::new(1);
+        let mut group = criterion.benchmark_group("valid");
+        group.throughput(Throughput::Elements(1));
+        group.bench_function(&sample.name, |bencher| {
+            bencher.iter(|| schema.generate(&mut random));
+        });
+        group.finish();
+    }
+    let scalars = &compiled[0];
+    let generators: Vec<Generator> = scalars
+        .sites()
+        .iter()
+        .filter_map(|site| scalars.violating(site).ok())
+        .collect();
+    criterion.bench_function("break every keyword of one sample", |bencher| {
+        let mut random = Random::new(1);
+        bencher.iter(|| {
+            for generator in &generators {
+                black_box(generator.generate(&mut random).expect("an instance"));
+            }
+        });
+    });
+    criterion.bench_function("shrink one instance", |bencher| {
+        bencher.iter(|| {
+            let mut shrinker =
+                Shrinker::new(scalars.valid().clone(), Tape::record(9)).expect("an instance");
+            while shrinker.simplify() {}
+            black_box(shrinker.best().clone())
+        });
+    });
 }
 
 criterion_group!(benches, generate);
@@ -218,6 +319,7 @@ fn main() {
         };
         survey(&samples);
         survey_violations(&samples);
+        survey_coverage(&samples);
     }
     benches();
 }

@@ -8,18 +8,15 @@ use std::{collections::HashMap, sync::Arc};
 
 use jsonschema::{
     JsonType, JsonTypeSet, Validator,
-    canonical::{
-        ArrayView, CanonicalSchema, CanonicalView, Distinctness, ObjectView, ObjectViolationView,
-        RawView, StringView,
-    },
+    canonical::{CanonicalSchema, CanonicalView, RawView, StringView},
 };
-use serde_json::{Number, Value, json};
+use serde_json::{Number, Value};
 
 use super::{
     dialect::Dialect,
     hint::Hints,
     number::{Real, Whole},
-    plan::{Array, Demand, Key, Node, NodeId, Object, Plan, Wild},
+    plan::{Array, Key, Node, NodeId, Object, Plan, Wild},
     reach::Step,
     text::Text,
 };
@@ -54,14 +51,25 @@ const UNMODELLED: [&str; 12] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooManyNodes;
 
-/// Compiles a canonical schema; `hints` are the values that its author suggests.
+/// Compiles what any of the given forms admits; `hints` are the values that the author suggests.
 pub(super) fn compile(
-    schema: &CanonicalSchema,
+    forms: &[CanonicalSchema],
     dialect: Dialect,
     hints: &Hints,
 ) -> Result<Plan, TooManyNodes> {
     let mut compiler = Compiler::new(dialect, hints);
-    let root = compiler.place(schema)?;
+    let root = match forms {
+        [form] => compiler.place(form)?,
+        forms => {
+            let mut roots = Vec::with_capacity(forms.len());
+            for form in forms {
+                // A reference means something else in each form.
+                compiler.references.clear();
+                roots.push(compiler.place(form)?);
+            }
+            compiler.add(Node::Union(roots))?
+        }
+    };
     Ok(compiler.finish(root))
 }
 
@@ -112,7 +120,7 @@ pub(super) struct Compiler<'h> {
     builtin: HashMap<&'static str, NodeId>,
     depth: usize,
     too_large: bool,
-    exact: bool,
+    pub(super) exact: bool,
 }
 
 pub(super) type Compiled = Result<NodeId, TooManyNodes>;
@@ -189,7 +197,7 @@ impl<'h> Compiler<'h> {
         self.add(Node::Suggested { values, node })
     }
 
-    fn place_at(&mut self, step: &str, schema: &CanonicalSchema) -> Compiled {
+    pub(super) fn place_at(&mut self, step: &str, schema: &CanonicalSchema) -> Compiled {
         let length = self.path.len();
         Hints::descend(&mut self.path, step);
         let node = self.place(schema);
@@ -197,7 +205,7 @@ impl<'h> Compiler<'h> {
         node
     }
 
-    fn schema(&mut self, schema: &CanonicalSchema) -> Compiled {
+    pub(super) fn schema(&mut self, schema: &CanonicalSchema) -> Compiled {
         self.enter()?;
         let node = self.view(schema);
         self.leave();
@@ -220,8 +228,8 @@ impl<'h> Compiler<'h> {
                 None => self.never(),
             },
             CanonicalView::String(view) => self.text(schema, &view),
-            CanonicalView::Array(view) => self.array(schema, view),
-            CanonicalView::Object(view) => self.object(schema, view),
+            CanonicalView::Array(view) => self.array(schema, &view),
+            CanonicalView::Object(view) => self.object(schema, &view),
             CanonicalView::AnyOf(branches) => {
                 let nodes = self.branches(&branches)?;
                 self.add(Node::Union(nodes))
@@ -234,15 +242,7 @@ impl<'h> Compiler<'h> {
                 let node = self.schema(&group.body)?;
                 self.checked(vec![node], schema)
             }
-            CanonicalView::Not(inner) => {
-                let mut candidates = vec![self.anything()?];
-                if let Ok(negated) = self.resolve(&inner).negate()
-                    && !matches!(negated.view(), CanonicalView::Not(_))
-                {
-                    candidates.push(self.schema(&negated)?);
-                }
-                self.checked(candidates, schema)
-            }
+            CanonicalView::Not(inner) => self.negation(schema, &inner),
             CanonicalView::Reference(uri) => self.reference(&uri, schema),
             CanonicalView::Raw(view) => self.raw(&view),
         }
@@ -263,13 +263,31 @@ impl<'h> Compiler<'h> {
         }
     }
 
-    fn resolve(&self, schema: &CanonicalSchema) -> CanonicalSchema {
-        match schema.view() {
-            CanonicalView::Reference(uri) => {
-                schema.definition(&uri).unwrap_or_else(|| schema.clone())
-            }
-            _ => schema.clone(),
+    fn negation(&mut self, schema: &CanonicalSchema, inner: &CanonicalSchema) -> Compiled {
+        let CanonicalView::Reference(uri) = inner.view() else {
+            return self.opposite(schema, inner);
+        };
+        // What negates a recursive schema negates it again further down.
+        let key = format!("not {uri}");
+        if let Some(&known) = self.references.get(&key) {
+            return Ok(known);
         }
+        let id = self.add(Node::Never)?;
+        self.references.insert(key, id);
+        let opposite = self.opposite(schema, &resolve(inner))?;
+        self.nodes[id.index()] = Node::Same(opposite);
+        Ok(id)
+    }
+
+    /// What the algebra can say of a negation, or else anything, checked.
+    fn opposite(&mut self, schema: &CanonicalSchema, inner: &CanonicalSchema) -> Compiled {
+        let mut candidates = vec![self.anything()?];
+        if let Ok(negated) = inner.negate()
+            && !matches!(negated.view(), CanonicalView::Not(_))
+        {
+            candidates.push(self.schema(&negated)?);
+        }
+        self.checked(candidates, schema)
     }
 
     fn reference(&mut self, uri: &str, schema: &CanonicalSchema) -> Compiled {
@@ -292,29 +310,12 @@ impl<'h> Compiler<'h> {
             return self.never();
         };
         self.exact = false;
-        let mut schema = view.schema.clone();
-        let mut pointer = view.pointer.clone().unwrap_or_default();
-        let mut candidates = Vec::new();
-        for _ in 0..STRIPPED {
-            if !strip(&mut schema, &pointer) {
-                break;
-            }
-            match canonicalize(&schema, self.dialect) {
-                Ok(canonical) => match canonical.view() {
-                    CanonicalView::Raw(next) => pointer = next.pointer.unwrap_or_default(),
-                    _ => {
-                        candidates.push(self.schema(&canonical)?);
-                        break;
-                    }
-                },
-                Err(_) => break,
-            }
-        }
-        if candidates.is_empty() {
-            candidates.push(self.anything()?);
-        }
+        let candidate = match modelled(view, self.dialect) {
+            Some(canonical) => self.schema(&canonical)?,
+            None => self.anything()?,
+        };
         self.add(Node::Checked {
-            candidates,
+            candidates: vec![candidate],
             check: Arc::new(check),
         })
     }
@@ -343,7 +344,7 @@ impl<'h> Compiler<'h> {
 
     /// A node of all values of one type. Those that lead to others are made once; a leaf is made
     /// for each place, so that each place has its boundaries tried.
-    fn any_of_type(&mut self, name: &'static str) -> Compiled {
+    pub(super) fn any_of_type(&mut self, name: &'static str) -> Compiled {
         if let Some(&known) = self.builtin.get(name) {
             return Ok(known);
         }
@@ -407,7 +408,7 @@ impl<'h> Compiler<'h> {
         Ok(id)
     }
 
-    fn anything(&mut self) -> Compiled {
+    pub(super) fn anything(&mut self) -> Compiled {
         if let Some(&known) = self.builtin.get("anything") {
             return Ok(known);
         }
@@ -429,384 +430,37 @@ impl<'h> Compiler<'h> {
         self.too_large = true;
         self.add(Node::Never)
     }
-
-    pub(super) fn array(&mut self, schema: &CanonicalSchema, view: ArrayView) -> Compiled {
-        let mut fillers = view.items.clone();
-        let mut approximate = false;
-        let mut filled_prefix = view.prefix_items.clone();
-        // Where a match is counted, what is not meant to match must not match by chance.
-        for counted in view.contains.iter().filter(|c| c.max_contains.is_some()) {
-            let Ok(outside) = counted.schema.negate() else {
-                approximate = true;
-                continue;
-            };
-            fillers = match &fillers {
-                None => Some(outside.clone()),
-                Some(items) => Some(items.intersect(&outside).unwrap_or_else(|_| {
-                    approximate = true;
-                    items.clone()
-                })),
-            };
-            for slot in &mut filled_prefix {
-                match slot.intersect(&outside) {
-                    Ok(narrowed) if !matches!(narrowed.view(), CanonicalView::False) => {
-                        *slot = narrowed;
-                    }
-                    _ => approximate = true,
-                }
-            }
-        }
-        let mut prefix = Vec::with_capacity(filled_prefix.len());
-        for (position, slot) in filled_prefix.iter().enumerate() {
-            prefix.push(self.place_at(&position.to_string(), slot)?);
-        }
-        let rest = match &fillers {
-            Some(items) => self.place_at(Hints::ITEMS, items)?,
-            None => self.anything()?,
-        };
-        let mut demands = Vec::new();
-        let mut met: Option<CanonicalSchema> = None;
-        for contains in &view.contains {
-            let min = contains.min_contains.as_ref().map_or(1, count);
-            // One element may answer several demands; asking for it saves room under `maxItems`.
-            let together = met
-                .as_ref()
-                .and_then(|met| met.intersect(&contains.schema).ok());
-            let together = together.filter(|both| !matches!(both.view(), CanonicalView::False));
-            if let (Some(both), true, Some(last)) = (together, min == 1, demands.last_mut()) {
-                *last = self.demand(&view, &both, 1)?;
-                met = Some(both);
-                continue;
-            }
-            demands.push(self.demand(&view, &contains.schema, min)?);
-            met = (min == 1 && contains.max_contains.is_none()).then(|| contains.schema.clone());
-        }
-        let array = Array {
-            min: view.min_items.as_ref().map_or(0, count),
-            max: view.max_items.as_ref().map_or(usize::MAX, count),
-            prefix,
-            rest,
-            demands,
-            distinct: view.distinctness == Distinctness::AllDistinct,
-            repeated: view.distinctness == Distinctness::SomeRepeated,
-        };
-        approximate |= array.repeated || array.demands.len() > 1;
-        self.exact &= !approximate;
-        let node = self.add(Node::Array(Box::new(array)))?;
-        if approximate {
-            return self.checked(vec![node], schema);
-        }
-        Ok(node)
-    }
-
-    fn demand(
-        &mut self,
-        view: &ArrayView,
-        wanted: &CanonicalSchema,
-        min: usize,
-    ) -> Result<Demand, TooManyNodes> {
-        let meet =
-            |slot: &CanonicalSchema| slot.intersect(wanted).unwrap_or_else(|_| wanted.clone());
-        let mut prefix = Vec::with_capacity(view.prefix_items.len());
-        for slot in &view.prefix_items {
-            prefix.push(self.schema(&meet(slot))?);
-        }
-        let rest = match &view.items {
-            Some(items) => self.schema(&meet(items))?,
-            None => self.schema(wanted)?,
-        };
-        Ok(Demand { min, prefix, rest })
-    }
-
-    pub(super) fn object(&mut self, schema: &CanonicalSchema, view: ObjectView) -> Compiled {
-        let patterns: Vec<(&str, &CanonicalSchema, Option<Arc<Validator>>)> = view
-            .pattern_properties
-            .iter()
-            .map(|(pattern, schema)| {
-                let matcher = validator(&json!({"pattern": pattern}), self.dialect);
-                (pattern.as_str(), schema, matcher.ok().map(Arc::new))
-            })
-            .collect();
-        let mut approximate = false;
-        // The schema of a named entry: its own, or the undeclared one, and of every pattern.
-        let mut schema_of = |name: &str| -> Option<CanonicalSchema> {
-            let mut met = view.properties.get(name).cloned();
-            let text = Value::String(name.to_owned());
-            for (_, schema, matcher) in &patterns {
-                if matcher
-                    .as_ref()
-                    .is_none_or(|matcher| !matcher.is_valid(&text))
-                {
-                    continue;
-                }
-                met = Some(match met {
-                    None => (*schema).clone(),
-                    Some(own) => own.intersect(schema).unwrap_or_else(|_| {
-                        approximate = true;
-                        own.clone()
-                    }),
-                });
-            }
-            met.or_else(|| view.additional_properties.clone())
-        };
-        let mut required = Vec::new();
-        for name in &view.required {
-            required.push((name.clone(), schema_of(name)));
-        }
-        let mut optional = Vec::new();
-        for name in view.properties.keys() {
-            if !view.required.contains(name) {
-                optional.push((name.clone(), schema_of(name)));
-            }
-        }
-        let mut declared: Vec<String> = view.properties.keys().cloned().collect();
-        declared.extend(
-            view.required
-                .iter()
-                .filter(|name| !view.properties.contains_key(*name))
-                .cloned(),
-        );
-        let matchers: Vec<Arc<Validator>> = patterns
-            .iter()
-            .filter_map(|(_, _, matcher)| matcher.clone())
-            .collect();
-        let required = self.entries(required)?;
-        let optional = self.entries(optional)?;
-        let mut wild = Vec::new();
-        let additional = match &view.additional_properties {
-            Some(schema) => self.place_at(Hints::ENTRIES, schema)?,
-            None => self.anything()?,
-        };
-        let name = view.property_names.as_ref();
-        wild.push(Wild {
-            key: Key::Drawn(self.key(None, name)?),
-            value: additional,
-            avoid: matchers.clone(),
-        });
-        for (pattern, schema, own) in &patterns {
-            let others = patterns
-                .iter()
-                .filter_map(|(_, _, matcher)| matcher.clone());
-            let is_own = |matcher: &Arc<Validator>| {
-                own.as_ref().is_some_and(|own| Arc::ptr_eq(own, matcher))
-            };
-            wild.push(Wild {
-                key: Key::Drawn(self.key(Some(pattern), name)?),
-                value: self.schema(schema)?,
-                avoid: others.filter(|matcher| !is_own(matcher)).collect(),
-            });
-        }
-        let mut violations = Vec::new();
-        for violation in &view.violations {
-            violations.push(self.violation(&view, violation, &matchers)?);
-        }
-        approximate |= !violations.is_empty();
-        self.exact &= !approximate;
-        let object = Object {
-            min: view.min_properties.as_ref().map_or(0, count),
-            max: view.max_properties.as_ref().map_or(usize::MAX, count),
-            required,
-            optional,
-            declared,
-            wild,
-            violations,
-        };
-        let node = self.add(Node::Object(Box::new(object)))?;
-        if approximate {
-            return self.checked(vec![node], schema);
-        }
-        Ok(node)
-    }
-
-    fn entries(
-        &mut self,
-        entries: Vec<(String, Option<CanonicalSchema>)>,
-    ) -> Result<Vec<(String, NodeId)>, TooManyNodes> {
-        let mut placed = Vec::with_capacity(entries.len());
-        for (name, schema) in entries {
-            let node = match schema {
-                Some(schema) => self.place_at(&name, &schema)?,
-                None => self.anything()?,
-            };
-            placed.push((name, node));
-        }
-        Ok(placed)
-    }
-
-    /// Names that match `pattern` and the schema of names.
-    pub(super) fn key(
-        &mut self,
-        pattern: Option<&str>,
-        names: Option<&CanonicalSchema>,
-    ) -> Compiled {
-        let Some(pattern) = pattern else {
-            return match names {
-                Some(names) => self.schema(names),
-                None => self.any_of_type("string"),
-            };
-        };
-        let schema = json!({"type": "string", "pattern": pattern});
-        let Ok(matching) = canonicalize(&schema, self.dialect) else {
-            return self.never();
-        };
-        let met = names.and_then(|names| names.intersect(&matching).ok());
-        self.schema(&met.unwrap_or(matching))
-    }
-
-    /// The ways to break one rule about names or undeclared entries.
-    fn violation(
-        &mut self,
-        view: &ObjectView,
-        violation: &ObjectViolationView,
-        matchers: &[Arc<Validator>],
-    ) -> Result<Vec<Wild>, TooManyNodes> {
-        let mut ways = Vec::new();
-        let undeclared = view.additional_properties.as_ref();
-        let names = view.property_names.as_ref();
-        match violation {
-            ObjectViolationView::NameFails(schema) => {
-                let Some(failing) = failing_name(schema, names, self.dialect) else {
-                    return Ok(ways);
-                };
-                let key = self.schema(&failing)?;
-                let value = match undeclared {
-                    Some(schema) => self.schema(schema)?,
-                    None => self.anything()?,
-                };
-                ways.push(Wild {
-                    key: Key::Drawn(key),
-                    value,
-                    avoid: matchers.to_vec(),
-                });
-                let check = validator(&failing.to_json_schema(), self.dialect).ok();
-                for (name, schema) in &view.properties {
-                    let text = Value::String(name.clone());
-                    if check.as_ref().is_some_and(|check| check.is_valid(&text)) {
-                        ways.push(Wild {
-                            key: Key::Named(name.clone()),
-                            value: self.schema(schema)?,
-                            avoid: Vec::new(),
-                        });
-                    }
-                }
-                for (pattern, schema) in &view.pattern_properties {
-                    let pattern = json!({"type": "string", "pattern": pattern});
-                    let matching = canonicalize(&pattern, self.dialect).ok();
-                    let met = matching.and_then(|matching| matching.intersect(&failing).ok());
-                    if let Some(met) = met {
-                        ways.push(Wild {
-                            key: Key::Drawn(self.schema(&met)?),
-                            value: self.schema(schema)?,
-                            avoid: Vec::new(),
-                        });
-                    }
-                }
-            }
-            ObjectViolationView::UndeclaredValueFails {
-                names: listed,
-                patterns,
-                additional,
-            } => {
-                let Ok(failing) = additional.negate() else {
-                    return Ok(ways);
-                };
-                let mut avoid = matchers.to_vec();
-                let mut barred = Vec::new();
-                for pattern in patterns {
-                    barred.extend(
-                        validator(&json!({"pattern": pattern}), self.dialect)
-                            .ok()
-                            .map(Arc::new),
-                    );
-                }
-                let listed_check = validator(&json!({"enum": listed}), self.dialect).ok();
-                avoid.extend(barred.iter().cloned());
-                avoid.extend(listed_check.map(Arc::new));
-                let key = self.key(None, names)?;
-                if let Some(value) = meet(undeclared, &failing) {
-                    ways.push(Wild {
-                        key: Key::Drawn(key),
-                        value: self.schema(&value)?,
-                        avoid,
-                    });
-                }
-                for (name, schema) in &view.properties {
-                    let text = Value::String(name.clone());
-                    let is_barred = barred.iter().any(|pattern| pattern.is_valid(&text));
-                    if listed.contains(name) || is_barred {
-                        continue;
-                    }
-                    if let Some(value) = meet(Some(schema), &failing) {
-                        ways.push(Wild {
-                            key: Key::Named(name.clone()),
-                            value: self.schema(&value)?,
-                            avoid: Vec::new(),
-                        });
-                    }
-                }
-                for (pattern, schema) in &view.pattern_properties {
-                    if let (false, Some(value)) =
-                        (patterns.contains(pattern), meet(Some(schema), &failing))
-                    {
-                        ways.push(Wild {
-                            key: Key::Drawn(self.key(Some(pattern), names)?),
-                            value: self.schema(&value)?,
-                            avoid: barred.clone(),
-                        });
-                    }
-                }
-            }
-            ObjectViolationView::PatternValueFails { pattern, schema } => {
-                let Ok(failing) = schema.negate() else {
-                    return Ok(ways);
-                };
-                let own = view.pattern_properties.get(pattern).or(undeclared);
-                if let Some(value) = meet(own, &failing) {
-                    ways.push(Wild {
-                        key: Key::Drawn(self.key(Some(pattern), names)?),
-                        value: self.schema(&value)?,
-                        avoid: Vec::new(),
-                    });
-                }
-                let matcher = validator(&json!({"pattern": pattern}), self.dialect).ok();
-                for (name, schema) in &view.properties {
-                    let text = Value::String(name.clone());
-                    let matches = matcher.as_ref().is_some_and(|m| m.is_valid(&text));
-                    if let (true, Some(value)) = (matches, meet(Some(schema), &failing)) {
-                        ways.push(Wild {
-                            key: Key::Named(name.clone()),
-                            value: self.schema(&value)?,
-                            avoid: Vec::new(),
-                        });
-                    }
-                }
-            }
-        }
-        Ok(ways)
-    }
 }
 
-/// What both schemas admit, if the algebra can say it and there is anything.
-fn meet(own: Option<&CanonicalSchema>, other: &CanonicalSchema) -> Option<CanonicalSchema> {
-    let met = match own {
-        None => other.clone(),
-        Some(own) => own.intersect(other).ok()?,
-    };
-    (!matches!(met.view(), CanonicalView::False)).then_some(met)
+/// What the canonical form models of a schema, with as few keywords taken away as are found to
+/// stop it.
+pub(super) fn modelled(view: &RawView, dialect: Dialect) -> Option<CanonicalSchema> {
+    let mut schema = view.schema.clone();
+    let mut pointer = view.pointer.clone().unwrap_or_default();
+    for _ in 0..STRIPPED {
+        if !strip(&mut schema, &pointer) {
+            return None;
+        }
+        let canonical = canonicalize(&schema, dialect).ok()?;
+        let CanonicalView::Raw(next) = canonical.view() else {
+            return Some(canonical);
+        };
+        pointer = next.pointer.unwrap_or_default();
+    }
+    None
 }
 
-/// The names that fail `schema` and satisfy `names`.
-fn failing_name(
-    schema: &CanonicalSchema,
-    names: Option<&CanonicalSchema>,
-    dialect: Dialect,
-) -> Option<CanonicalSchema> {
-    let texts = canonicalize(&json!({"type": "string"}), dialect).ok()?;
-    let failing = texts.subtract(schema).ok()?;
-    meet(names, &failing)
+/// What a schema refers to, or the schema itself.
+fn resolve(schema: &CanonicalSchema) -> CanonicalSchema {
+    if let CanonicalView::Reference(uri) = schema.view()
+        && let Some(definition) = schema.definition(&uri)
+    {
+        return definition;
+    }
+    schema.clone()
 }
 
-fn count(number: &Number) -> usize {
+pub(super) fn count(number: &Number) -> usize {
     number.as_u64().map_or(usize::MAX, |count| {
         usize::try_from(count).unwrap_or(usize::MAX)
     })

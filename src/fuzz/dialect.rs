@@ -40,7 +40,7 @@ impl Dialect {
 
     /// The dialect that `schema` declares, `default` if it declares none, or the URI that names
     /// no dialect known here.
-    pub(super) fn of<'a>(schema: &'a Value, default: Self) -> Result<Self, &'a str> {
+    pub(super) fn of(schema: &Value, default: Self) -> Result<Self, &str> {
         match schema.get("$schema").and_then(Value::as_str) {
             Some(uri) => Self::from_uri(uri).ok_or(uri),
             None => Ok(default),

@@ -27,7 +27,6 @@ pub(super) struct Generation<'p, S> {
     /// Decisions that are forced, each at the first visit of its node only: forcing every visit
     /// would make a recursive schema as deep as it can be.
     forced: Vec<(NodeId, Forced)>,
-    reached: bool,
 }
 
 /// A decision that the coverage phase makes for a node.
@@ -37,16 +36,10 @@ pub(super) enum Forced {
     Alternative(usize),
     /// The length of a string or array.
     Length(usize),
-    /// One of the strings that break programs.
-    Breaker(usize),
-    /// The optional entry at this position is present.
-    Present(usize),
-    /// A slot of an array is present: the array is that long.
-    Slot(usize),
+    /// Of the optional entries, those at these positions are present.
+    Present(Vec<usize>),
     /// Every optional entry is present.
     All,
-    /// No optional entry is present.
-    None,
     /// An entry of no declared name, from this source.
     Extra(usize),
     /// The author's suggestion is not followed.
@@ -69,13 +62,17 @@ impl<'p, S: Source> Generation<'p, S> {
             source,
             spent: 0,
             forced,
-            reached: false,
         }
+    }
+
+    /// How many values were drawn, those that were rejected included.
+    pub(super) fn spent(&self) -> u32 {
+        self.spent
     }
 
     /// Whether every forced decision was taken.
     pub(super) fn reached(&self) -> bool {
-        self.reached && self.forced.is_empty()
+        self.forced.is_empty()
     }
 
     /// A value of the root, or `None` if local checks rejected every attempt.
@@ -91,7 +88,6 @@ impl<'p, S: Source> Generation<'p, S> {
             return None;
         }
         let at = self.forced.iter().position(|(node, _)| *node == id)?;
-        self.reached = true;
         Some(self.forced.remove(at).1)
     }
 
@@ -125,7 +121,6 @@ impl<'p, S: Source> Generation<'p, S> {
             },
             Node::Text(text) => match self.force(id) {
                 Some(Forced::Length(length)) => text.draw_within(self.source, length, length),
-                Some(Forced::Breaker(rank)) => text.breakers().nth(rank),
                 _ => text.draw(self.source),
             }
             .map(Value::String),
@@ -158,6 +153,7 @@ impl<'p, S: Source> Generation<'p, S> {
             }
             Node::Checked { candidates, check } => {
                 for _ in 0..ATTEMPTS {
+                    let forced = self.forced.clone();
                     let chosen = match self.force(id) {
                         Some(Forced::Alternative(chosen)) => chosen,
                         _ if self.is_tight(depth) => 0,
@@ -167,6 +163,8 @@ impl<'p, S: Source> Generation<'p, S> {
                     if check.is_valid(&value) {
                         return Some(value);
                     }
+                    // What was decided for a rejected value is still to be decided.
+                    self.forced = forced;
                 }
                 self.enumerate(candidates, depth, |value| check.is_valid(value))
             }
@@ -222,7 +220,6 @@ impl<'p, S: Source> Generation<'p, S> {
         }
         let length = match forced {
             Some(Forced::Length(length)) => length.clamp(min, open),
-            Some(Forced::Slot(slot)) => (slot + 1).clamp(min, open),
             _ if self.is_tight(depth) => min,
             _ => min + self.extra_length(open - min),
         };
@@ -296,15 +293,19 @@ impl<'p, S: Source> Generation<'p, S> {
         };
         for (rank, (name, node)) in object.optional.iter().enumerate() {
             let wanted = match mode {
-                0 => forced == Some(Forced::Present(rank)),
+                0 => matches!(&forced, Some(Forced::Present(ranks)) if ranks.contains(&rank)),
                 1 => true,
                 _ => self.source.below(2) == 1,
             };
             let room = entries.len() < object.max && !self.is_tight(depth);
             if wanted && room && !entries.contains_key(name) {
-                // A branch that fails its checks is left out: it was optional.
-                if let Some(value) = self.value(*node, depth + 1) {
-                    entries.insert(name.clone(), value);
+                match self.value(*node, depth + 1) {
+                    Some(value) => {
+                        entries.insert(name.clone(), value);
+                    }
+                    // What fails its checks is left out, unless it was asked for.
+                    None if forced.is_some() => return None,
+                    None => {}
                 }
             }
         }

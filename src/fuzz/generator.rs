@@ -11,11 +11,14 @@ use super::{
     plan::{NodeId, Plan},
     schema::Domain,
     site::Site,
-    source::{Odometer, Source},
+    source::{Odometer, Random, Source},
 };
 
 /// How many simple instances are tried in order when draws keep being rejected.
 const ENUMERATED: u64 = 64;
+
+/// How many values one call may draw in all before it gives up.
+const DRAWN: u32 = 1_000_000;
 
 /// Why a usable schema yields no instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -80,19 +83,30 @@ impl Generator {
     /// When the class holds nothing, nothing of reasonable size, or nothing that was found.
     pub fn generate(&self, source: &mut impl Source) -> Result<Value, GenerationError> {
         self.check_possible()?;
+        let mut drawn = 0;
         for _ in 0..self.attempts {
-            let drawn = Generation::new(&self.plan, source).root();
-            if let Some(value) = drawn.filter(|value| self.holds(value)) {
+            if let Some(value) = self.attempt(source, &mut drawn) {
                 return Ok(value);
             }
         }
         // A source that keeps saying the same, as the simplest one does, ends up here.
         (0..ENUMERATED)
-            .find_map(|counter| {
-                let drawn = Generation::new(&self.plan, &mut Odometer::new(counter)).root();
-                drawn.filter(|value| self.holds(value))
+            .find_map(|counter| self.attempt(&mut Odometer::new(counter), &mut drawn))
+            .or_else(|| {
+                (0..ENUMERATED).find_map(|seed| self.attempt(&mut Random::new(seed), &mut drawn))
             })
             .ok_or(GenerationError::NotFound)
+    }
+
+    /// One draw, if it lies in the class and the budget is not used up.
+    fn attempt(&self, source: &mut impl Source, drawn: &mut u32) -> Option<Value> {
+        if *drawn > DRAWN {
+            return None;
+        }
+        let mut generation = Generation::new(&self.plan, source);
+        let value = generation.root();
+        *drawn = drawn.saturating_add(generation.spent());
+        value.filter(|value| self.holds(value))
     }
 
     /// The instance that results from forced decisions, and whether all of them were taken.

@@ -3,14 +3,21 @@
 //! A schema comes from the server under test, so it may be built to exhaust whoever reads it. The
 //! walks here use no recursion and stop at the first bound that is crossed.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, thread};
 
 use serde_json::Value;
 
 use super::schema::SchemaError;
 
 /// Deeper schemas are refused; the deepest of several hundred real ones has 15 levels.
-const DEPTH: usize = 96;
+const DEPTH: usize = 64;
+/// Schemas of which more apply one through the other are refused, whether they are nested or
+/// refer to each other.
+const CHAIN: usize = 128;
+/// Deeper schemas are compiled on a stack of their own.
+const SHALLOW: usize = 16;
+/// How large that stack is; it is only reserved, and used as far as needed.
+const STACK: usize = 256 << 20;
 /// Schemas of more values are refused; the largest of several hundred real ones has 367.
 const VALUES: usize = 20_000;
 /// Schemas with more text are refused.
@@ -19,13 +26,43 @@ const TEXT: usize = 4 << 20;
 /// references: doubling references cost exponential time in any validator.
 const PATHS: u64 = 20_000;
 
-/// Refuses a schema that is too deep, too large, or multiplies through its references.
-pub(super) fn check(schema: &Value) -> Result<(), SchemaError> {
+/// Runs what descends into a schema of so many levels where the stack suffices for it.
+///
+/// Folding a schema into its canonical form takes many frames for each level, and the stack of a
+/// thread is not ours to choose.
+///
+/// # Errors
+///
+/// When the schema is deep and no thread can be had for it.
+pub(super) fn with_room<T: Send>(
+    depth: usize,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, SchemaError> {
+    if depth <= SHALLOW {
+        return Ok(work());
+    }
+    thread::scope(|scope| {
+        let thread = thread::Builder::new()
+            .stack_size(STACK)
+            .spawn_scoped(scope, work)
+            .map_err(|_| SchemaError::TooDeep { limit: SHALLOW })?;
+        match thread.join() {
+            Ok(done) => Ok(done),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// Refuses a schema that is too deep, too large, or multiplies through its references; says how
+/// deep it is.
+pub(super) fn check(schema: &Value) -> Result<usize, SchemaError> {
+    let mut deepest = 0_usize;
     let mut pending = vec![(schema, 1_usize)];
     let mut values = 0_usize;
     let mut text = 0_usize;
     while let Some((value, depth)) = pending.pop() {
         values += 1;
+        deepest = deepest.max(depth);
         if depth > DEPTH {
             return Err(SchemaError::TooDeep { limit: DEPTH });
         }
@@ -55,51 +92,133 @@ pub(super) fn check(schema: &Value) -> Result<(), SchemaError> {
     }
     let mut paths = Paths {
         document: schema,
+        named: named(schema),
         known: HashMap::new(),
+        too_long: false,
     };
-    if paths.count(schema, 0) > PATHS {
+    let reach = paths.follow(schema, 0);
+    if paths.too_long || reach.length > CHAIN {
+        return Err(SchemaError::TooDeep { limit: CHAIN });
+    }
+    if reach.count > PATHS {
         return Err(SchemaError::Multiplies);
     }
-    Ok(())
+    Ok(deepest.max(reach.length))
 }
 
-/// Counts the subschemas that apply to one and the same value.
+/// What lies behind a subschema, references followed.
+#[derive(Debug, Clone, Copy)]
+struct Reach {
+    /// How many subschemas, counted along every path.
+    count: u64,
+    /// How many on the longest path.
+    length: usize,
+}
+
+impl Reach {
+    const ONE: Self = Self {
+        count: 1,
+        length: 1,
+    };
+
+    fn add(&mut self, part: Self) {
+        self.count = self.count.saturating_add(part.count);
+        self.length = self.length.max(part.length + 1);
+    }
+}
+
 struct Paths<'s> {
     document: &'s Value,
-    known: HashMap<*const Value, u64>,
+    named: HashMap<&'s str, &'s Value>,
+    known: HashMap<*const Value, Reach>,
+    too_long: bool,
+}
+
+/// Every subschema that has a name of its own, by anchor and by the last part of its identifier.
+fn named(schema: &Value) -> HashMap<&str, &Value> {
+    let mut names = HashMap::new();
+    let mut pending = vec![schema];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Object(entries) => {
+                for keyword in ["$anchor", "$dynamicAnchor", "$id", "id"] {
+                    if let Some(name) = entries.get(keyword).and_then(Value::as_str) {
+                        names.insert(last_part(name), value);
+                    }
+                }
+                pending.extend(entries.values());
+            }
+            Value::Array(items) => pending.extend(items),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    names
+}
+
+/// What follows the last separator of a reference or identifier.
+fn last_part(name: &str) -> &str {
+    let name = name.trim_end_matches(['#', '/']);
+    name.rsplit(['#', '/', ':']).next().unwrap_or(name)
+}
+
+/// A fragment with its escapes resolved; what is no text afterwards stays as it is.
+fn unescape(fragment: &str) -> String {
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.bytes();
+    while let Some(byte) = rest.next() {
+        let mut ahead = rest.clone();
+        let mut digit = || char::from(ahead.next()?).to_digit(16);
+        match (byte, digit(), digit()) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.extend(u8::try_from(high * 16 + low));
+                rest = ahead;
+            }
+            _ => bytes.push(byte),
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| fragment.to_owned())
 }
 
 impl<'s> Paths<'s> {
-    /// The largest count at `schema` or anywhere below it.
+    /// What a reference may mean within the document. Wrong where names are not unique, which
+    /// matters little for an estimate.
+    fn resolve(&self, reference: &str) -> Option<&'s Value> {
+        match reference.split_once('#') {
+            Some(("", pointer)) if pointer.is_empty() || pointer.starts_with('/') => {
+                self.document.pointer(&unescape(pointer))
+            }
+            _ => self.named.get(last_part(reference)).copied(),
+        }
+    }
+
+    /// Follows what `schema` applies to a value or to a part of it.
     ///
     /// Steps into a value count as well as those that stay on it: a schema cannot be told to be
     /// harmless by either alone. A cycle counts once; instances bound how often it is taken.
-    fn count(&mut self, schema: &'s Value, hops: usize) -> u64 {
+    fn follow(&mut self, schema: &'s Value, hops: usize) -> Reach {
+        let mut reach = Reach::ONE;
         let Some(keywords) = schema.as_object() else {
-            return 1;
+            return reach;
         };
         let key = std::ptr::from_ref(schema);
         if let Some(&known) = self.known.get(&key) {
             return known;
         }
-        // A chain of references longer than any schema is deep has to be walked no further.
-        if hops > DEPTH * 2 {
-            return 1;
+        if hops > CHAIN {
+            self.too_long = true;
+            return reach;
         }
-        self.known.insert(key, 1);
-        let mut total = 1_u64;
-        if let Some(pointer) = keywords.get("$ref").and_then(Value::as_str)
-            && let Some(target) = pointer
-                .strip_prefix('#')
-                .and_then(|pointer| self.document.pointer(pointer))
-        {
-            total = total.saturating_add(self.count(target, hops + 1));
-        }
+        self.known.insert(key, reach);
         for (keyword, value) in keywords {
             match (keyword.as_str(), value) {
+                ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
+                    if let Some(target) = self.resolve(reference) {
+                        reach.add(self.follow(target, hops + 1));
+                    }
+                }
                 ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(branches)) => {
                     for branch in branches {
-                        total = total.saturating_add(self.count(branch, hops + 1));
+                        reach.add(self.follow(branch, hops + 1));
                     }
                 }
                 (
@@ -107,7 +226,7 @@ impl<'s> Paths<'s> {
                     Value::Object(entries),
                 ) => {
                     for entry in entries.values() {
-                        total = total.saturating_add(self.count(entry, hops + 1));
+                        reach.add(self.follow(entry, hops + 1));
                     }
                 }
                 (
@@ -123,12 +242,12 @@ impl<'s> Paths<'s> {
                     | "unevaluatedItems"
                     | "unevaluatedProperties",
                     Value::Object(_),
-                ) => total = total.saturating_add(self.count(value, hops + 1)),
+                ) => reach.add(self.follow(value, hops + 1)),
                 _ => {}
             }
         }
-        self.known.insert(key, total);
-        total
+        self.known.insert(key, reach);
+        reach
     }
 }
 
@@ -157,6 +276,25 @@ mod tests {
         definitions.insert("s40".to_owned(), json!({"type": "object"}));
         let schema = json!({"$defs": definitions, "$ref": "#/$defs/s0"});
         assert!(matches!(check(&schema), Err(SchemaError::Multiplies)));
+    }
+
+    #[test]
+    fn doubling_is_seen_whatever_the_references_look_like() {
+        for (own, reference) in [("$anchor", "#"), ("$id", "")] {
+            let mut definitions = Map::new();
+            for step in 0..40 {
+                let next = format!("{reference}s{}", step + 1);
+                let body =
+                    json!({own: format!("s{step}"), "anyOf": [{"$ref": next}, {"$ref": next}]});
+                definitions.insert(format!("d{step}"), body);
+            }
+            definitions.insert("d40".to_owned(), json!({own: "s40"}));
+            let schema = json!({"$defs": definitions, "$ref": "#/%24defs/d0"});
+            assert!(
+                matches!(check(&schema), Err(SchemaError::Multiplies)),
+                "{own}"
+            );
+        }
     }
 
     #[test]

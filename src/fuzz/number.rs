@@ -174,13 +174,19 @@ impl Real {
     pub(super) fn new(view: &NumberView) -> Option<Self> {
         let low = view.minimum.as_ref().and_then(Number::as_f64);
         let high = view.maximum.as_ref().and_then(Number::as_f64);
-        let low = low.map_or(-f64::MAX, |low| match view.exclusive_minimum {
-            true => low.next_up(),
-            false => low,
+        let low = low.map_or(-f64::MAX, |low| {
+            if view.exclusive_minimum {
+                low.next_up()
+            } else {
+                low
+            }
         });
-        let high = high.map_or(f64::MAX, |high| match view.exclusive_maximum {
-            true => high.next_down(),
-            false => high,
+        let high = high.map_or(f64::MAX, |high| {
+            if view.exclusive_maximum {
+                high.next_down()
+            } else {
+                high
+            }
         });
         if low > high {
             return None;

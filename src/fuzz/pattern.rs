@@ -291,7 +291,10 @@ fn simplify(expression: &str) -> (String, bool) {
                     'W' => out.push_str("[^A-Za-z0-9_]"),
                     'c' => {
                         let control = rest.next().map_or(0, |(_, letter)| u32::from(letter) % 32);
-                        out.push_str(&format!("\\x{{{control:x}}}"));
+                        out.push_str("\\x");
+                        for digit in [control / 16, control % 16] {
+                            out.extend(char::from_digit(digit, 16));
+                        }
                     }
                     '0' => out.push_str("\\x00"),
                     '1'..='9' => dropped = true,

@@ -220,10 +220,9 @@ impl Plan {
         let smallest = |ids: &[NodeId]| ids.iter().map(size).min().unwrap_or(ENDLESS);
         match node {
             Node::Never => ENDLESS,
-            Node::Null | Node::Bool | Node::Whole(_) | Node::Real(_) => 1,
-            Node::Text(text) => 1 + text.min() as u64 / 64,
             Node::Values(values) if values.is_empty() => ENDLESS,
-            Node::Values(_) => 1,
+            Node::Null | Node::Bool | Node::Whole(_) | Node::Real(_) | Node::Values(_) => 1,
+            Node::Text(text) => 1 + text.min() as u64 / 64,
             Node::Union(nodes)
             | Node::Checked {
                 candidates: nodes, ..
@@ -242,7 +241,7 @@ impl Plan {
         }
         let rest = array.min.saturating_sub(array.prefix.len());
         if rest > 0 {
-            total = total.saturating_add(size(&array.rest).saturating_mul(rest as u64));
+            total = total.saturating_add(times(size(&array.rest), rest));
         }
         for demand in array.demands.iter().filter(|demand| demand.min > 0) {
             let match_size = demand
@@ -252,7 +251,7 @@ impl Plan {
                 .map(size)
                 .min()
                 .unwrap_or(ENDLESS);
-            total = total.saturating_add(match_size.saturating_mul(demand.min as u64));
+            total = total.saturating_add(times(match_size, demand.min));
         }
         total
     }
@@ -282,5 +281,13 @@ impl Plan {
             }
         }
         total
+    }
+}
+
+/// The size of so many of one kind: large, but endless only if one is.
+fn times(size: u64, count: usize) -> u64 {
+    match size {
+        ENDLESS => ENDLESS,
+        size => size.saturating_mul(count as u64).min(ENDLESS / 2),
     }
 }

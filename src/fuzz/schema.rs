@@ -23,6 +23,7 @@ use super::{
     reach::{self, Step},
     site::{self, Site},
     source::{Random, Simplest, Source},
+    tame,
 };
 
 /// Why a schema cannot be used at all.
@@ -108,6 +109,10 @@ pub enum ViolationError {
     /// Worth telling the author of the schema.
     #[error("break the keyword alone: it has no effect on what the schema admits")]
     Vacuous,
+    /// Without the keyword the schema admits nothing more, though perhaps less: it stands under a
+    /// negation or in a choice of exactly one.
+    #[error("break the keyword alone: the schema admits nothing more without it")]
+    AdmitsNoMore,
     /// The schema has no such occurrence, or is no schema without it.
     #[error("take the keyword away from the schema")]
     NoSuchSite,
@@ -131,7 +136,12 @@ pub struct ToolSchema {
     /// The canonical form within the domain.
     canonical: CanonicalSchema,
     valid: Generator,
+    /// How deep the schema nests.
+    depth: usize,
     has_unevaluated: bool,
+    /// The canonical form admits what the schema does, and nothing else.
+    exact: bool,
+    cases: u64,
     ways: OnceLock<HashMap<String, Vec<Step>>>,
 }
 
@@ -139,6 +149,10 @@ pub struct ToolSchema {
 const ATTEMPTS: u32 = 8;
 /// The same where the difference cannot be compiled and chance has to find it.
 const CHANCES: u32 = 400;
+/// Whole schemas of more cases are not subtracted from each other.
+const SUBTRACTED: u64 = 32;
+/// Longer enumerations are not subtracted at all.
+const LISTED: usize = 500;
 
 impl ToolSchema {
     /// Compiles a tool's inputSchema, read in the dialect that it declares or in `default`.
@@ -162,12 +176,26 @@ impl ToolSchema {
         default: Dialect,
         domain: Domain,
     ) -> Result<Self, SchemaError> {
-        limit::check(schema)?;
+        let depth = limit::check(schema)?;
         let dialect = Dialect::of(schema, default).map_err(|uri| SchemaError::UnknownDialect {
             uri: uri.to_owned(),
         })?;
+        limit::with_room(depth, || Self::compile_in(schema, dialect, domain, depth))?
+    }
+
+    fn compile_in(
+        schema: &Value,
+        dialect: Dialect,
+        domain: Domain,
+        depth: usize,
+    ) -> Result<Self, SchemaError> {
         let validator = compile::validator(schema, dialect).map_err(|error| refusal(&error))?;
-        let whole = compile::canonicalize(schema, dialect).map_err(|error| match error {
+        let tamed = tame::tame(schema);
+        let (simple, variants) = match tamed.variants.split_first() {
+            Some((plainest, others)) => (plainest, others),
+            None => (schema, [].as_slice()),
+        };
+        let whole = compile::canonicalize(simple, dialect).map_err(|error| match error {
             CanonicalizationError::ValidationError(error) => refusal(&error),
             CanonicalizationError::ReferenceResolution(error) => unresolved(&error),
             other => SchemaError::Invalid {
@@ -177,11 +205,17 @@ impl ToolSchema {
         })?;
         let canonical = within(&whole, dialect, domain);
         let hints = Hints::collect(schema);
-        let plan =
-            compile::compile(&canonical, dialect, &hints).map_err(|_| SchemaError::TooLarge {
+        let mut forms = vec![canonical.clone()];
+        for variant in variants {
+            let form = compile::canonicalize(variant, dialect);
+            forms.extend(form.ok().map(|form| within(&form, dialect, domain)));
+        }
+        let mut plan =
+            compile::compile(&forms, dialect, &hints).map_err(|_| SchemaError::TooLarge {
                 what: "alternatives",
                 limit: compile::NODES,
             })?;
+        plan.exact &= tamed.variants.is_empty();
         Ok(Self {
             schema: schema.clone(),
             dialect,
@@ -195,7 +229,10 @@ impl ToolSchema {
                 fails: None,
                 attempts: ATTEMPTS,
             },
+            depth,
             has_unevaluated: mentions_unevaluated(schema),
+            exact: tamed.variants.is_empty(),
+            cases: tamed.cases,
             ways: OnceLock::new(),
         })
     }
@@ -221,7 +258,7 @@ impl ToolSchema {
     /// Whether the schema is proven to admit nothing.
     #[must_use]
     pub fn is_unsatisfiable(&self) -> bool {
-        self.canonical.satisfiability() == Satisfiability::No
+        (self.exact && self.canonical.satisfiability() == Satisfiability::No)
             || self.valid.check_possible() == Err(GenerationError::Unsatisfiable)
     }
 
@@ -250,14 +287,22 @@ impl ToolSchema {
     ///
     /// When the keyword has no effect, or nothing was found that breaks it alone.
     pub fn violating(&self, site: &Site) -> Result<Generator, ViolationError> {
+        limit::with_room(self.depth, || self.break_alone(site))
+            .map_err(|_| ViolationError::TooLarge)?
+    }
+
+    fn break_alone(&self, site: &Site) -> Result<Generator, ViolationError> {
         let document =
             site::relax(&self.schema, site, self.dialect).ok_or(ViolationError::NoSuchSite)?;
         let passes =
             compile::validator(&document, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
-        let whole = compile::canonicalize(&document, self.dialect)
-            .map_err(|_| ViolationError::NoSuchSite)?;
+        let tamed = tame::tame(&document);
+        let simple = tamed.variants.first().unwrap_or(&document);
+        let exact = self.exact && tamed.variants.is_empty();
+        let whole =
+            compile::canonicalize(simple, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
         let relaxed = within(&whole, self.dialect, self.valid.domain);
-        if relaxed == self.canonical || self.is_unknown_format(site) {
+        if (exact && relaxed == self.canonical) || self.is_unknown_format(site) {
             return Err(ViolationError::Vacuous);
         }
         let mut generator = Generator {
@@ -273,7 +318,11 @@ impl ToolSchema {
                 continue;
             };
             if local.satisfiability() == Satisfiability::No {
-                return Err(ViolationError::Vacuous);
+                // What asks for evaluated properties looks further than what is admitted.
+                if exact && !self.has_unevaluated {
+                    return Err(ViolationError::Vacuous);
+                }
+                continue;
             }
             let way = &self.ways()[&site.pointer];
             let plan = compile::compile_spliced(&relaxed, way, &local, self.dialect, &self.hints);
@@ -284,26 +333,38 @@ impl ToolSchema {
                 }
             }
         }
-        let difference = relaxed.subtract(&self.canonical);
+        // Every case of the one is subtracted from every case of the other.
+        let small = self.cases.max(tamed.cases) <= SUBTRACTED && !self.is_long_list(site);
+        let difference = (exact && small)
+            .then(|| relaxed.subtract(&self.canonical).ok())
+            .flatten();
         let target = match &difference {
-            Ok(difference) if difference.satisfiability() == Satisfiability::No => {
-                return Err(ViolationError::Vacuous);
+            Some(difference) if difference.satisfiability() == Satisfiability::No => {
+                return Err(self.no_more(&relaxed));
             }
-            Ok(difference) => difference,
-            Err(_) => {
+            Some(difference) => difference,
+            None => {
                 generator.attempts = CHANCES;
                 &relaxed
             }
         };
-        let plan = compile::compile(target, self.dialect, &self.hints)
+        let plan = compile::compile(std::slice::from_ref(target), self.dialect, &self.hints)
             .map_err(|_| ViolationError::TooLarge)?;
         generator.plan = Arc::new(plan);
         match generator.generate(&mut Random::new(0)) {
             Ok(_) => Ok(generator),
-            Err(GenerationError::Unsatisfiable) if difference.is_ok() => {
-                Err(ViolationError::Vacuous)
+            Err(GenerationError::Unsatisfiable) if difference.is_some() => {
+                Err(self.no_more(&relaxed))
             }
             Err(_) => Err(ViolationError::NotFound),
+        }
+    }
+
+    /// What it means that a relaxed schema admits nothing that the schema does not.
+    fn no_more(&self, relaxed: &CanonicalSchema) -> ViolationError {
+        match self.canonical.subtract(relaxed) {
+            Ok(rest) if rest.satisfiability() == Satisfiability::No => ViolationError::Vacuous,
+            _ => ViolationError::AdmitsNoMore,
         }
     }
 
@@ -317,8 +378,7 @@ impl ToolSchema {
         site: &Site,
         alone: bool,
     ) -> Option<CanonicalSchema> {
-        // An ancestor that asks what has been evaluated looks further than what is admitted.
-        if self.has_unevaluated || !self.ways().contains_key(&site.pointer) {
+        if self.is_long_list(site) || !self.ways().contains_key(&site.pointer) {
             return None;
         }
         let at = |document: &Value| {
@@ -342,6 +402,13 @@ impl ToolSchema {
             at(&self.schema)?
         };
         without.subtract(&with).ok()
+    }
+
+    /// Lists of very many values are not subtracted; a value outside them is easily found.
+    fn is_long_list(&self, site: &Site) -> bool {
+        let subschema = self.schema.pointer(&site.pointer);
+        let values = subschema.and_then(|subschema| subschema.get("enum")?.as_array());
+        site.keyword == "enum" && values.is_some_and(|values| values.len() > LISTED)
     }
 
     fn ways(&self) -> &HashMap<String, Vec<Step>> {

@@ -7,7 +7,7 @@ use jsonschema::canonical::{ArrayView, CanonicalSchema, CanonicalView, ObjectVie
 use serde_json::json;
 
 use super::{
-    compile::{Compiled, Compiler, TooManyNodes, canonicalize},
+    compile::{Compiled, Compiler, TooManyNodes, canonicalize, modelled},
     plan::{Array, Demand, Key, Node, NodeId, Object, Wild},
     reach::Step,
 };
@@ -40,8 +40,8 @@ impl Compiler<'_> {
                 let nodes = self.splice_each(&branches, way, target)?;
                 self.checked(nodes, schema)
             }
-            CanonicalView::Object(view) => self.splice_object(schema, view, step, rest, target),
-            CanonicalView::Array(view) => self.splice_array(schema, view, step, rest, target),
+            CanonicalView::Object(view) => self.splice_object(schema, &view, step, rest, target),
+            CanonicalView::Array(view) => self.splice_array(schema, &view, step, rest, target),
             CanonicalView::True | CanonicalView::MultiType(_) => {
                 let kind = match step {
                     Step::Name(_) | Step::Pattern(_) | Step::Entry => "object",
@@ -67,8 +67,11 @@ impl Compiler<'_> {
             | CanonicalView::Const(_)
             | CanonicalView::Enum(_)
             | CanonicalView::Not(_)
-            | CanonicalView::False
-            | CanonicalView::Raw(_) => self.never(),
+            | CanonicalView::False => self.never(),
+            CanonicalView::Raw(view) => match modelled(&view, self.dialect) {
+                Some(canonical) => self.splice(&canonical, way, target),
+                None => self.never(),
+            },
         };
         self.leave();
         node
@@ -109,7 +112,7 @@ impl Compiler<'_> {
     fn splice_object(
         &mut self,
         schema: &CanonicalSchema,
-        view: ObjectView,
+        view: &ObjectView,
         step: &Step,
         rest: &[Step],
         target: &CanonicalSchema,
@@ -138,34 +141,30 @@ impl Compiler<'_> {
         let Some(object) = self.object_of(whole) else {
             return self.never();
         };
-        match step {
-            Step::Name(name) => {
-                object.required.retain(|(known, _)| known != name);
-                object.optional.retain(|(known, _)| known != name);
-                object.required.push((name.clone(), value));
-            }
-            _ => {
-                // Without a pattern the name is any that is left over, as for other entries.
-                let first = object.wild.first().cloned();
-                let wild = match (wild_key, first) {
-                    (Some(key), _) => Wild {
-                        key: Key::Drawn(key),
-                        value,
-                        avoid: Vec::new(),
-                    },
-                    (None, Some(first)) => Wild { value, ..first },
-                    (None, None) => return self.never(),
-                };
-                object.violations.push(vec![wild]);
-            }
+        if let Step::Name(name) = step {
+            object.required.retain(|(known, _)| known != name);
+            object.optional.retain(|(known, _)| known != name);
+            object.required.push((name.clone(), value));
+            return Ok(whole);
         }
+        // Without a pattern the name is any that is left over, as for other entries.
+        let wild = match (wild_key, object.wild.first().cloned()) {
+            (Some(key), _) => Wild {
+                key: Key::Drawn(key),
+                value,
+                avoid: Vec::new(),
+            },
+            (None, Some(first)) => Wild { value, ..first },
+            (None, None) => return self.never(),
+        };
+        object.violations.push(vec![wild]);
         Ok(whole)
     }
 
     fn splice_array(
         &mut self,
         schema: &CanonicalSchema,
-        view: ArrayView,
+        view: &ArrayView,
         step: &Step,
         rest: &[Step],
         target: &CanonicalSchema,

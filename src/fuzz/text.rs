@@ -184,15 +184,6 @@ impl Text {
         lengths
     }
 
-    /// The strings that break programs and fit here.
-    pub(super) fn breakers(&self) -> impl Iterator<Item = String> + '_ {
-        let text = self.is_free();
-        BREAKERS
-            .iter()
-            .filter(move |breaker| text && (self.min..=self.max).contains(&breaker.chars().count()))
-            .map(|breaker| (*breaker).to_owned())
-    }
-
     pub(super) fn draw(&self, source: &mut impl Source) -> Option<String> {
         self.draw_within(source, self.min, self.max)
     }

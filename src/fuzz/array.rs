@@ -1,0 +1,99 @@
+//! The nodes of arrays: slots, the rest, and what has to be contained.
+
+use jsonschema::canonical::{ArrayView, CanonicalSchema, CanonicalView, Distinctness};
+
+use super::{
+    compile::{Compiled, Compiler, TooManyNodes, count},
+    hint::Hints,
+    plan::{Array, Demand, Node},
+};
+
+impl Compiler<'_> {
+    pub(super) fn array(&mut self, schema: &CanonicalSchema, view: &ArrayView) -> Compiled {
+        let mut fillers = view.items.clone();
+        let mut approximate = false;
+        let mut filled_prefix = view.prefix_items.clone();
+        // Where a match is counted, what is not meant to match must not match by chance.
+        for counted in view.contains.iter().filter(|c| c.max_contains.is_some()) {
+            let Ok(outside) = counted.schema.negate() else {
+                approximate = true;
+                continue;
+            };
+            fillers = match &fillers {
+                None => Some(outside.clone()),
+                Some(items) => Some(items.intersect(&outside).unwrap_or_else(|_| {
+                    approximate = true;
+                    items.clone()
+                })),
+            };
+            for slot in &mut filled_prefix {
+                match slot.intersect(&outside) {
+                    Ok(narrowed) if !matches!(narrowed.view(), CanonicalView::False) => {
+                        *slot = narrowed;
+                    }
+                    _ => approximate = true,
+                }
+            }
+        }
+        let mut prefix = Vec::with_capacity(filled_prefix.len());
+        for (position, slot) in filled_prefix.iter().enumerate() {
+            prefix.push(self.place_at(&position.to_string(), slot)?);
+        }
+        let rest = match &fillers {
+            Some(items) => self.place_at(Hints::ITEMS, items)?,
+            None => self.anything()?,
+        };
+        let mut demands = Vec::new();
+        let mut met: Option<CanonicalSchema> = None;
+        for contains in &view.contains {
+            let min = contains.min_contains.as_ref().map_or(1, count);
+            // One element may answer several demands; asking for it saves room under `maxItems`.
+            let together = met
+                .as_ref()
+                .and_then(|met| met.intersect(&contains.schema).ok());
+            let together = together.filter(|both| !matches!(both.view(), CanonicalView::False));
+            if let (Some(both), true, Some(last)) = (together, min == 1, demands.last_mut()) {
+                *last = self.demand(view, &both, 1)?;
+                met = Some(both);
+                continue;
+            }
+            demands.push(self.demand(view, &contains.schema, min)?);
+            met = (min == 1 && contains.max_contains.is_none()).then(|| contains.schema.clone());
+        }
+        let array = Array {
+            min: view.min_items.as_ref().map_or(0, count),
+            max: view.max_items.as_ref().map_or(usize::MAX, count),
+            prefix,
+            rest,
+            demands,
+            distinct: view.distinctness == Distinctness::AllDistinct,
+            repeated: view.distinctness == Distinctness::SomeRepeated,
+        };
+        approximate |= array.repeated || array.demands.len() > 1;
+        self.exact &= !approximate;
+        let node = self.add(Node::Array(Box::new(array)))?;
+        if approximate {
+            return self.checked(vec![node], schema);
+        }
+        Ok(node)
+    }
+
+    fn demand(
+        &mut self,
+        view: &ArrayView,
+        wanted: &CanonicalSchema,
+        min: usize,
+    ) -> Result<Demand, TooManyNodes> {
+        let meet =
+            |slot: &CanonicalSchema| slot.intersect(wanted).unwrap_or_else(|_| wanted.clone());
+        let mut prefix = Vec::with_capacity(view.prefix_items.len());
+        for slot in &view.prefix_items {
+            prefix.push(self.schema(&meet(slot))?);
+        }
+        let rest = match &view.items {
+            Some(items) => self.schema(&meet(items))?,
+            None => self.schema(wanted)?,
+        };
+        Ok(Demand { min, prefix, rest })
+    }
+}

@@ -1,0 +1,499 @@
+//! Both sides of every boundary and branch of a schema, one after the other.
+//!
+//! An [`Obligation`] is one decision at one node: this value of an enumeration, this branch, this
+//! length, this entry present. It is met by forcing that decision and those that lead to it, with
+//! the simplest choices elsewhere. Decisions are forced at the first visit of a node only, so a
+//! recursive schema is not driven as deep as it can be.
+
+use std::collections::{HashSet, VecDeque};
+
+use serde_json::Value;
+
+use super::{
+    generate::Forced,
+    generator::Generator,
+    plan::{Array, Node, NodeId, Object},
+    source::{Random, Simplest},
+};
+
+/// How many obligations one generator states.
+const STATED: usize = 4_096;
+/// How many values of one enumeration are tried.
+const VALUES: usize = 64;
+/// How many entries take part in pairs, and how many alternatives of each.
+const PAIRED: (usize, usize) = (24, 6);
+/// How many random completions are tried when the simplest one is rejected.
+const COMPLETIONS: u64 = 8;
+
+const PRESENT: &str = "present";
+
+type Way = Vec<(NodeId, Forced)>;
+
+/// One decision that an instance is asked to take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Obligation {
+    place: String,
+    aim: String,
+    way: Way,
+}
+
+impl Obligation {
+    /// Where the decision is taken, as a JSON pointer in which `*` is any element or entry.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// What is decided there, in words: `length 3`, `branch 2`, `present`.
+    #[must_use]
+    pub fn aim(&self) -> &str {
+        &self.aim
+    }
+}
+
+impl Generator {
+    /// Every decision of the class: each value, branch, bound, length, and entry, in the order of
+    /// the distance from the root.
+    #[must_use]
+    pub fn obligations(&self) -> Vec<Obligation> {
+        let mut cover = Cover {
+            generator: self,
+            stated: Vec::new(),
+            seen: HashSet::new(),
+            pending: VecDeque::new(),
+        };
+        if self.check_possible().is_ok() {
+            cover.visit(self.plan.root, Way::new(), String::new());
+        }
+        cover.stated
+    }
+
+    /// Combinations of decisions such that any two that concern different properties of the root
+    /// occur together, as far as the class allows.
+    #[must_use]
+    pub fn pairs(&self) -> Vec<Obligation> {
+        if self.check_possible().is_err() {
+            return Vec::new();
+        }
+        let root = self.plan.object_root();
+        let Node::Object(object) = self.plan.node(root) else {
+            return Vec::new();
+        };
+        let lead = self.lead_to_object();
+        let obligations = self.obligations();
+        let mut factors: Vec<Factor> = Vec::new();
+        let entries = object.required.iter().map(|(name, _)| (name, None)).chain(
+            object
+                .optional
+                .iter()
+                .enumerate()
+                .map(|(rank, (name, _))| (name, Some(rank))),
+        );
+        for (name, rank) in entries.take(PAIRED.0) {
+            let place = below("", name);
+            let mut levels: Vec<Level> = Vec::new();
+            if rank.is_some() {
+                levels.push(Level {
+                    rank: None,
+                    way: Way::new(),
+                    aim: format!("{place} absent"),
+                });
+            }
+            let own = obligations.iter().filter(|obligation| {
+                obligation.place == place && obligation.way.len() > lead.len()
+            });
+            for obligation in own.take(PAIRED.1) {
+                let way = obligation.way[lead.len()..].iter();
+                levels.push(Level {
+                    rank,
+                    way: way.filter(|(node, _)| *node != root).cloned().collect(),
+                    aim: format!("{place} {}", obligation.aim),
+                });
+            }
+            if levels.len() > usize::from(rank.is_some()) {
+                factors.push(Factor { levels });
+            }
+        }
+        let rows = rows(&factors);
+        rows.into_iter()
+            .map(|row| {
+                let mut way = lead.clone();
+                let chosen = |(factor, level): (&Factor, &usize)| factor.levels[*level].rank;
+                let ranks = factors.iter().zip(&row).filter_map(chosen).collect();
+                way.push((root, Forced::Present(ranks)));
+                let mut aims = Vec::new();
+                for (factor, level) in factors.iter().zip(&row) {
+                    way.extend(factor.levels[*level].way.iter().cloned());
+                    aims.push(factor.levels[*level].aim.clone());
+                }
+                Obligation {
+                    place: String::new(),
+                    aim: aims.join(", "),
+                    way,
+                }
+            })
+            .collect()
+    }
+
+    /// The simplest instance found that takes the decision, or `None` if none was found: the
+    /// decision may be impossible in combination with what leads to it.
+    #[must_use]
+    pub fn meet(&self, obligation: &Obligation) -> Option<Value> {
+        let taken = |(value, reached): (Value, bool)| reached.then_some(value);
+        self.steer(&mut Simplest, obligation.way.clone())
+            .and_then(taken)
+            .or_else(|| {
+                (0..COMPLETIONS).find_map(|seed| {
+                    self.steer(&mut Random::new(seed), obligation.way.clone())
+                        .and_then(taken)
+                })
+            })
+    }
+
+    /// The decisions that lead from the root of the plan to the object it describes.
+    fn lead_to_object(&self) -> Way {
+        let mut way = Way::new();
+        let mut id = self.plan.root;
+        while id != self.plan.object_root() {
+            id = match self.plan.node(id) {
+                Node::Same(node) => *node,
+                Node::Suggested { node, .. } => {
+                    way.push((id, Forced::Own));
+                    *node
+                }
+                Node::Union(nodes)
+                | Node::Checked {
+                    candidates: nodes, ..
+                } => {
+                    way.push((id, Forced::Alternative(0)));
+                    match nodes.first() {
+                        Some(node) => *node,
+                        None => return way,
+                    }
+                }
+                _ => return way,
+            };
+        }
+        way
+    }
+}
+
+/// A property of the root, and what may be decided about it.
+struct Factor {
+    levels: Vec<Level>,
+}
+
+struct Level {
+    rank: Option<usize>,
+    way: Way,
+    aim: String,
+}
+
+/// Rows of levels, one of each factor, that contain every pair of levels of different factors.
+///
+/// Greedy: each row starts from a pair that is still missing and takes for every other factor the
+/// level that completes most of the missing pairs.
+fn rows(factors: &[Factor]) -> Vec<Vec<usize>> {
+    let mut missing = HashSet::new();
+    let mut order = Vec::new();
+    for (left, factor) in factors.iter().enumerate() {
+        for (right, other) in factors.iter().enumerate().skip(left + 1) {
+            for level in 0..factor.levels.len() {
+                for counterpart in 0..other.levels.len() {
+                    missing.insert((left, level, right, counterpart));
+                    order.push((left, level, right, counterpart));
+                }
+            }
+        }
+    }
+    let mut rows = Vec::new();
+    for pair in order {
+        if !missing.contains(&pair) {
+            continue;
+        }
+        let mut row: Vec<Option<usize>> = vec![None; factors.len()];
+        row[pair.0] = Some(pair.1);
+        row[pair.2] = Some(pair.3);
+        for factor in 0..factors.len() {
+            if row[factor].is_some() {
+                continue;
+            }
+            let gain = |level: usize| {
+                let completes = |(other, chosen): (usize, &Option<usize>)| {
+                    chosen.is_some_and(|chosen| {
+                        let pair = if other < factor {
+                            (other, chosen, factor, level)
+                        } else {
+                            (factor, level, other, chosen)
+                        };
+                        missing.contains(&pair)
+                    })
+                };
+                row.iter().enumerate().filter(|it| completes(*it)).count()
+            };
+            let levels = 0..factors[factor].levels.len();
+            // The first of equals is the simplest.
+            row[factor] = levels.rev().max_by_key(|level| gain(*level));
+        }
+        let row: Vec<usize> = row.into_iter().map(Option::unwrap_or_default).collect();
+        for (left, level) in row.iter().enumerate() {
+            for (right, counterpart) in row.iter().enumerate().skip(left + 1) {
+                missing.remove(&(left, *level, right, *counterpart));
+            }
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+struct Cover<'g> {
+    generator: &'g Generator,
+    stated: Vec<Obligation>,
+    seen: HashSet<NodeId>,
+    pending: VecDeque<(NodeId, Way, String)>,
+}
+
+impl Cover<'_> {
+    /// Walks breadth first, so that the way to each node is the shortest one.
+    fn visit(&mut self, root: NodeId, way: Way, place: String) {
+        self.pending.push_back((root, way, place));
+        while let Some((id, way, place)) = self.pending.pop_front() {
+            if self.seen.insert(id) {
+                self.state(id, &way, &place);
+            }
+            if self.stated.len() >= STATED {
+                self.stated.truncate(STATED);
+                return;
+            }
+        }
+    }
+
+    fn oblige(&mut self, id: NodeId, way: &Way, forced: Forced, place: &str, aim: String) -> Way {
+        let mut way = way.clone();
+        way.push((id, forced));
+        self.stated.push(Obligation {
+            place: place.to_owned(),
+            aim,
+            way: way.clone(),
+        });
+        way
+    }
+
+    fn lead(&mut self, node: NodeId, way: Way, place: String) {
+        if self.generator.plan.is_possible(node) {
+            self.pending.push_back((node, way, place));
+        }
+    }
+
+    fn state(&mut self, id: NodeId, way: &Way, place: &str) {
+        let plan = self.generator.plan.clone();
+        match plan.node(id) {
+            Node::Never | Node::Null => {}
+            Node::Bool => {
+                for chosen in 0..2 {
+                    let aim = format!("value {}", chosen == 1);
+                    self.oblige(id, way, Forced::Alternative(chosen), place, aim);
+                }
+            }
+            Node::Whole(whole) => {
+                for (edge, value) in whole.edges().enumerate() {
+                    let aim = format!("value {value}");
+                    self.oblige(id, way, Forced::Alternative(edge), place, aim);
+                }
+            }
+            Node::Real(real) => {
+                for (edge, value) in real.edges().into_iter().enumerate() {
+                    let aim = format!("value {value}");
+                    self.oblige(id, way, Forced::Alternative(edge), place, aim);
+                }
+            }
+            Node::Text(text) => {
+                for length in text.edge_lengths() {
+                    let aim = format!("length {length}");
+                    self.oblige(id, way, Forced::Length(length), place, aim);
+                }
+            }
+            Node::Values(values) => {
+                for (chosen, value) in values.iter().enumerate().take(VALUES) {
+                    let aim = format!("value {value}");
+                    self.oblige(id, way, Forced::Alternative(chosen), place, aim);
+                }
+            }
+            Node::Suggested { values, node } => {
+                for (chosen, value) in values.iter().enumerate() {
+                    let aim = format!("suggested {value}");
+                    self.oblige(id, way, Forced::Alternative(chosen), place, aim);
+                }
+                let mut way = way.clone();
+                way.push((id, Forced::Own));
+                self.lead(*node, way, place.to_owned());
+            }
+            Node::Same(node) => self.lead(*node, way.clone(), place.to_owned()),
+            Node::Union(nodes)
+            | Node::Checked {
+                candidates: nodes, ..
+            } => {
+                for (chosen, node) in nodes.iter().enumerate() {
+                    let aim = format!("branch {}", chosen + 1);
+                    let way = self.oblige(id, way, Forced::Alternative(chosen), place, aim);
+                    self.lead(*node, way, place.to_owned());
+                }
+            }
+            Node::Array(array) => self.state_array(id, array, way, place),
+            Node::Object(object) => self.state_object(id, object, way, place),
+        }
+    }
+
+    fn state_array(&mut self, id: NodeId, array: &Array, way: &Way, place: &str) {
+        let mut lengths = vec![array.min, array.min.saturating_add(1)];
+        if array.max <= VALUES {
+            lengths.extend([array.max.saturating_sub(1), array.max]);
+        }
+        lengths.retain(|length| (array.min..=array.max).contains(length));
+        lengths.sort_unstable();
+        lengths.dedup();
+        for length in lengths {
+            let aim = format!("length {length}");
+            self.oblige(id, way, Forced::Length(length), place, aim);
+        }
+        for (position, slot) in array.prefix.iter().enumerate() {
+            let mut way = way.clone();
+            way.push((id, Forced::Length(position + 1)));
+            self.lead(*slot, way, below(place, "*"));
+        }
+        // The first free place comes after those that have to contain something.
+        let demanded: usize = array.demands.iter().map(|demand| demand.min).sum();
+        let length = array
+            .prefix
+            .len()
+            .saturating_add(demanded)
+            .saturating_add(1);
+        if length <= array.max {
+            let mut way = way.clone();
+            way.push((id, Forced::Length(length)));
+            self.lead(array.rest, way, below(place, "*"));
+        }
+        for demand in &array.demands {
+            self.lead(demand.rest, way.clone(), below(place, "*"));
+        }
+    }
+
+    fn state_object(&mut self, id: NodeId, object: &Object, way: &Way, place: &str) {
+        for (name, node) in &object.required {
+            self.lead(*node, way.clone(), below(place, name));
+        }
+        if !object.optional.is_empty() {
+            let none = "no optional entry".to_owned();
+            self.oblige(id, way, Forced::Present(Vec::new()), place, none);
+            let all = "every optional entry".to_owned();
+            self.oblige(id, way, Forced::All, place, all);
+        }
+        for (rank, (name, node)) in object.optional.iter().enumerate() {
+            let place = below(place, name);
+            let forced = Forced::Present(vec![rank]);
+            let way = self.oblige(id, way, forced, &place, PRESENT.to_owned());
+            self.lead(*node, way, place);
+        }
+        for (chosen, wild) in object.wild.iter().enumerate() {
+            let place = below(place, "*");
+            let aim = "an entry of another name".to_owned();
+            let way = self.oblige(id, way, Forced::Extra(chosen), &place, aim);
+            self.lead(wild.value, way, place);
+        }
+    }
+}
+
+/// One step down in a JSON pointer.
+fn below(place: &str, step: &str) -> String {
+    format!("{place}/{}", step.replace('~', "~0").replace('/', "~1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzz::{Dialect, ToolSchema};
+    use serde_json::json;
+
+    fn compile(schema: &Value) -> ToolSchema {
+        ToolSchema::compile(schema, Dialect::Draft202012).expect("a usable schema")
+    }
+
+    #[test]
+    fn both_sides_of_every_boundary_are_met() {
+        let schema = compile(&json!({
+            "type": "object",
+            "properties": {
+                "n": {"type": "integer", "minimum": 3, "maximum": 9},
+                "mode": {"enum": ["a", "b", "c"]},
+                "tags": {"type": "array", "items": {"type": "string", "maxLength": 4}, "maxItems": 2}
+            },
+            "required": ["n"],
+            "additionalProperties": false
+        }));
+        let met: Vec<Value> = schema
+            .valid()
+            .obligations()
+            .iter()
+            .map(|obligation| {
+                let met = schema.valid().meet(obligation);
+                met.unwrap_or_else(|| panic!("{obligation:?} is not met"))
+            })
+            .collect();
+        for expected in [
+            json!({"n": 3}),
+            json!({"n": 4}),
+            json!({"n": 8}),
+            json!({"n": 9}),
+            json!({"n": 3, "mode": "c"}),
+            json!({"n": 3, "mode": "a", "tags": []}),
+            json!({"n": 3, "tags": ["", ""]}),
+            json!({"n": 3, "tags": ["aaaa"]}),
+        ] {
+            assert!(met.contains(&expected), "{expected} is not among {met:?}");
+        }
+    }
+
+    #[test]
+    fn any_two_decisions_occur_together() {
+        let schema = compile(&json!({
+            "type": "object",
+            "properties": {
+                "a": {"type": "boolean"},
+                "b": {"enum": [1, 2, 3]},
+                "c": {"type": "string", "maxLength": 1}
+            },
+            "additionalProperties": false
+        }));
+        let met: Vec<Value> = schema
+            .valid()
+            .pairs()
+            .iter()
+            .filter_map(|pair| schema.valid().meet(pair))
+            .collect();
+        for b in [json!(null), json!(1), json!(2), json!(3)] {
+            for c in [json!(null), json!(""), json!("a")] {
+                let together = |value: &&Value| {
+                    value.get("b").unwrap_or(&Value::Null) == &b
+                        && value.get("c").unwrap_or(&Value::Null) == &c
+                };
+                assert!(met.iter().any(|value| together(&value)), "{b} and {c}");
+            }
+        }
+        // All combinations would be 45.
+        assert!(met.len() < 30, "{} rows are no saving", met.len());
+    }
+
+    #[test]
+    fn a_recursive_schema_is_not_driven_deep() {
+        let schema = compile(&json!({
+            "type": "object",
+            "properties": {"next": {"$ref": "#"}, "v": {"type": "integer"}},
+            "additionalProperties": false
+        }));
+        for obligation in schema.valid().obligations() {
+            let met = schema.valid().meet(&obligation);
+            let value = met.unwrap_or_else(|| panic!("{obligation:?} is not met"));
+            assert!(value.to_string().len() < 60, "{value}");
+        }
+    }
+}

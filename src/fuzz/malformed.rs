@@ -1,0 +1,173 @@
+//! Arguments that no schema speaks of: of another kind, of absurd size, or no JSON at all.
+//!
+//! They are bytes, because what is wrong with most of them would be lost in a parsed value:
+//! duplicate keys, numbers beyond a double, halves of surrogate pairs.
+
+use serde_json::Value;
+
+/// Levels of nesting beyond what parsers commonly allow.
+const DEEP: usize = 1_000;
+/// Length of an absurdly long key or string.
+const LONG: usize = 1 << 20;
+
+/// Makes malformed arguments of valid ones.
+type Make = fn(&Value) -> Vec<u8>;
+
+/// How far malformed arguments are from what a request may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grammar {
+    /// A JSON object, though an unusual one: a server may accept or refuse it.
+    Object,
+    /// JSON, but no object: the request itself is invalid.
+    OtherJson,
+    /// No JSON, so that the whole message cannot be parsed.
+    NotJson,
+}
+
+/// Malformed arguments, ready to be spliced into a request as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Malformed {
+    /// What is odd about them, in a few words; unique among all.
+    pub name: &'static str,
+    /// How odd.
+    pub grammar: Grammar,
+    /// The bytes that stand for the arguments. Never a line break among them, since transports
+    /// split messages at line breaks.
+    pub arguments: Vec<u8>,
+}
+
+impl Malformed {
+    /// Every kind of malformed arguments, made from valid ones where a tool's own names help them
+    /// past the first checks. The same for the same `valid`.
+    pub fn all(valid: &Value) -> impl Iterator<Item = Self> + '_ {
+        let kinds: [(&'static str, Grammar, Make); 18] = [
+            ("an array", Grammar::OtherJson, |_| b"[]".to_vec()),
+            ("a string", Grammar::OtherJson, |_| {
+                b"\"arguments\"".to_vec()
+            }),
+            ("a number", Grammar::OtherJson, |_| b"0".to_vec()),
+            ("a boolean", Grammar::OtherJson, |_| b"true".to_vec()),
+            ("null", Grammar::OtherJson, |_| b"null".to_vec()),
+            ("an object in a string", Grammar::OtherJson, |valid| {
+                Value::String(valid.to_string()).to_string().into_bytes()
+            }),
+            ("an object in an array", Grammar::OtherJson, |valid| {
+                format!("[{valid}]").into_bytes()
+            }),
+            ("duplicate keys", Grammar::Object, duplicate),
+            ("a key of a mebibyte", Grammar::Object, |valid| {
+                with_entry(valid, &"k".repeat(LONG), "0")
+            }),
+            ("a string of a mebibyte", Grammar::Object, |valid| {
+                with_entry(valid, "long", &format!("\"{}\"", "s".repeat(LONG)))
+            }),
+            ("a thousand levels", Grammar::Object, |valid| {
+                let deep = format!("{}{}", "[".repeat(DEEP), "]".repeat(DEEP));
+                with_entry(valid, "deep", &deep)
+            }),
+            ("a number beyond a double", Grammar::Object, |valid| {
+                with_entry(valid, "number", "1e400")
+            }),
+            ("a number of a thousand digits", Grammar::Object, |valid| {
+                with_entry(valid, "number", &"9".repeat(1_000))
+            }),
+            ("half of a surrogate pair", Grammar::Object, |valid| {
+                with_entry(valid, "half", "\"\\ud800\"")
+            }),
+            ("not a number", Grammar::NotJson, |valid| {
+                with_entry(valid, "number", "NaN")
+            }),
+            ("a comma too many", Grammar::NotJson, |valid| {
+                with_entry(valid, "extra", "0,")
+            }),
+            ("no UTF-8", Grammar::NotJson, |valid| {
+                let mut bytes = with_entry(valid, "bytes", "\"?\"");
+                let at = bytes.len() - 3;
+                bytes[at] = 0xff;
+                bytes
+            }),
+            ("cut off", Grammar::NotJson, |valid| {
+                let mut bytes = with_entry(valid, "cut", "\"off");
+                bytes.pop();
+                bytes
+            }),
+        ];
+        kinds.into_iter().map(|(name, grammar, make)| Self {
+            name,
+            grammar,
+            arguments: make(valid),
+        })
+    }
+}
+
+/// The valid arguments as text, with one more entry, whose value is taken as it is.
+fn with_entry(valid: &Value, key: &str, value: &str) -> Vec<u8> {
+    let text = match valid {
+        Value::Object(_) => valid.to_string(),
+        _ => "{}".to_owned(),
+    };
+    let separator = if text == "{}" { "" } else { "," };
+    // The last brace closes the arguments themselves.
+    let open = text.strip_suffix('}').unwrap_or("{");
+    format!("{open}{separator}\"{key}\":{value}}}").into_bytes()
+}
+
+/// The valid arguments with their first entry a second time, and another value.
+fn duplicate(valid: &Value) -> Vec<u8> {
+    let Some(first) = valid.as_object().and_then(|entries| entries.keys().next()) else {
+        return b"{\"key\":0,\"key\":null}".to_vec();
+    };
+    let quoted = Value::from(first.as_str()).to_string();
+    let escaped = quoted
+        .strip_prefix('"')
+        .and_then(|key| key.strip_suffix('"'));
+    with_entry(valid, escaped.unwrap_or(first), "null")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_is_what_it_says() {
+        for valid in [json!({}), json!({"a\"b": {"c": {}}, "n": 1})] {
+            let mut names = HashSet::new();
+            for malformed in Malformed::all(&valid) {
+                let name = malformed.name;
+                assert!(names.insert(name), "{name} twice");
+                assert!(!malformed.arguments.contains(&b'\n'), "{name}");
+                let text = std::str::from_utf8(&malformed.arguments);
+                let balanced = |text: &str| text.matches('{').count() == text.matches('}').count();
+                match malformed.grammar {
+                    Grammar::Object => {
+                        let text = text.expect("text");
+                        assert!(text.starts_with('{') && text.ends_with('}'), "{name}");
+                        assert!(balanced(text), "{name}: {text}");
+                    }
+                    Grammar::OtherJson => {
+                        let value: Value = serde_json::from_slice(&malformed.arguments)
+                            .expect("JSON of another kind");
+                        assert!(!value.is_object(), "{name}");
+                    }
+                    Grammar::NotJson => assert!(
+                        serde_json::from_slice::<Value>(&malformed.arguments).is_err(),
+                        "{name}"
+                    ),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_duplicate_key_is_the_first_one_of_the_tool() {
+        let valid = json!({"path": "/a", "n": {"m": 1}});
+        assert_eq!(
+            String::from_utf8(duplicate(&valid)).as_deref(),
+            Ok("{\"path\":\"/a\",\"n\":{\"m\":1},\"path\":null}")
+        );
+    }
+}

@@ -1,0 +1,638 @@
+//! From an instance that fails to a simpler one that fails, without leaving its class.
+//!
+//! First the tape of choices is shortened and lowered, which moves coupled things together (a
+//! length with its elements, a branch with its content); then the value itself is edited. Every
+//! candidate is simpler than the best one so far by a strict measure, so shrinking ends, and lies
+//! in the generator's class, so a counterexample never turns into one for something else.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use super::{generator::Generator, source::Tape};
+
+/// How many candidates in a row may be skipped because they are not simpler or not in the class.
+const SKIPPED: usize = 50_000;
+
+/// Shrinks one instance; drive it by saying whether the current candidate still fails.
+///
+/// [`current`](Self::current) starts as the instance itself. Call
+/// [`simplify`](Self::simplify) when the current candidate fails and
+/// [`complicate`](Self::complicate) when it does not; each puts up the next candidate and says
+/// whether there is one. At the end the current candidate is the simplest that failed.
+#[derive(Debug, Clone)]
+pub struct Shrinker {
+    generator: Generator,
+    tape: Vec<u64>,
+    best: Value,
+    candidate: Value,
+    candidate_tape: Option<Vec<u64>>,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone)]
+enum Stage {
+    /// Working on the choices; the position counts back from the end of the tape.
+    Tape {
+        edit: usize,
+        back: usize,
+        progress: bool,
+    },
+    /// Working on the value, through a list of edits made for the best one so far.
+    Value {
+        edits: Vec<Edit>,
+        next: usize,
+    },
+    Done,
+}
+
+/// Edits of the tape, tried at every position before the next one.
+const TAPE_EDITS: [TapeEdit; 14] = [
+    TapeEdit::Delete(32),
+    TapeEdit::Delete(16),
+    TapeEdit::Delete(8),
+    TapeEdit::Delete(4),
+    TapeEdit::Delete(2),
+    TapeEdit::Delete(1),
+    TapeEdit::Zero(16),
+    TapeEdit::Zero(4),
+    TapeEdit::Zero(1),
+    TapeEdit::Halve,
+    TapeEdit::Decrement,
+    TapeEdit::DecrementAndDelete(1),
+    TapeEdit::DecrementAndDelete(2),
+    TapeEdit::DecrementAndDelete(4),
+];
+
+#[derive(Debug, Clone, Copy)]
+enum TapeEdit {
+    Delete(usize),
+    Zero(usize),
+    Halve,
+    Decrement,
+    /// One choice less, and what it chose gone: a length and its last element.
+    DecrementAndDelete(usize),
+}
+
+impl TapeEdit {
+    fn apply(self, tape: &[u64], at: usize) -> Option<Vec<u64>> {
+        let mut edited = tape.to_vec();
+        match self {
+            Self::Delete(count) => {
+                let end = at + count;
+                if end > edited.len() {
+                    return None;
+                }
+                edited.drain(at..end);
+            }
+            Self::Zero(count) => {
+                let zeroed = edited.get_mut(at..at + count)?;
+                if zeroed.iter().all(|choice| *choice == 0) {
+                    return None;
+                }
+                zeroed.fill(0);
+            }
+            Self::Halve => *edited.get_mut(at)? /= 2,
+            Self::Decrement => {
+                let choice = edited.get_mut(at)?;
+                *choice = choice.checked_sub(1)?;
+            }
+            Self::DecrementAndDelete(count) => {
+                let choice = edited.get_mut(at)?;
+                *choice = choice.checked_sub(1)?;
+                let end = at + 1 + count;
+                if end > edited.len() {
+                    return None;
+                }
+                edited.drain(at + 1..end);
+            }
+        }
+        (edited != tape).then_some(edited)
+    }
+}
+
+impl Shrinker {
+    /// Shrinks the instance that `generator` makes of `tape`, or `None` if it makes none.
+    #[must_use]
+    pub fn new(generator: Generator, tape: Tape) -> Option<Self> {
+        let mut tape = tape;
+        let value = generator.generate(&mut tape).ok()?;
+        Some(Self {
+            generator,
+            tape: tape.into_used(),
+            candidate: value.clone(),
+            best: value,
+            candidate_tape: None,
+            stage: Stage::Tape {
+                edit: 0,
+                back: 1,
+                progress: false,
+            },
+        })
+    }
+
+    /// Shrinks a value whose choices are not known, such as one that was written to a file. It
+    /// must lie in the generator's class.
+    #[must_use]
+    pub fn of_value(generator: Generator, value: Value) -> Option<Self> {
+        generator.holds(&value).then(|| Self {
+            generator,
+            tape: Vec::new(),
+            stage: Stage::Value {
+                edits: edits(&value),
+                next: 0,
+            },
+            candidate: value.clone(),
+            best: value,
+            candidate_tape: None,
+        })
+    }
+
+    /// The candidate to try, or at the end the simplest instance that failed.
+    #[must_use]
+    pub fn current(&self) -> &Value {
+        &self.candidate
+    }
+
+    /// The simplest instance that is known to fail.
+    #[must_use]
+    pub fn best(&self) -> &Value {
+        &self.best
+    }
+
+    /// Takes the current candidate as the best, for it fails, and puts up a simpler one.
+    pub fn simplify(&mut self) -> bool {
+        if self.candidate != self.best {
+            self.best = self.candidate.clone();
+            match (&mut self.stage, self.candidate_tape.take()) {
+                (Stage::Tape { progress, .. }, Some(tape)) => {
+                    *progress = true;
+                    self.tape = tape;
+                }
+                (stage, _) => {
+                    *stage = Stage::Value {
+                        edits: edits(&self.best),
+                        next: 0,
+                    };
+                }
+            }
+        }
+        self.advance()
+    }
+
+    /// Gives up the current candidate, for it does not fail, and puts up another one.
+    pub fn complicate(&mut self) -> bool {
+        self.advance()
+    }
+
+    fn advance(&mut self) -> bool {
+        for _ in 0..SKIPPED {
+            let Some((value, tape)) = self.propose() else {
+                if matches!(self.stage, Stage::Done) {
+                    break;
+                }
+                continue;
+            };
+            if compare(&value, &self.best) == Ordering::Less && self.generator.holds(&value) {
+                self.candidate = value;
+                self.candidate_tape = tape;
+                return true;
+            }
+        }
+        self.stage = Stage::Done;
+        self.candidate = self.best.clone();
+        false
+    }
+
+    /// The next edit's outcome; `None` if the edit does not apply or the stage has changed.
+    fn propose(&mut self) -> Option<(Value, Option<Vec<u64>>)> {
+        match &mut self.stage {
+            Stage::Done => None,
+            Stage::Tape {
+                edit,
+                back,
+                progress,
+            } => {
+                if *back > self.tape.len() {
+                    *back = 1;
+                    *edit += 1;
+                    if *edit == TAPE_EDITS.len() {
+                        // Another round is worth it only while rounds bring something.
+                        if *progress && !self.tape.is_empty() {
+                            (*edit, *progress) = (0, false);
+                        } else {
+                            self.stage = Stage::Value {
+                                edits: edits(&self.best),
+                                next: 0,
+                            };
+                        }
+                    }
+                    return None;
+                }
+                let at = self.tape.len() - *back;
+                *back += 1;
+                let edited = TAPE_EDITS[*edit].apply(&self.tape, at)?;
+                let mut tape = Tape::replay(edited);
+                let value = self.generator.generate(&mut tape).ok()?;
+                Some((value, Some(tape.into_used())))
+            }
+            Stage::Value { edits, next } => {
+                let Some(edit) = edits.get(*next) else {
+                    self.stage = Stage::Done;
+                    return None;
+                };
+                *next += 1;
+                let mut value = self.best.clone();
+                edit.apply(&mut value)?;
+                Some((value, None))
+            }
+        }
+    }
+}
+
+/// One change of a value, at the place that a path of positions leads to.
+#[derive(Debug, Clone)]
+struct Edit {
+    path: Vec<usize>,
+    change: Change,
+}
+
+#[derive(Debug, Clone)]
+enum Change {
+    /// Remove the child at this position, and as many after it.
+    Remove(usize, usize),
+    Become(Value),
+    /// Put the child at this position in place of its parent.
+    Promote(usize),
+}
+
+impl Edit {
+    fn apply(&self, value: &mut Value) -> Option<()> {
+        let mut place = value;
+        for &position in &self.path {
+            place = child_mut(place, position)?;
+        }
+        match &self.change {
+            Change::Become(simpler) => *place = simpler.clone(),
+            Change::Promote(position) => *place = child_mut(place, *position)?.take(),
+            Change::Remove(position, count) => match place {
+                Value::Array(items) => {
+                    let end = position + count;
+                    if end > items.len() {
+                        return None;
+                    }
+                    items.drain(*position..end);
+                }
+                Value::Object(entries) => {
+                    for _ in 0..*count {
+                        let key = entries.keys().nth(*position)?.clone();
+                        entries.shift_remove(&key);
+                    }
+                }
+                _ => return None,
+            },
+        }
+        Some(())
+    }
+}
+
+fn child_mut(value: &mut Value, position: usize) -> Option<&mut Value> {
+    match value {
+        Value::Array(items) => items.get_mut(position),
+        Value::Object(entries) => entries.values_mut().nth(position),
+        _ => None,
+    }
+}
+
+/// Every single edit that may simplify a value, those that save most first.
+fn edits(value: &Value) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    let mut pending = vec![(Vec::new(), value)];
+    let mut at = 0;
+    // Breadth first: what is removed near the root need not be simplified below.
+    while at < pending.len() {
+        let (path, value) = pending[at].clone();
+        at += 1;
+        let mut push = |change| {
+            edits.push(Edit {
+                path: path.clone(),
+                change,
+            });
+        };
+        if !value.is_null() {
+            push(Change::Become(Value::Null));
+        }
+        match value {
+            Value::Null | Value::Bool(false) => {}
+            Value::Bool(true) => push(Change::Become(Value::Bool(false))),
+            Value::Number(number) => simpler_numbers(number, &mut push),
+            Value::String(text) => simpler_texts(text, &mut push),
+            Value::Array(items) => {
+                removals(items.len(), &mut push);
+                (0..items.len()).for_each(|position| push(Change::Promote(position)));
+            }
+            Value::Object(entries) => {
+                removals(entries.len(), &mut push);
+                (0..entries.len()).for_each(|position| push(Change::Promote(position)));
+            }
+        }
+        let children: Vec<&Value> = match value {
+            Value::Array(items) => items.iter().collect(),
+            Value::Object(entries) => entries.values().collect(),
+            _ => Vec::new(),
+        };
+        for (position, child) in children.into_iter().enumerate() {
+            let mut path = path.clone();
+            path.push(position);
+            pending.push((path, child));
+        }
+    }
+    edits
+}
+
+fn removals(length: usize, push: &mut impl FnMut(Change)) {
+    let mut count = length;
+    while count > 0 {
+        let mut position = length - count;
+        loop {
+            push(Change::Remove(position, count));
+            if position < count {
+                break;
+            }
+            position -= count;
+        }
+        count /= 2;
+    }
+}
+
+fn simpler_numbers(number: &serde_json::Number, push: &mut impl FnMut(Change)) {
+    push(Change::Become(Value::from(0)));
+    if let Some(whole) = number.as_i64() {
+        push(Change::Become(Value::from(whole.saturating_neg())));
+        let mut distance = whole;
+        // Bisects towards zero: halves first, then ever smaller steps down to one.
+        while distance != 0 {
+            push(Change::Become(Value::from(whole - distance)));
+            distance /= 2;
+        }
+    } else if let Some(real) = number.as_f64() {
+        let rounded = [real.trunc(), real.round(), real / 2.0];
+        for value in rounded {
+            let near = |value: f64| value.fract() == 0.0 && value.abs() < 9e15;
+            if near(value) {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "a whole number below 2^53 is exact"
+                )]
+                push(Change::Become(Value::from(value as i64)));
+            } else if let Some(number) = serde_json::Number::from_f64(value) {
+                push(Change::Become(Value::Number(number)));
+            }
+        }
+        if real < 0.0
+            && let Some(positive) = serde_json::Number::from_f64(-real)
+        {
+            push(Change::Become(Value::Number(positive)));
+        }
+    }
+}
+
+fn simpler_texts(text: &str, push: &mut impl FnMut(Change)) {
+    let letters: Vec<char> = text.chars().collect();
+    let mut become_text = |letters: &[char]| {
+        push(Change::Become(Value::String(letters.iter().collect())));
+    };
+    become_text(&[]);
+    let mut count = letters.len() / 2;
+    while count > 0 {
+        let mut start = 0;
+        while start < letters.len() {
+            let end = (start + count).min(letters.len());
+            let mut rest = letters[..start].to_vec();
+            rest.extend_from_slice(&letters[end..]);
+            become_text(&rest);
+            start = end;
+        }
+        count /= 2;
+    }
+    let plain = vec!['a'; letters.len()];
+    become_text(&plain);
+    // Letter by letter, for texts short enough that it does not take for ever.
+    for position in 0..letters.len().min(64) {
+        for simpler in ['a', '0', 'A'] {
+            if rank(letters[position]) > rank(simpler) {
+                let mut edited = letters.clone();
+                edited[position] = simpler;
+                become_text(&edited);
+            }
+        }
+    }
+}
+
+/// Orders values by simplicity: fewer values, then less text, then nearer to zero, then plainer.
+fn compare(left: &Value, right: &Value) -> Ordering {
+    let (left, right) = (Measure::of(left), Measure::of(right));
+    (left.values, left.letters)
+        .cmp(&(right.values, right.letters))
+        .then(left.digits.cmp(&right.digits))
+        .then(left.magnitude.total_cmp(&right.magnitude))
+        .then(left.oddity.cmp(&right.oddity))
+}
+
+#[derive(Debug, Default)]
+struct Measure {
+    values: usize,
+    letters: usize,
+    digits: usize,
+    magnitude: f64,
+    oddity: u64,
+}
+
+impl Measure {
+    fn of(value: &Value) -> Self {
+        let mut measure = Self::default();
+        measure.add(value);
+        measure
+    }
+
+    fn add(&mut self, value: &Value) {
+        self.values += 1;
+        match value {
+            Value::Null => {}
+            Value::Bool(truth) => self.oddity += 1 + u64::from(*truth),
+            Value::Number(number) => {
+                let real = number.as_f64().unwrap_or(f64::MAX);
+                // A fraction is less simple than any integer.
+                self.digits += usize::from(number.is_f64());
+                self.magnitude += real.abs();
+                self.oddity += 1 + u64::from(real.is_sign_negative());
+            }
+            Value::String(text) => self.add_text(text),
+            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
+            Value::Object(entries) => {
+                for (key, entry) in entries {
+                    self.add_text(key);
+                    self.add(entry);
+                }
+            }
+        }
+    }
+
+    fn add_text(&mut self, text: &str) {
+        for letter in text.chars() {
+            self.letters += 1;
+            self.oddity += u64::from(rank(letter));
+        }
+    }
+}
+
+/// How odd a character is; `a` is the plainest.
+fn rank(letter: char) -> u32 {
+    match letter {
+        'a'..='z' => u32::from(letter) - u32::from('a'),
+        '0'..='9' => 26 + u32::from(letter) - u32::from('0'),
+        'A'..='Z' => 36 + u32::from(letter) - u32::from('A'),
+        ' '..='~' => 100 + u32::from(letter),
+        _ => 300 + u32::from(letter),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzz::{Dialect, Domain, ToolSchema};
+    use serde_json::json;
+
+    /// Finds an instance that `fails` and shrinks it; counts the instances tried.
+    fn shrink(schema: &Value, fails: impl Fn(&Value) -> bool) -> (Value, usize) {
+        let schema = ToolSchema::compile_for(schema, Dialect::Draft202012, Domain::Any)
+            .expect("a usable schema");
+        let generator = schema.valid().clone();
+        let mut shrinker = (0..100_000)
+            .filter_map(|seed| Shrinker::new(generator.clone(), Tape::record(seed)))
+            .find(|shrinker| fails(shrinker.current()))
+            .expect("some instance fails");
+        let mut tried = 0;
+        let mut more = shrinker.simplify();
+        while more {
+            assert!(schema.is_valid(shrinker.current()));
+            tried += 1;
+            more = if fails(shrinker.current()) {
+                shrinker.simplify()
+            } else {
+                shrinker.complicate()
+            };
+        }
+        (shrinker.current().clone(), tried)
+    }
+
+    #[test]
+    fn known_failures_shrink_to_their_obvious_minimum() {
+        let integers = json!({"type": "array", "items": {"type": "integer", "minimum": 0}});
+        let sum = |value: &Value| -> u64 {
+            let items = value.as_array().into_iter().flatten();
+            items.filter_map(Value::as_u64).fold(0, u64::saturating_add)
+        };
+        let any_object = json!({"type": "object", "properties": {"n": {"type": "integer"}},
+            "required": ["n"]});
+        let n = |value: &Value| value["n"].as_i64().unwrap_or(0);
+        assert_eq!(
+            shrink(&any_object, |value| n(value) >= 57).0,
+            json!({"n": 57})
+        );
+        assert_eq!(
+            shrink(&any_object, |value| n(value) < -9).0,
+            json!({"n": -10})
+        );
+        assert_eq!(
+            shrink(&integers, |value| value
+                .as_array()
+                .is_some_and(|items| items.len() > 4))
+            .0,
+            json!([0, 0, 0, 0, 0])
+        );
+        let (least, _) = shrink(&integers, |value| sum(value) > 100);
+        assert_eq!(least, json!([101]));
+        let text = json!({"type": "string"});
+        let astral = |value: &Value| {
+            value
+                .as_str()
+                .is_some_and(|text| text.chars().any(|c| c > '\u{ffff}'))
+        };
+        let (least, _) = shrink(&text, astral);
+        assert_eq!(least.as_str().map(|text| text.chars().count()), Some(1));
+        let pattern = json!({"type": "string", "pattern": "^[A-Z]{3}-\\d{4}$"});
+        assert_eq!(shrink(&pattern, |_| true).0, json!("AAA-0000"));
+    }
+
+    fn depth(value: &Value) -> usize {
+        let children = value["children"].as_array().into_iter().flatten();
+        1 + children.map(depth).max().unwrap_or(0)
+    }
+
+    #[test]
+    fn a_recursive_failure_shrinks_to_the_shallowest() {
+        let tree = json!({
+            "type": "object",
+            "properties": {"children": {"type": "array", "items": {"$ref": "#"}}},
+            "required": ["children"],
+            "additionalProperties": false
+        });
+        let (least, tried) = shrink(&tree, |value| depth(value) >= 4);
+        assert_eq!(
+            least,
+            json!({"children": [{"children": [{"children": [{"children": []}]}]}]})
+        );
+        assert!(tried < 2_000, "{tried} tries");
+    }
+
+    #[test]
+    fn a_violation_stays_the_same_violation() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "id": {"type": "string", "minLength": 3},
+                "n": {"type": "integer", "maximum": 10}
+            },
+            "required": ["id", "n"],
+            "additionalProperties": false
+        });
+        let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("usable");
+        let mut shrunk = Vec::new();
+        for site in schema.sites() {
+            let generator = schema
+                .violating(&site)
+                .expect("every keyword has an effect");
+            let mut shrinker =
+                Shrinker::new(generator.clone(), Tape::record(5)).expect("an instance");
+            while shrinker.simplify() {
+                assert!(generator.holds(shrinker.current()));
+            }
+            shrunk.push((site.to_string(), shrinker.current().clone()));
+        }
+        let least = |site: &str| {
+            let found = shrunk.iter().find(|(name, _)| name == site);
+            found.map(|(_, value)| value.clone()).expect("a site")
+        };
+        assert_eq!(
+            least("/properties/n maximum"),
+            json!({"id": "aaa", "n": 11})
+        );
+        assert_eq!(least("/properties/id minLength"), json!({"id": "", "n": 0}));
+        assert_eq!(least(" required \"id\""), json!({"n": 0}));
+        assert_eq!(least("/properties/n type"), json!({"id": "aaa", "n": null}));
+    }
+
+    #[test]
+    fn a_value_without_its_choices_shrinks_as_well() {
+        let schema = json!({"type": "array", "items": {"type": "string"}, "minItems": 1});
+        let schema =
+            ToolSchema::compile_for(&schema, Dialect::Draft202012, Domain::Any).expect("usable");
+        let value = json!(["long text", "another"]);
+        let mut shrinker =
+            Shrinker::of_value(schema.valid().clone(), value).expect("a valid value");
+        while shrinker.simplify() {}
+        assert_eq!(shrinker.best(), &json!([""]));
+        assert!(Shrinker::of_value(schema.valid().clone(), json!(3)).is_none());
+    }
+}

@@ -1,0 +1,68 @@
+//! The same generator for tests that run under `proptest`.
+
+use proptest::{
+    strategy::{NewTree, Strategy, ValueTree},
+    test_runner::TestRunner,
+};
+use serde_json::Value;
+
+use super::{generator::Generator, shrink::Shrinker, source::Tape};
+
+impl Strategy for Generator {
+    type Tree = Shrinker;
+    type Value = Value;
+
+    /// Draws a seed from the runner and shrinks as [`Shrinker`] does: deterministic for a seed.
+    fn new_tree(&self, runner: &mut TestRunner) -> NewTree<Self> {
+        let seed = proptest::num::u64::ANY.new_tree(runner)?.current();
+        Shrinker::new(self.clone(), Tape::record(seed))
+            .ok_or_else(|| "the schema admits nothing that could be generated".into())
+    }
+}
+
+impl ValueTree for Shrinker {
+    type Value = Value;
+
+    fn current(&self) -> Value {
+        Self::current(self).clone()
+    }
+
+    fn simplify(&mut self) -> bool {
+        Self::simplify(self)
+    }
+
+    fn complicate(&mut self) -> bool {
+        Self::complicate(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::test_runner::{Config, TestError};
+    use serde_json::json;
+
+    use super::*;
+    use crate::fuzz::{Dialect, ToolSchema};
+
+    #[test]
+    fn a_failing_property_shrinks_under_the_runner_of_proptest() {
+        let schema = json!({
+            "type": "object",
+            "properties": {"n": {"type": "integer"}, "s": {"type": "string"}},
+            "required": ["n"]
+        });
+        let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("usable");
+        let mut runner = TestRunner::new(Config {
+            failure_persistence: None,
+            ..Config::default()
+        });
+        let outcome = runner.run(schema.valid(), |value| {
+            proptest::prop_assert!(value["n"].as_i64().unwrap_or(0) < 100);
+            Ok(())
+        });
+        match outcome {
+            Err(TestError::Fail(_, least)) => assert_eq!(least, json!({"n": 100})),
+            other => panic!("{other:?} is no failure"),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Keeps the number of cases small that a schema multiplies out to.
+//!
+//! Ten independent `anyOf` of two branches are a thousand cases once they are folded into one
+//! form, and twenty a million. The canonical form gives up on them by itself, but only after
+//! seconds. What would take that long is simplified before: the result admits other instances than
+//! the schema does, so whatever is made by it has to be checked against the schema.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+/// A schema of more cases is simplified.
+const CASES: u64 = 256;
+/// What is left out of a schema that is simplified.
+const CONDITIONAL: [&str; 6] = [
+    "if",
+    "then",
+    "else",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+];
+/// At most so many conditions are met one at a time.
+const VARIANTS: usize = 30;
+/// References are followed this far.
+const HOPS: usize = 64;
+
+/// A schema as it is or simplified, and how many cases it multiplies out to.
+pub(super) struct Tamed {
+    /// The simplified schemas, if it had to be simplified: the plainest first.
+    pub(super) variants: Vec<Value>,
+    /// The most cases that any one value is subject to.
+    pub(super) cases: u64,
+}
+
+/// Simplifies a schema if it multiplies out to too many cases.
+pub(super) fn tame(schema: &Value) -> Tamed {
+    let mut count = Count::of(schema);
+    let cases = count.all(schema);
+    if cases <= CASES {
+        return Tamed {
+            variants: Vec::new(),
+            cases,
+        };
+    }
+    let conditions = conditions(schema);
+    let mut chosen: Vec<&[String]> = vec![&[]];
+    // One condition at a time is what a schema with a case for each value of a property needs.
+    chosen.extend(conditions.chunks(1).take(VARIANTS));
+    chosen.push(&conditions);
+    let variants = chosen
+        .into_iter()
+        .map(|met| {
+            let mut variant = schema.clone();
+            for pointer in met {
+                meet(&mut variant, pointer);
+            }
+            simplify(&mut variant);
+            variant
+        })
+        .collect();
+    Tamed { variants, cases }
+}
+
+/// Where conditions on the root stand.
+fn conditions(schema: &Value) -> Vec<String> {
+    let parts = schema.get("allOf").and_then(Value::as_array);
+    let parts = parts.into_iter().flatten().enumerate();
+    let root = [(String::new(), schema)];
+    root.into_iter()
+        .chain(parts.map(|(position, part)| (format!("/allOf/{position}"), part)))
+        .filter(|(_, part)| part.get("if").is_some())
+        .map(|(pointer, _)| pointer)
+        .collect()
+}
+
+/// Turns a condition and what follows from it into two plain demands.
+fn meet(schema: &mut Value, pointer: &str) {
+    let Some(keywords) = schema.pointer_mut(pointer).and_then(Value::as_object_mut) else {
+        return;
+    };
+    let met: Vec<Value> = ["if", "then"]
+        .into_iter()
+        .filter_map(|keyword| keywords.shift_remove(keyword))
+        .collect();
+    match keywords.get_mut("allOf").and_then(Value::as_array_mut) {
+        Some(parts) => parts.extend(met),
+        None => {
+            keywords.insert("allOf".to_owned(), Value::Array(met));
+        }
+    }
+}
+
+struct Count<'s> {
+    document: &'s Value,
+    known: HashMap<*const Value, u64>,
+    most: u64,
+}
+
+impl<'s> Count<'s> {
+    fn of(document: &'s Value) -> Self {
+        Self {
+            document,
+            known: HashMap::new(),
+            most: 1,
+        }
+    }
+
+    /// The most cases anywhere in a schema.
+    fn all(&mut self, schema: &'s Value) -> u64 {
+        let mut pending = vec![schema];
+        while let Some(value) = pending.pop() {
+            match value {
+                Value::Object(entries) => {
+                    self.cases(value, 0);
+                    pending.extend(entries.values());
+                }
+                Value::Array(items) => pending.extend(items),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            }
+        }
+        self.most
+    }
+
+    /// The cases that one value is subject to by `schema`.
+    fn cases(&mut self, schema: &'s Value, hops: usize) -> u64 {
+        let Some(keywords) = schema.as_object() else {
+            return 1;
+        };
+        let key = std::ptr::from_ref(schema);
+        if let Some(&known) = self.known.get(&key) {
+            return known;
+        }
+        self.known.insert(key, 1);
+        let mut total = 1_u64;
+        for (keyword, value) in keywords {
+            let factor = match (keyword.as_str(), value) {
+                ("allOf", Value::Array(parts)) => parts
+                    .iter()
+                    .map(|part| self.cases(part, hops))
+                    .fold(1, u64::saturating_mul),
+                ("anyOf" | "oneOf", Value::Array(branches)) => branches
+                    .iter()
+                    .map(|branch| self.cases(branch, hops))
+                    .fold(0, u64::saturating_add)
+                    .max(1),
+                ("if", condition)
+                    if keywords.contains_key("then") || keywords.contains_key("else") =>
+                {
+                    let part = |name| keywords.get(name);
+                    let then = part("then").map_or(1, |then| self.cases(then, hops));
+                    let otherwise = part("else").map_or(1, |otherwise| self.cases(otherwise, hops));
+                    let condition = self.cases(condition, hops);
+                    condition.saturating_mul(then.saturating_add(otherwise))
+                }
+                (
+                    "dependentRequired" | "dependentSchemas" | "dependencies",
+                    Value::Object(entries),
+                ) => entries
+                    .values()
+                    .map(|entry| self.cases(entry, hops).saturating_add(1))
+                    .fold(1, u64::saturating_mul),
+                ("not", negated) => self.cases(negated, hops),
+                ("$ref", Value::String(reference)) if hops < HOPS => {
+                    let pointer = reference.strip_prefix('#');
+                    match pointer.and_then(|pointer| self.document.pointer(pointer)) {
+                        Some(target) => self.cases(target, hops + 1),
+                        None => 1,
+                    }
+                }
+                _ => 1,
+            };
+            total = total.saturating_mul(factor);
+        }
+        self.known.insert(key, total);
+        self.most = self.most.max(total);
+        total
+    }
+}
+
+fn simplify(schema: &mut Value) {
+    match schema {
+        Value::Object(keywords) => {
+            // A property that is named like a keyword loses its schema too: no harm is done, for
+            // what is made by the simplified schema is checked.
+            for keyword in CONDITIONAL {
+                keywords.shift_remove(keyword);
+            }
+            for (keyword, value) in keywords.iter_mut() {
+                if let ("anyOf" | "oneOf", Value::Array(branches)) = (keyword.as_str(), &mut *value)
+                {
+                    branches.truncate(1);
+                }
+                simplify(value);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(simplify),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn alternatives_multiply_and_what_is_too_much_is_simplified() {
+        let either = json!({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
+        let few = json!({"allOf": [either, either, either]});
+        assert_eq!(tame(&few).cases, 8);
+        assert!(tame(&few).variants.is_empty());
+        let many = json!({"allOf": vec![either; 20]});
+        let tamed = tame(&many);
+        assert_eq!(tamed.cases, 1 << 20);
+        assert_eq!(tame(&tamed.variants[0]).cases, 1);
+    }
+
+    #[test]
+    fn conditions_are_met_one_at_a_time_and_all_together() {
+        let cases: Vec<Value> = (0..12)
+            .map(|kind| {
+                let then = json!({"required": [format!("p{kind}")]});
+                json!({"if": {"properties": {"kind": {"const": kind}}}, "then": then})
+            })
+            .collect();
+        let tamed = tame(&json!({"allOf": cases}));
+        assert_eq!(tamed.variants.len(), 14);
+        assert_eq!(
+            tamed.variants[2]["allOf"][1],
+            json!({"allOf": [
+                {"properties": {"kind": {"const": 1}}},
+                {"required": ["p1"]}
+            ]})
+        );
+        assert_eq!(tamed.variants[2]["allOf"][0], json!({}));
+    }
+
+    #[test]
+    fn references_count_and_cycles_end() {
+        let schema = json!({
+            "$ref": "#/$defs/a",
+            "anyOf": [{"type": "null"}, {"type": "object"}],
+            "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {}, {}]}}
+        });
+        assert_eq!(tame(&schema).cases, 6);
+    }
+}
