@@ -15,8 +15,7 @@ use std::{
 
 use criterion::{Criterion, Throughput, criterion_group};
 use mcp_conformance::fuzz::{
-    Dialect, Domain, Generator, Obligation, Random, Shrinker, Simplest, Tape, ToolSchema,
-    ViolationError,
+    Dialect, Domain, Generator, Obligation, Random, Shrinker, Simplest, Tape, ToolSchema, ViolationError,
 };
 use serde_json::Value;
 
@@ -122,9 +121,7 @@ fn survey(samples: &[Sample]) {
         }
         let mut random = Random::new(1);
         let start = Instant::now();
-        let made = (0..INSTANCES)
-            .filter(|_| schema.generate(&mut random).is_ok())
-            .count();
+        let made = (0..INSTANCES).filter(|_| schema.generate(&mut random).is_ok()).count();
         let spent = start.elapsed();
         let made = u32::try_from(made).unwrap_or(INSTANCES);
         if made < INSTANCES {
@@ -219,12 +216,7 @@ fn survey_coverage(samples: &[Sample]) {
             if schema.valid().meet(obligation).is_some() {
                 met += 1;
             } else {
-                println!(
-                    "not met       {} {} {}",
-                    sample.name,
-                    obligation.place(),
-                    obligation.aim()
-                );
+                println!("not met       {} {} {}", sample.name, obligation.place(), obligation.aim());
             }
         }
         let combined = schema.valid().pairs();
@@ -245,8 +237,7 @@ fn survey_coverage(samples: &[Sample]) {
 
 /// The schemas that the tests use.
 fn own_samples() -> Vec<Sample> {
-    let samples: Value = serde_json::from_str(include_str!("../src/fuzz/samples.json"))
-        .expect("the samples are JSON");
+    let samples: Value = serde_json::from_str(include_str!("../src/fuzz/samples.json")).expect("the samples are JSON");
     let samples = samples.as_array().into_iter().flatten();
     samples
         .map(|sample| Sample {
@@ -270,9 +261,7 @@ fn generate(criterion: &mut Criterion) {
     });
     let compiled: Vec<ToolSchema> = samples
         .iter()
-        .map(|sample| {
-            ToolSchema::compile(&sample.schema, sample.default).expect("the samples compile")
-        })
+        .map(|sample| ToolSchema::compile(&sample.schema, sample.default).expect("the samples compile"))
         .collect();
     for (sample, schema) in samples.iter().zip(&compiled) {
         let mut random = Random::new(1);
@@ -284,11 +273,7 @@ fn generate(criterion: &mut Criterion) {
         group.finish();
     }
     let scalars = &compiled[0];
-    let generators: Vec<Generator> = scalars
-        .sites()
-        .iter()
-        .filter_map(|site| scalars.violating(site).ok())
-        .collect();
+    let generators: Vec<Generator> = scalars.sites().iter().filter_map(|site| scalars.violating(site).ok()).collect();
     criterion.bench_function("break every keyword of one sample", |bencher| {
         let mut random = Random::new(1);
         bencher.iter(|| {
@@ -299,8 +284,7 @@ fn generate(criterion: &mut Criterion) {
     });
     criterion.bench_function("shrink one instance", |bencher| {
         bencher.iter(|| {
-            let mut shrinker =
-                Shrinker::new(scalars.valid().clone(), Tape::record(9)).expect("an instance");
+            let mut shrinker = Shrinker::new(scalars.valid().clone(), Tape::record(9)).expect("an instance");
             while shrinker.simplify() {}
             black_box(shrinker.best().clone())
         });
@@ -312,11 +296,7 @@ criterion_group!(benches, generate);
 fn main() {
     if let Some(path) = env::var_os("SCHEMAS") {
         let path = Path::new(&path);
-        let samples = if path.is_dir() {
-            from_suite(path)
-        } else {
-            from_lines(path)
-        };
+        let samples = if path.is_dir() { from_suite(path) } else { from_lines(path) };
         survey(&samples);
         survey_violations(&samples);
         survey_coverage(&samples);

@@ -170,7 +170,8 @@ impl Transcript {
         }
         for (position, response, id) in unpaired {
             // An id of null tells nothing: it answers what was sent last before it, if anything.
-            let last_sent = self.entries[..position].iter().rposition(|entry| matches!(entry.event, Event::Sent { .. }));
+            let last_sent =
+                self.entries[..position].iter().rposition(|entry| matches!(entry.event, Event::Sent { .. }));
             let open = exchanges
                 .iter_mut()
                 .filter(|exchange| exchange.sent < position && exchange.responses.is_empty())

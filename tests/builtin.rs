@@ -46,7 +46,11 @@ pub(crate) fn cases() -> &'static [Arc<Case>] {
     CASES.get_or_init(|| {
         let faults: Vec<&str> = Fault::all().iter().copied().map(Fault::name).collect();
         let cases = case::understand(case::read_embedded(), &faults, case::Trust::Nothing);
-        cases.unwrap_or_else(|error| panic!("the embedded cases are not sound:\n{error}")).into_iter().map(Arc::new).collect()
+        cases
+            .unwrap_or_else(|error| panic!("the embedded cases are not sound:\n{error}"))
+            .into_iter()
+            .map(Arc::new)
+            .collect()
     })
 }
 

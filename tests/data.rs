@@ -20,7 +20,8 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 fn titles_are_unique() -> Result<(), String> {
     let mut known = BTreeSet::new();
-    let twice: Vec<&str> = cases().iter().map(|case| case.title.as_str()).filter(|title| !known.insert(*title)).collect();
+    let twice: Vec<&str> =
+        cases().iter().map(|case| case.title.as_str()).filter(|title| !known.insert(*title)).collect();
     if twice.is_empty() { Ok(()) } else { Err(format!("used twice: {}", twice.join("; "))) }
 }
 

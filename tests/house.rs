@@ -8,16 +8,34 @@ use crate::trial;
 
 /// Each module with the modules and packages that it must not name.
 const FORBIDDEN: [(&str, &[&str]); 11] = [
-    ("spec", &["crate::wire", "crate::case", "crate::check", "crate::client", "crate::run", "crate::report", "crate::mock", "tokio"]),
+    (
+        "spec",
+        &[
+            "crate::wire",
+            "crate::case",
+            "crate::check",
+            "crate::client",
+            "crate::run",
+            "crate::report",
+            "crate::mock",
+            "tokio",
+        ],
+    ),
     ("wire", &["crate::spec", "crate::case", "crate::check", "crate::client", "crate::run", "crate::report", "tokio"]),
     ("transcript.rs", &["crate::case", "crate::check", "crate::client", "crate::run", "crate::report", "tokio"]),
     ("verdict.rs", &["crate::case", "crate::check", "crate::client", "crate::run", "crate::report", "tokio"]),
     ("event.rs", &["crate::case", "crate::check", "crate::client", "crate::run", "crate::report", "tokio"]),
     ("case", &["crate::check", "crate::client", "crate::run", "crate::report", "crate::mock", "tokio"]),
-    ("check", &["crate::client", "crate::run", "crate::report", "crate::mock", "crate::fuzz", "tokio", "std::time::Instant"]),
+    (
+        "check",
+        &["crate::client", "crate::run", "crate::report", "crate::mock", "crate::fuzz", "tokio", "std::time::Instant"],
+    ),
     ("fuzz", &["crate::client", "crate::run", "crate::report", "crate::mock", "crate::check", "tokio"]),
     ("client", &["crate::check", "crate::case", "crate::run", "crate::report", "crate::mock", "crate::spec"]),
-    ("report", &["crate::client", "crate::run", "crate::fuzz", "crate::mock", "crate::check", "tokio", "std::time::Instant"]),
+    (
+        "report",
+        &["crate::client", "crate::run", "crate::fuzz", "crate::mock", "crate::check", "tokio", "std::time::Instant"],
+    ),
     ("mock", &["crate::check", "crate::case", "crate::client", "crate::run", "crate::report"]),
 ];
 
@@ -70,7 +88,8 @@ fn names(line: &str, name: &str) -> bool {
     line.match_indices(name).any(|(at, _)| {
         let before = line[..at].chars().next_back();
         let after = line[at + name.len()..].chars().next();
-        !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') && matches!(after, Some(':' | ';' | ' ' | ',') | None)
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':')
+            && matches!(after, Some(':' | ';' | ' ' | ',') | None)
     })
 }
 

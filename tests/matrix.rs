@@ -43,7 +43,9 @@ fn the_conforming_server_has_no_finding() -> Result<(), String> {
 }
 
 fn the_conforming_variants_have_no_finding() -> Result<(), String> {
-    variants().iter().try_for_each(|(variant, found)| has_no_finding(found).map_err(|told| format!("{variant}: {told}")))
+    variants()
+        .iter()
+        .try_for_each(|(variant, found)| has_no_finding(found).map_err(|told| format!("{variant}: {told}")))
 }
 
 fn has_no_finding(found: &Found) -> Result<(), String> {
@@ -60,7 +62,16 @@ fn has_no_finding(found: &Found) -> Result<(), String> {
         .results
         .iter()
         .filter(|result| !matches!(result.verdict, Verdict::Pass | Verdict::Skip))
-        .map(|result| format!("{} {} in {}: {:?} {:#?}", result.verdict.as_str(), result.case, result.revision, result.reason, result.findings))
+        .map(|result| {
+            format!(
+                "{} {} in {}: {:?} {:#?}",
+                result.verdict.as_str(),
+                result.case,
+                result.revision,
+                result.reason,
+                result.findings
+            )
+        })
         .collect();
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
@@ -86,8 +97,12 @@ const BORNE: [&str; 15] = [
 
 fn every_fault_is_named_by_a_case() -> Result<(), String> {
     let named: BTreeSet<&str> = cases().iter().filter_map(|case| case.fault.as_deref()).collect();
-    let missed: Vec<&str> =
-        Fault::all().iter().copied().map(Fault::name).filter(|name| !named.contains(name) && !BORNE.contains(name)).collect();
+    let missed: Vec<&str> = Fault::all()
+        .iter()
+        .copied()
+        .map(Fault::name)
+        .filter(|name| !named.contains(name) && !BORNE.contains(name))
+        .collect();
     if missed.is_empty() { Ok(()) } else { Err(format!("no case names {}", missed.join(", "))) }
 }
 
@@ -97,15 +112,16 @@ fn it_passes_on_the_conforming_server(case: &Case) -> Result<(), String> {
     if results.iter().any(|result| result.verdict == Verdict::Pass) {
         return Ok(());
     }
-    let passes = |found: &Found| {
-        found.results.iter().any(|result| result.case == case.id && result.verdict == Verdict::Pass)
-    };
+    let passes =
+        |found: &Found| found.results.iter().any(|result| result.case == case.id && result.verdict == Verdict::Pass);
     if variants().iter().any(|(_, found)| passes(found)) {
         return Ok(());
     }
     let told: Vec<String> = results
         .iter()
-        .map(|result| format!("{} in {}: {}", result.verdict.as_str(), result.revision, result.reason.as_deref().unwrap_or("")))
+        .map(|result| {
+            format!("{} in {}: {}", result.verdict.as_str(), result.revision, result.reason.as_deref().unwrap_or(""))
+        })
         .collect();
     Err(format!("it passes in no revision:\n{}", told.join("\n")))
 }

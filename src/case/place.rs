@@ -73,7 +73,8 @@ impl Place {
         match value {
             Value::Object(members) => {
                 for (member, inner) in members {
-                    let opaque = OPAQUE.contains(&member.as_str()) || matches!(name, "params" | "error") && member == "data";
+                    let opaque =
+                        OPAQUE.contains(&member.as_str()) || matches!(name, "params" | "error") && member == "data";
                     if !opaque {
                         self.search(&format!("{path}/{}", escape(member)), member, inner, found);
                     }

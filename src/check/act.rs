@@ -71,11 +71,14 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
             }
         }
     }
-    for together in &body.finally {
-        compare::together(case, body, together, revision, pass, &mut judged);
-    }
-    if let Some(trouble) = &pass.trouble {
-        set_aside(&mut judged, Verdict::Skip, trouble.clone());
+    match &pass.trouble {
+        // What was not carried out cannot be compared.
+        Some(trouble) => set_aside(&mut judged, Verdict::Skip, trouble.clone()),
+        None => {
+            for together in &body.finally {
+                compare::together(case, body, together, revision, pass, &mut judged);
+            }
+        }
     }
     if !came && judged.verdict == Verdict::Pass {
         return Judged::error("nothing came back, so nothing is proved");
@@ -252,7 +255,11 @@ pub(super) fn classify(response: &Value) -> Outcome {
     debug_assert!(matches!(Kind::of(response), Kind::Response { .. }));
     match (response.get("result"), response.get("error")) {
         (Some(Value::Object(result)), None) => {
-            if result.get("isError") == Some(&Value::Bool(true)) { Outcome::ToolError } else { Outcome::Success }
+            if result.get("isError") == Some(&Value::Bool(true)) {
+                Outcome::ToolError
+            } else {
+                Outcome::Success
+            }
         }
         (None, Some(Value::Object(_))) => Outcome::Error,
         _ => Outcome::Malformed,
@@ -269,7 +276,8 @@ fn fits(row: &Row, answer: &Answer<'_>) -> bool {
             .and_then(|response| response.pointer("/error/code"))
             .and_then(Value::as_i64)
             .is_some_and(|code| row.code.contains(&code));
-    let of_shape = row.schema.as_ref().is_none_or(|schema| answer.response.is_some_and(|response| schema.fits(response)));
+    let of_shape =
+        row.schema.as_ref().is_none_or(|schema| answer.response.is_some_and(|response| schema.fits(response)));
     of_kind && of_code && of_shape
 }
 

@@ -33,7 +33,8 @@ pub(super) fn together(
         _ => differs(body, together, revision, pass, judged),
     };
     let Some(difference) = found else { return };
-    let Some((requirement, verdict)) = verdict_of(case, revision, together.requirement.as_deref(), together.verdict) else {
+    let Some((requirement, verdict)) = verdict_of(case, revision, together.requirement.as_deref(), together.verdict)
+    else {
         return;
     };
     judged.verdict = judged.verdict.join(verdict);
@@ -61,15 +62,22 @@ pub(super) fn together(
 }
 
 /// Compares the values of several steps.
-fn differs(body: &Act, together: &Together, revision: Revision, pass: &Pass, judged: &mut Judged) -> Option<Difference> {
+fn differs(
+    body: &Act,
+    together: &Together,
+    revision: Revision,
+    pass: &Pass,
+    judged: &mut Judged,
+) -> Option<Difference> {
     let mut positions = Vec::new();
     let sides: Vec<Option<Vec<Value>>> =
         together.of.iter().map(|name| side(body, name, together.at.as_ref(), revision, pass, &mut positions)).collect();
     let Some(mut sides) = sides.into_iter().collect::<Option<Vec<_>>>() else {
         // A step with rows of its own has been judged by them; without, nothing is proved.
-        let judged_by_rows = body.steps.iter().any(|step| {
-            step.name.as_ref().is_some_and(|name| together.of.contains(name)) && !step.expect.is_empty()
-        });
+        let judged_by_rows = body
+            .steps
+            .iter()
+            .any(|step| step.name.as_ref().is_some_and(|name| together.of.contains(name)) && !step.expect.is_empty());
         if !judged_by_rows && judged.verdict == Verdict::Pass {
             judged.verdict = Verdict::Error;
             judged.reason = Some("one of the compared requests was not served".to_owned());
@@ -81,7 +89,8 @@ fn differs(body: &Act, together: &Together, revision: Revision, pass: &Pass, jud
     }
     let (first, other) = breach(together.check, &sides)?;
     let (before, after) = (lines(first, together.check), lines(other, together.check));
-    let text = TextDiff::from_lines(&before, &after).unified_diff().context_radius(2).header("first", "other").to_string();
+    let text =
+        TextDiff::from_lines(&before, &after).unified_diff().context_radius(2).header("first", "other").to_string();
     Some(Difference {
         actual: format!("{} values against {}", first.len(), other.len()),
         diff: (before != after).then_some(text),
@@ -92,7 +101,8 @@ fn differs(body: &Act, together: &Together, revision: Revision, pass: &Pass, jud
 /// The two sides that a comparison finds wrong, if any.
 fn breach(comparison: Comparison, sides: &[Vec<Value>]) -> Option<(&Vec<Value>, &Vec<Value>)> {
     let (first, rest) = sides.split_first()?;
-    let against = |wrong: &dyn Fn(&Vec<Value>) -> bool| rest.iter().find(|other| wrong(other)).map(|other| (first, other));
+    let against =
+        |wrong: &dyn Fn(&Vec<Value>) -> bool| rest.iter().find(|other| wrong(other)).map(|other| (first, other));
     match comparison {
         Comparison::Same => against(&|other| first != other),
         Comparison::SameSet | Comparison::SameSetOnShared => against(&|other| sorted(first) != sorted(other)),
@@ -124,17 +134,23 @@ fn asked(body: &Act, together: &Together, revision: Revision, pass: &Pass) -> Op
             if mark.pass == pass.number && steps.contains(&mark.step))
     };
     let from = (0..record.entries.len()).find(|at| of_steps(*at))?;
-    let answered = record.exchanges().iter().filter(|e| of_steps(e.sent)).filter_map(|e| e.responses.first().map(|r| r.0)).max();
+    let answered =
+        record.exchanges().iter().filter(|e| of_steps(e.sent)).filter_map(|e| e.responses.first().map(|r| r.0)).max();
     let to = answered.unwrap_or(record.entries.len());
     (from..to).find_map(|at| {
         let message = record.entries[at].received()?;
         let Kind::Request { method, .. } = Kind::of(message) else { return None };
         let wrong = match together.check {
-            Comparison::RequestsDeclared => needed_capability(method)
-                .is_some_and(|needed| record.terms.client_capabilities.get(needed).is_none()),
+            Comparison::RequestsDeclared => {
+                needed_capability(method).is_some_and(|needed| record.terms.client_capabilities.get(needed).is_none())
+            }
             _ => method != "ping",
         };
-        wrong.then(|| Difference { actual: format!("the server sends {method}"), diff: None, positions: vec![from, at] })
+        wrong.then(|| Difference {
+            actual: format!("the server sends {method}"),
+            diff: None,
+            positions: vec![from, at],
+        })
     })
 }
 

@@ -91,7 +91,9 @@ fn answered_once(index: &Index<'_>) -> Seen {
         // An id that we sent more than once may be answered more than once.
         let same_id = |other: &&crate::transcript::Exchange<'_>| other.request.get("id") == exchange.request.get("id");
         let requests = index.exchanges.iter().filter(same_id).count();
-        seen.look((count > requests).then(|| breach(format!("{count} responses"), name_of(exchange.request), &positions)));
+        seen.look(
+            (count > requests).then(|| breach(format!("{count} responses"), name_of(exchange.request), &positions)),
+        );
     }
     let malformed = sent_malformed(index);
     for (position, response) in index.record.strays() {
@@ -145,7 +147,11 @@ fn id_echo(index: &Index<'_>, member: &str) -> Seen {
         }
         let (sent, got) = (&exchange.request["id"], response.get("id").unwrap_or(&Value::Null));
         seen.look(exchange.loose.then(|| {
-            breach(format!("the request has id {sent}, its answer has id {got}"), name_of(exchange.request), &[exchange.sent, position])
+            breach(
+                format!("the request has id {sent}, its answer has id {got}"),
+                name_of(exchange.request),
+                &[exchange.sent, position],
+            )
         }));
     }
     seen
@@ -208,7 +214,11 @@ fn cursors_advance(index: &Index<'_>) -> Seen {
             let repeated = !cursors.insert(cursor);
             let first = &walk[0].positions;
             seen.look(repeated.then(|| {
-                breach(format!("the cursor {} comes again", shortened(cursor, 60)), "tools/list", &[first[0], first[1], page.positions[0], page.positions[1]])
+                breach(
+                    format!("the cursor {} comes again", shortened(cursor, 60)),
+                    "tools/list",
+                    &[first[0], first[1], page.positions[0], page.positions[1]],
+                )
             }));
         }
         if walk.last().is_some_and(|page| page.cursor.is_some() && page.result.get("nextCursor").is_none()) {
@@ -275,7 +285,9 @@ fn tool_names_unique(index: &Index<'_>) -> Seen {
         for (first, second, name, same) in again {
             let overlap = is_overlap(&walk, first, second, name, same);
             let positions = [walk[first].positions, walk[second].positions].concat();
-            seen.look((!overlap).then(|| breach(format!("two tools are named `{}`", shortened(name, 60)), name, &positions)));
+            seen.look(
+                (!overlap).then(|| breach(format!("two tools are named `{}`", shortened(name, 60)), name, &positions)),
+            );
         }
     }
     seen
@@ -290,7 +302,11 @@ fn cache_scope_same(index: &Index<'_>) -> Seen {
             seen.look((scope != first).then(|| {
                 let positions = [walk[0].positions, page.positions].concat();
                 let word = |scope: Option<&Value>| scope.map_or_else(|| "none".to_owned(), Value::to_string);
-                breach(format!("the first page says {}, a later one {}", word(first), word(scope)), "tools/list", &positions)
+                breach(
+                    format!("the first page says {}, a later one {}", word(first), word(scope)),
+                    "tools/list",
+                    &positions,
+                )
             }));
         }
     }
@@ -321,7 +337,9 @@ fn progress_tokens(index: &Index<'_>) -> Seen {
     let mut seen = Seen::default();
     for (position, token, _) in progress(index) {
         let known = asked(index, token).is_some_and(|(sent, ..)| sent < position);
-        seen.look((!known).then(|| breach(format!("progress for token {token}, which no request carries"), "", &[position])));
+        seen.look(
+            (!known).then(|| breach(format!("progress for token {token}, which no request carries"), "", &[position])),
+        );
     }
     seen
 }
@@ -334,7 +352,9 @@ fn progress_increases(index: &Index<'_>) -> Seen {
         let before = last.insert(token.to_string(), (position, value));
         let Some((earlier, before)) = before else { continue };
         let grows = value > before;
-        seen.look((!grows).then(|| breach(format!("progress {value} follows {before}"), format!("token {token}"), &[earlier, position])));
+        seen.look((!grows).then(|| {
+            breach(format!("progress {value} follows {before}"), format!("token {token}"), &[earlier, position])
+        }));
     }
     seen
 }
@@ -344,7 +364,10 @@ fn progress_stops(index: &Index<'_>) -> Seen {
     for (position, token, _) in progress(index) {
         let Some((sent, Some(answered), request)) = asked(index, token) else { continue };
         // A request that became a task goes on after its answer.
-        let is_task = index.exchanges.iter().any(|e| e.sent == sent && e.responses.iter().any(|(_, r)| r.pointer("/result/task").is_some()));
+        let is_task = index
+            .exchanges
+            .iter()
+            .any(|e| e.sent == sent && e.responses.iter().any(|(_, r)| r.pointer("/result/task").is_some()));
         if !is_task {
             let late = position > answered;
             seen.look(late.then(|| breach("progress after the answer", name_of(request), &[sent, answered, position])));
@@ -359,11 +382,17 @@ fn requests_declared(index: &Index<'_>) -> Seen {
         let Kind::Request { method, .. } = Kind::of(message) else { continue };
         let Some(needed) = needed_capability(method) else { continue };
         let declared = index.record.terms.client_capabilities.get(needed).is_some();
-        seen.look((!declared).then(|| breach(format!("{method}, though the client declared no {needed}"), method, &[position])));
+        seen.look(
+            (!declared)
+                .then(|| breach(format!("{method}, though the client declared no {needed}"), method, &[position])),
+        );
     }
     // A client that declared less than everything and had its calls answered has seen the rule kept.
-    if seen.seen == 0 && ["sampling", "roots"].iter().any(|name| index.record.terms.client_capabilities.get(name).is_none()) {
-        seen.seen += index.exchanges.iter().filter(|e| method_of(e.request) == "tools/call" && !e.responses.is_empty()).count();
+    if seen.seen == 0
+        && ["sampling", "roots"].iter().any(|name| index.record.terms.client_capabilities.get(name).is_none())
+    {
+        seen.seen +=
+            index.exchanges.iter().filter(|e| method_of(e.request) == "tools/call" && !e.responses.is_empty()).count();
     }
     seen
 }
@@ -372,7 +401,8 @@ fn list_changed_declared(index: &Index<'_>) -> Seen {
     let mut seen = Seen::default();
     for (position, message) in index.received() {
         let method = method_of(message);
-        let Some(list) = method.strip_prefix("notifications/").and_then(|rest| rest.strip_suffix("/list_changed")) else {
+        let Some(list) = method.strip_prefix("notifications/").and_then(|rest| rest.strip_suffix("/list_changed"))
+        else {
             continue;
         };
         let declared = index.record.terms.declares(&format!("{list}.listChanged"));
@@ -398,9 +428,8 @@ fn list_changed_sent(index: &Index<'_>) -> Seen {
             continue;
         }
         let (from, to) = (pair[0][0].positions[0], pair[1].last().map_or(0, |page| page.positions[1]));
-        let told = index.received().any(|(at, message)| {
-            at > from && method_of(message) == "notifications/tools/list_changed"
-        });
+        let told =
+            index.received().any(|(at, message)| at > from && method_of(message) == "notifications/tools/list_changed");
         seen.look((!told).then(|| breach("the list changed without a notification", "tools/list", &[from, to])));
     }
     seen
@@ -448,7 +477,11 @@ fn embedded_needs_resources(index: &Index<'_>) -> Seen {
         if embeds {
             let declared = index.record.terms.capability("resources").is_some();
             seen.look((!declared).then(|| {
-                breach("an embedded resource without the resources capability", name_of(exchange.request), &[exchange.sent, *position])
+                breach(
+                    "an embedded resource without the resources capability",
+                    name_of(exchange.request),
+                    &[exchange.sent, *position],
+                )
             }));
         }
     }
@@ -472,7 +505,8 @@ fn ends_on_sigterm(index: &Index<'_>) -> Seen {
 fn quiet_before_initialized(index: &Index<'_>) -> Seen {
     let mut seen = Seen::default();
     let sent = |wanted: &str| {
-        let is_wanted = |entry: &std::sync::Arc<crate::transcript::Entry>| entry.sent().is_some_and(|m| method_of(m) == wanted);
+        let is_wanted =
+            |entry: &std::sync::Arc<crate::transcript::Entry>| entry.sent().is_some_and(|m| method_of(m) == wanted);
         index.record.entries.iter().position(is_wanted)
     };
     let Some(from) = sent("initialize") else { return seen };
@@ -483,7 +517,8 @@ fn quiet_before_initialized(index: &Index<'_>) -> Seen {
     });
     // An answered ping in between shows that the server had the time to ask.
     let had_time = index.record.exchanges().iter().any(|exchange| {
-        method_of(exchange.request) == "ping" && exchange.responses.first().is_some_and(|(at, _)| (from..to).contains(at))
+        method_of(exchange.request) == "ping"
+            && exchange.responses.first().is_some_and(|(at, _)| (from..to).contains(at))
     });
     if early.is_some() || had_time {
         seen.look(early.map(|(at, message)| {

@@ -19,15 +19,12 @@ pub fn evidence(entry: &Entry) -> Evidence {
         Event::TimedOut { waited } => (Direction::Event, format!("no answer within {waited:.1?}")),
         Event::Closed => (Direction::Event, "the server closed its output".to_owned()),
         Event::Exited { status } => (Direction::Event, format!("the process ended ({status})")),
-        Event::Overflow => {
-            (Direction::Event, "the server wrote more than is kept and was cut off".to_owned())
-        }
+        Event::Overflow => (Direction::Event, "the server wrote more than is kept and was cut off".to_owned()),
         Event::Shutdown { step, took } => {
             (Direction::Event, format!("shut down: {} after {took:.1?}", crate::event::Launch::word(*step)))
         }
     };
-    let mut evidence =
-        Evidence { direction, at_ms: milliseconds(entry.at), text, cut: 0 };
+    let mut evidence = Evidence { direction, at_ms: milliseconds(entry.at), text, cut: 0 };
     if evidence.text.len() > LONGEST {
         let end = (0..=LONGEST).rev().find(|at| evidence.text.is_char_boundary(*at)).unwrap_or(0);
         evidence.cut = evidence.text.len() - end;
@@ -54,9 +51,8 @@ pub(super) fn evidence_of(entries: &[Arc<Entry>], positions: &[usize]) -> Vec<Ev
         positions.truncate(MOST / 2);
         positions.extend(tail);
     }
-    let moment = |at: Duration| {
-        positions.iter().any(|position| entries[*position].at.abs_diff(at) < Duration::from_millis(100))
-    };
+    let moment =
+        |at: Duration| positions.iter().any(|position| entries[*position].at.abs_diff(at) < Duration::from_millis(100));
     let errors = (0..entries.len())
         .rev()
         .filter(|at| matches!(entries[*at].event, Event::Stderr(_)) && moment(entries[*at].at))

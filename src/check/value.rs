@@ -58,7 +58,9 @@ fn knows_dialect(schema: &Value) -> bool {
         Some(Value::String(name)) => {
             let name = name.trim_end_matches('#');
             DIALECTS.iter().any(|known| {
-                name.strip_prefix("https://").or_else(|| name.strip_prefix("http://")).is_some_and(|rest| rest == *known)
+                name.strip_prefix("https://")
+                    .or_else(|| name.strip_prefix("http://"))
+                    .is_some_and(|rest| rest == *known)
             })
         }
         Some(_) => true,
@@ -69,9 +71,9 @@ fn valid_schema(schema: &Value) -> Option<Option<String>> {
     if !schema.is_object() || !knows_dialect(schema) {
         return None;
     }
-    let problem = jsonschema::meta::validate(schema).err().map(|error| {
-        format!("at `{}`: {}", error.instance_path(), shortened(&error.to_string(), 200))
-    });
+    let problem = jsonschema::meta::validate(schema)
+        .err()
+        .map(|error| format!("at `{}`: {}", error.instance_path(), shortened(&error.to_string(), 200)));
     Some(problem)
 }
 
@@ -115,7 +117,8 @@ fn remote_reference(schema: &Value) -> Option<String> {
     match schema {
         Value::Object(members) => members.iter().find_map(|(name, value)| match value.as_str() {
             Some(target) if matches!(name.as_str(), "$ref" | "$dynamicRef") => {
-                let remote = target.starts_with("http://") || target.starts_with("https://") || target.starts_with("//");
+                let remote =
+                    target.starts_with("http://") || target.starts_with("https://") || target.starts_with("//");
                 (remote && !target.contains("//json-schema.org/")).then(|| target.to_owned())
             }
             _ if matches!(name.as_str(), "const" | "enum" | "default" | "examples") => None,
@@ -138,7 +141,8 @@ fn header_names_unique(schema: &Value) -> Option<Option<String>> {
     let mut names = Vec::new();
     header_names(schema, &mut names);
     let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)).map(|(_, name)| name.clone());
-    (!names.is_empty()).then(|| twice.map(|name| format!("two properties are annotated with `{}`", shortened(&name, 80))))
+    (!names.is_empty())
+        .then(|| twice.map(|name| format!("two properties are annotated with `{}`", shortened(&name, 80))))
 }
 
 fn tool_of<'a>(subject: &Subject<'_>, index: &Index<'a>) -> Option<&'a Value> {
@@ -176,15 +180,21 @@ fn structured_conforms(subject: &Subject<'_>, index: &Index<'_>, revision: Revis
     }
     let problem = |draft: jsonschema::Draft| -> Option<Option<String>> {
         let validator = jsonschema::options().with_draft(draft).build(schema).ok()?;
-        Some(validator.iter_errors(structured).next().map(|error| {
-            format!("at `{}`: {}", error.instance_path(), shortened(&error.to_string(), 200))
-        }))
+        Some(
+            validator
+                .iter_errors(structured)
+                .next()
+                .map(|error| format!("at `{}`: {}", error.instance_path(), shortened(&error.to_string(), 200))),
+        )
     };
     if schema.get("$schema").is_some() {
         let validator = jsonschema::options().build(schema).ok()?;
-        return Some(validator.iter_errors(structured).next().map(|error| {
-            format!("at `{}`: {}", error.instance_path(), shortened(&error.to_string(), 200))
-        }));
+        return Some(
+            validator
+                .iter_errors(structured)
+                .next()
+                .map(|error| format!("at `{}`: {}", error.instance_path(), shortened(&error.to_string(), 200))),
+        );
     }
     let newest = problem(jsonschema::Draft::Draft202012)?;
     if revision == Revision::V2025_06_18 && newest.is_some() {

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Value, json};
 
+use super::act::shortened;
 use super::evidence::evidence_of;
 use super::{Connected, Judged, add, connection, value, verdict_of};
-use super::act::shortened;
 use crate::case::{Case, Check, Pattern, Rule, Watch, What};
 use crate::spec::{Era, Revision};
 use crate::transcript::{Event, Exchange, Transcript, messages};
@@ -63,11 +63,9 @@ impl<'a> Index<'a> {
 
     /// The messages that the server wrote, element by element, with their positions.
     pub(super) fn received(&self) -> impl Iterator<Item = (usize, &'a Value)> {
-        self.record
-            .entries
-            .iter()
-            .enumerate()
-            .flat_map(|(position, entry)| entry.received().into_iter().flat_map(messages).map(move |one| (position, one)))
+        self.record.entries.iter().enumerate().flat_map(|(position, entry)| {
+            entry.received().into_iter().flat_map(messages).map(move |one| (position, one))
+        })
     }
 }
 

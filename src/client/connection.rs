@@ -184,7 +184,8 @@ impl Connection {
         let (process, streams) =
             Process::start(command).map_err(|source| LaunchError::Start { program: program.to_owned(), source })?;
         let errors = tokio::spawn(read_errors(streams.errors, Arc::clone(&record)));
-        let mut connection = Self::over(streams.output, streams.input, Peer::Process(Box::new(process)), record, responder);
+        let mut connection =
+            Self::over(streams.output, streams.input, Peer::Process(Box::new(process)), record, responder);
         connection.tasks.push(errors);
         Ok(connection)
     }

@@ -48,9 +48,7 @@ impl Compiler<'_> {
         for contains in &view.contains {
             let min = contains.min_contains.as_ref().map_or(1, count);
             // One element may answer several demands; asking for it saves room under `maxItems`.
-            let together = met
-                .as_ref()
-                .and_then(|met| met.intersect(&contains.schema).ok());
+            let together = met.as_ref().and_then(|met| met.intersect(&contains.schema).ok());
             let together = together.filter(|both| !matches!(both.view(), CanonicalView::False));
             if let (Some(both), true, Some(last)) = (together, min == 1, demands.last_mut()) {
                 *last = self.demand(view, &both, 1)?;
@@ -78,14 +76,8 @@ impl Compiler<'_> {
         Ok(node)
     }
 
-    fn demand(
-        &mut self,
-        view: &ArrayView,
-        wanted: &CanonicalSchema,
-        min: usize,
-    ) -> Result<Demand, TooManyNodes> {
-        let meet =
-            |slot: &CanonicalSchema| slot.intersect(wanted).unwrap_or_else(|_| wanted.clone());
+    fn demand(&mut self, view: &ArrayView, wanted: &CanonicalSchema, min: usize) -> Result<Demand, TooManyNodes> {
+        let meet = |slot: &CanonicalSchema| slot.intersect(wanted).unwrap_or_else(|_| wanted.clone());
         let mut prefix = Vec::with_capacity(view.prefix_items.len());
         for slot in &view.prefix_items {
             prefix.push(self.schema(&meet(slot))?);

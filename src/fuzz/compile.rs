@@ -52,11 +52,7 @@ const UNMODELLED: [&str; 12] = [
 pub(super) struct TooManyNodes;
 
 /// Compiles what any of the given forms admits; `hints` are the values that the author suggests.
-pub(super) fn compile(
-    forms: &[CanonicalSchema],
-    dialect: Dialect,
-    hints: &Hints,
-) -> Result<Plan, TooManyNodes> {
+pub(super) fn compile(forms: &[CanonicalSchema], dialect: Dialect, hints: &Hints) -> Result<Plan, TooManyNodes> {
     let mut compiler = Compiler::new(dialect, hints);
     let root = match forms {
         [form] => compiler.place(form)?,
@@ -99,15 +95,8 @@ pub(super) fn canonicalize(
 }
 
 /// The validator of a schema in `dialect`, formats asserted and nothing fetched.
-pub(super) fn validator(
-    schema: &Value,
-    dialect: Dialect,
-) -> Result<Validator, jsonschema::ValidationError<'static>> {
-    jsonschema::options()
-        .with_draft(dialect.draft())
-        .should_validate_formats(true)
-        .offline()
-        .build(schema)
+pub(super) fn validator(schema: &Value, dialect: Dialect) -> Result<Validator, jsonschema::ValidationError<'static>> {
+    jsonschema::options().with_draft(dialect.draft()).should_validate_formats(true).offline().build(schema)
 }
 
 pub(super) struct Compiler<'h> {
@@ -252,11 +241,7 @@ impl<'h> Compiler<'h> {
         branches.iter().map(|branch| self.schema(branch)).collect()
     }
 
-    pub(super) fn checked(
-        &mut self,
-        candidates: Vec<NodeId>,
-        schema: &CanonicalSchema,
-    ) -> Compiled {
+    pub(super) fn checked(&mut self, candidates: Vec<NodeId>, schema: &CanonicalSchema) -> Compiled {
         match self.check(schema) {
             Some(check) => self.add(Node::Checked { candidates, check }),
             None => self.add(Node::Union(candidates)),
@@ -314,10 +299,7 @@ impl<'h> Compiler<'h> {
             Some(canonical) => self.schema(&canonical)?,
             None => self.anything()?,
         };
-        self.add(Node::Checked {
-            candidates: vec![candidate],
-            check: Arc::new(check),
-        })
+        self.add(Node::Checked { candidates: vec![candidate], check: Arc::new(check) })
     }
 
     fn types(&mut self, types: JsonTypeSet) -> Compiled {
@@ -394,11 +376,7 @@ impl<'h> Compiler<'h> {
                     required: Vec::new(),
                     optional: Vec::new(),
                     declared: Vec::new(),
-                    wild: vec![Wild {
-                        key: Key::Drawn(key),
-                        value,
-                        avoid: Vec::new(),
-                    }],
+                    wild: vec![Wild { key: Key::Drawn(key), value, avoid: Vec::new() }],
                     violations: Vec::new(),
                 }))
             }
@@ -461,9 +439,7 @@ fn resolve(schema: &CanonicalSchema) -> CanonicalSchema {
 }
 
 pub(super) fn count(number: &Number) -> usize {
-    number.as_u64().map_or(usize::MAX, |count| {
-        usize::try_from(count).unwrap_or(usize::MAX)
-    })
+    number.as_u64().map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 /// Takes one keyword away from the schema at `pointer`, the likeliest culprit first; or replaces
@@ -481,10 +457,7 @@ fn strip(schema: &mut Value, pointer: &str) -> bool {
         }
     }
     let bignum = |value: &Value| value.is_number() && value.as_i64().is_none();
-    let odd = keywords
-        .iter()
-        .find(|(_, value)| bignum(value))
-        .map(|(keyword, _)| keyword.clone());
+    let odd = keywords.iter().find(|(_, value)| bignum(value)).map(|(keyword, _)| keyword.clone());
     if let Some(keyword) = odd {
         keywords.shift_remove(&keyword);
         return true;

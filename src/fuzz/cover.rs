@@ -56,12 +56,7 @@ impl Generator {
     /// the distance from the root.
     #[must_use]
     pub fn obligations(&self) -> Vec<Obligation> {
-        let mut cover = Cover {
-            generator: self,
-            stated: Vec::new(),
-            seen: HashSet::new(),
-            pending: VecDeque::new(),
-        };
+        let mut cover = Cover { generator: self, stated: Vec::new(), seen: HashSet::new(), pending: VecDeque::new() };
         if self.check_possible().is_ok() {
             cover.visit(self.plan.root, Way::new(), String::new());
         }
@@ -82,26 +77,19 @@ impl Generator {
         let lead = self.lead_to_object();
         let obligations = self.obligations();
         let mut factors: Vec<Factor> = Vec::new();
-        let entries = object.required.iter().map(|(name, _)| (name, None)).chain(
-            object
-                .optional
-                .iter()
-                .enumerate()
-                .map(|(rank, (name, _))| (name, Some(rank))),
-        );
+        let entries = object
+            .required
+            .iter()
+            .map(|(name, _)| (name, None))
+            .chain(object.optional.iter().enumerate().map(|(rank, (name, _))| (name, Some(rank))));
         for (name, rank) in entries.take(PAIRED.0) {
             let place = below("", name);
             let mut levels: Vec<Level> = Vec::new();
             if rank.is_some() {
-                levels.push(Level {
-                    rank: None,
-                    way: Way::new(),
-                    aim: format!("{place} absent"),
-                });
+                levels.push(Level { rank: None, way: Way::new(), aim: format!("{place} absent") });
             }
-            let own = obligations.iter().filter(|obligation| {
-                obligation.place == place && obligation.way.len() > lead.len()
-            });
+            let own =
+                obligations.iter().filter(|obligation| obligation.place == place && obligation.way.len() > lead.len());
             for obligation in own.take(PAIRED.1) {
                 let way = obligation.way[lead.len()..].iter();
                 levels.push(Level {
@@ -126,11 +114,7 @@ impl Generator {
                     way.extend(factor.levels[*level].way.iter().cloned());
                     aims.push(factor.levels[*level].aim.clone());
                 }
-                Obligation {
-                    place: String::new(),
-                    aim: aims.join(", "),
-                    way,
-                }
+                Obligation { place: String::new(), aim: aims.join(", "), way }
             })
             .collect()
     }
@@ -140,14 +124,9 @@ impl Generator {
     #[must_use]
     pub fn meet(&self, obligation: &Obligation) -> Option<Value> {
         let taken = |(value, reached): (Value, bool)| reached.then_some(value);
-        self.steer(&mut Simplest, obligation.way.clone())
-            .and_then(taken)
-            .or_else(|| {
-                (0..COMPLETIONS).find_map(|seed| {
-                    self.steer(&mut Random::new(seed), obligation.way.clone())
-                        .and_then(taken)
-                })
-            })
+        self.steer(&mut Simplest, obligation.way.clone()).and_then(taken).or_else(|| {
+            (0..COMPLETIONS).find_map(|seed| self.steer(&mut Random::new(seed), obligation.way.clone()).and_then(taken))
+        })
     }
 
     /// The decisions that lead from the root of the plan to the object it describes.
@@ -161,10 +140,7 @@ impl Generator {
                     way.push((id, Forced::Own));
                     *node
                 }
-                Node::Union(nodes)
-                | Node::Checked {
-                    candidates: nodes, ..
-                } => {
+                Node::Union(nodes) | Node::Checked { candidates: nodes, .. } => {
                     way.push((id, Forced::Alternative(0)));
                     match nodes.first() {
                         Some(node) => *node,
@@ -271,11 +247,7 @@ impl Cover<'_> {
     fn oblige(&mut self, id: NodeId, way: &Way, forced: Forced, place: &str, aim: String) -> Way {
         let mut way = way.clone();
         way.push((id, forced));
-        self.stated.push(Obligation {
-            place: place.to_owned(),
-            aim,
-            way: way.clone(),
-        });
+        self.stated.push(Obligation { place: place.to_owned(), aim, way: way.clone() });
         way
     }
 
@@ -329,10 +301,7 @@ impl Cover<'_> {
                 self.lead(*node, way, place.to_owned());
             }
             Node::Same(node) => self.lead(*node, way.clone(), place.to_owned()),
-            Node::Union(nodes)
-            | Node::Checked {
-                candidates: nodes, ..
-            } => {
+            Node::Union(nodes) | Node::Checked { candidates: nodes, .. } => {
                 for (chosen, node) in nodes.iter().enumerate() {
                     let aim = format!("branch {}", chosen + 1);
                     let way = self.oblige(id, way, Forced::Alternative(chosen), place, aim);
@@ -363,11 +332,7 @@ impl Cover<'_> {
         }
         // The first free place comes after those that have to contain something.
         let demanded: usize = array.demands.iter().map(|demand| demand.min).sum();
-        let length = array
-            .prefix
-            .len()
-            .saturating_add(demanded)
-            .saturating_add(1);
+        let length = array.prefix.len().saturating_add(demanded).saturating_add(1);
         if length <= array.max {
             let mut way = way.clone();
             way.push((id, Forced::Length(length)));
@@ -464,17 +429,11 @@ mod tests {
             },
             "additionalProperties": false
         }));
-        let met: Vec<Value> = schema
-            .valid()
-            .pairs()
-            .iter()
-            .filter_map(|pair| schema.valid().meet(pair))
-            .collect();
+        let met: Vec<Value> = schema.valid().pairs().iter().filter_map(|pair| schema.valid().meet(pair)).collect();
         for b in [json!(null), json!(1), json!(2), json!(3)] {
             for c in [json!(null), json!(""), json!("a")] {
                 let together = |value: &&Value| {
-                    value.get("b").unwrap_or(&Value::Null) == &b
-                        && value.get("c").unwrap_or(&Value::Null) == &c
+                    value.get("b").unwrap_or(&Value::Null) == &b && value.get("c").unwrap_or(&Value::Null) == &c
                 };
                 assert!(met.iter().any(|value| together(&value)), "{b} and {c}");
             }

@@ -23,11 +23,7 @@ impl Dialect {
     /// fragment.
     #[must_use]
     pub fn from_uri(uri: &str) -> Option<Self> {
-        let name = uri
-            .strip_suffix('#')
-            .unwrap_or(uri)
-            .trim_end_matches('/')
-            .strip_prefix("http")?;
+        let name = uri.strip_suffix('#').unwrap_or(uri).trim_end_matches('/').strip_prefix("http")?;
         match name.strip_prefix('s').unwrap_or(name) {
             "://json-schema.org/draft-04/schema" => Some(Self::Draft4),
             "://json-schema.org/draft-06/schema" => Some(Self::Draft6),
@@ -66,18 +62,9 @@ mod tests {
     #[test]
     fn a_declared_dialect_wins_over_the_default() {
         let seventh = json!({"$schema": "http://json-schema.org/draft-07/schema#"});
-        assert_eq!(
-            Dialect::of(&seventh, Dialect::Draft202012),
-            Ok(Dialect::Draft7)
-        );
-        assert_eq!(
-            Dialect::of(&json!({}), Dialect::Draft6),
-            Ok(Dialect::Draft6)
-        );
+        assert_eq!(Dialect::of(&seventh, Dialect::Draft202012), Ok(Dialect::Draft7));
+        assert_eq!(Dialect::of(&json!({}), Dialect::Draft6), Ok(Dialect::Draft6));
         let unknown = json!({"$schema": "https://example.com/meta"});
-        assert_eq!(
-            Dialect::of(&unknown, Dialect::Draft7),
-            Err("https://example.com/meta")
-        );
+        assert_eq!(Dialect::of(&unknown, Dialect::Draft7), Err("https://example.com/meta"));
     }
 }

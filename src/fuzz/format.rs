@@ -23,18 +23,7 @@ pub(super) enum Format {
 }
 
 /// Strings that fail one format or another; an empty one and a word fail most.
-pub(super) const MISFITS: [&str; 10] = [
-    "x",
-    "",
-    "%",
-    "(",
-    "{",
-    "~2",
-    "\\",
-    "a b",
-    "-",
-    "not a match \u{0}",
-];
+pub(super) const MISFITS: [&str; 10] = ["x", "", "%", "(", "{", "~2", "\\", "a b", "-", "not a match \u{0}"];
 
 impl Format {
     pub(super) fn from_name(name: &str) -> Option<Self> {
@@ -105,42 +94,24 @@ impl Format {
                 _ => uri(source, min),
             },
             Self::UriTemplate => {
-                let base = [
-                    "a",
-                    "/{id}",
-                    "https://example.com/{a}{?b,c*}",
-                    "{+path}",
-                    "/",
-                ];
+                let base = ["a", "/{id}", "https://example.com/{a}{?b,c*}", "{+path}", "/"];
                 pad(base[source.index(base.len())], min)
             }
             Self::Uuid => uuid(source),
             Self::JsonPointer => {
                 let base = ["/a", "", "/a/0", "/~0~1", "/\u{e9}", "/__proto__"];
                 let base = base[source.index(base.len())];
-                if base.is_empty() && min > 0 {
-                    pad("/", min)
-                } else {
-                    pad_some(base, min)
-                }
+                if base.is_empty() && min > 0 { pad("/", min) } else { pad_some(base, min) }
             }
             Self::RelativeJsonPointer => {
                 let base = ["0", "1/a", "0#", "2/0/b"];
                 let base = base[source.index(base.len())];
-                if base.len() < min {
-                    pad("0/", min)
-                } else {
-                    base.to_owned()
-                }
+                if base.len() < min { pad("0/", min) } else { base.to_owned() }
             }
             Self::Regex => {
                 let base = ["a", "^a+$", "[a-z]*", "\\d{2}", "(a|b)"];
                 let base = base[source.index(base.len())];
-                if base.len() < min {
-                    pad("a", min)
-                } else {
-                    base.to_owned()
-                }
+                if base.len() < min { pad("a", min) } else { base.to_owned() }
             }
         }
     }
@@ -157,57 +128,29 @@ fn pad(text: &str, min: usize) -> String {
 }
 
 fn pad_some(text: &str, min: usize) -> String {
-    if text.is_empty() {
-        String::new()
-    } else {
-        pad(text, min)
-    }
+    if text.is_empty() { String::new() } else { pad(text, min) }
 }
 
 fn word(source: &mut impl Source, length: usize, letters: &[u8]) -> String {
-    (0..length)
-        .map(|_| char::from(letters[source.index(letters.len())]))
-        .collect()
+    (0..length).map(|_| char::from(letters[source.index(letters.len())])).collect()
 }
 
 fn date(source: &mut impl Source) -> String {
     match source.below(4) {
-        0 => format!(
-            "2024-{:02}-{:02}",
-            1 + source.below(12),
-            1 + source.below(28)
-        ),
+        0 => format!("2024-{:02}-{:02}", 1 + source.below(12), 1 + source.below(28)),
         1 => pick(
             source,
-            &[
-                "1970-01-01",
-                "2024-02-29",
-                "1999-12-31",
-                "2038-01-19",
-                "9999-12-31",
-                "0001-01-01",
-                "2000-02-29",
-            ],
+            &["1970-01-01", "2024-02-29", "1999-12-31", "2038-01-19", "9999-12-31", "0001-01-01", "2000-02-29"],
         )
         .to_owned(),
-        _ => format!(
-            "{:04}-{:02}-{:02}",
-            1900 + source.below(200),
-            1 + source.below(12),
-            1 + source.below(28)
-        ),
+        _ => format!("{:04}-{:02}-{:02}", 1900 + source.below(200), 1 + source.below(12), 1 + source.below(28)),
     }
 }
 
 fn time(source: &mut impl Source) -> String {
     let fraction = pick(source, &["", ".5", ".123456789", ".000"]);
     let zone = pick(source, &["Z", "+00:00", "-08:00", "+14:00", "+05:30"]);
-    format!(
-        "{:02}:{:02}:{:02}{fraction}{zone}",
-        source.below(24),
-        source.below(60),
-        source.below(60)
-    )
+    format!("{:02}:{:02}:{:02}{fraction}{zone}", source.below(24), source.below(60), source.below(60))
 }
 
 fn duration(source: &mut impl Source) -> String {

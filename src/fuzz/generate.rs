@@ -52,17 +52,8 @@ impl<'p, S: Source> Generation<'p, S> {
     }
 
     /// A generation with decisions made for it; the last one is the aim, the others lead there.
-    pub(super) fn forcing(
-        plan: &'p Plan,
-        source: &'p mut S,
-        forced: Vec<(NodeId, Forced)>,
-    ) -> Self {
-        Self {
-            plan,
-            source,
-            spent: 0,
-            forced,
-        }
+    pub(super) fn forcing(plan: &'p Plan, source: &'p mut S, forced: Vec<(NodeId, Forced)>) -> Self {
+        Self { plan, source, spent: 0, forced }
     }
 
     /// How many values were drawn, those that were rejected included.
@@ -174,12 +165,7 @@ impl<'p, S: Source> Generation<'p, S> {
     }
 
     /// The simplest value of `candidates` that `passes`, among the first few in order.
-    fn enumerate(
-        &mut self,
-        candidates: &[NodeId],
-        depth: u32,
-        passes: impl Fn(&Value) -> bool,
-    ) -> Option<Value> {
+    fn enumerate(&mut self, candidates: &[NodeId], depth: u32, passes: impl Fn(&Value) -> bool) -> Option<Value> {
         for counter in 0..ENUMERATED {
             let mut odometer = Odometer::new(counter);
             let chosen = odometer.index(candidates.len());
@@ -206,11 +192,7 @@ impl<'p, S: Source> Generation<'p, S> {
             min = min.max(2);
         }
         let mut open = array.max;
-        if let Some(end) = array
-            .prefix
-            .iter()
-            .position(|slot| !self.plan.is_possible(*slot))
-        {
+        if let Some(end) = array.prefix.iter().position(|slot| !self.plan.is_possible(*slot)) {
             open = open.min(end);
         } else if !self.plan.is_possible(array.rest) {
             open = open.min(array.prefix.len());
@@ -323,12 +305,7 @@ impl<'p, S: Source> Generation<'p, S> {
     }
 
     /// Adds entries until there are as many as the schema asks for.
-    fn fill(
-        &mut self,
-        object: &Object,
-        entries: &mut Map<String, Value>,
-        depth: u32,
-    ) -> Option<()> {
+    fn fill(&mut self, object: &Object, entries: &mut Map<String, Value>, depth: u32) -> Option<()> {
         let mut optional = object.optional.iter();
         let mut failures = 0;
         while entries.len() < object.min {
@@ -382,10 +359,7 @@ impl<'p, S: Source> Generation<'p, S> {
                 let is_free = |key: &str| {
                     !entries.contains_key(key)
                         && !object.declared.iter().any(|name| name == key)
-                        && !wild
-                            .avoid
-                            .iter()
-                            .any(|taken| taken.is_valid(&Value::String(key.to_owned())))
+                        && !wild.avoid.iter().any(|taken| taken.is_valid(&Value::String(key.to_owned())))
                 };
                 self.key(*node, is_free, depth)?
             }
@@ -398,9 +372,7 @@ impl<'p, S: Source> Generation<'p, S> {
     fn key(&mut self, node: NodeId, is_free: impl Fn(&str) -> bool, depth: u32) -> Option<String> {
         for attempt in 0..4 {
             let drawn = match self.plan.node(node) {
-                Node::Text(text) if text.is_free() && attempt < 2 => {
-                    text::key(self.source, text.min())
-                }
+                Node::Text(text) if text.is_free() && attempt < 2 => text::key(self.source, text.min()),
                 _ => match self.value(node, depth + 1)? {
                     Value::String(text) => text,
                     _ => return None,
@@ -426,8 +398,5 @@ impl Array {
 }
 
 fn has_equal_pair(items: &[Value]) -> bool {
-    items
-        .iter()
-        .enumerate()
-        .any(|(position, item)| items[..position].contains(item))
+    items.iter().enumerate().any(|(position, item)| items[..position].contains(item))
 }

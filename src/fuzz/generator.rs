@@ -70,10 +70,7 @@ impl Generator {
     pub fn holds(&self, value: &Value) -> bool {
         (self.domain == Domain::Any || value.is_object())
             && self.passes.is_valid(value)
-            && self
-                .fails
-                .as_ref()
-                .is_none_or(|fails| !fails.is_valid(value))
+            && self.fails.as_ref().is_none_or(|fails| !fails.is_valid(value))
     }
 
     /// An instance of the class by the choices of `source`.
@@ -92,9 +89,7 @@ impl Generator {
         // A source that keeps saying the same, as the simplest one does, ends up here.
         (0..ENUMERATED)
             .find_map(|counter| self.attempt(&mut Odometer::new(counter), &mut drawn))
-            .or_else(|| {
-                (0..ENUMERATED).find_map(|seed| self.attempt(&mut Random::new(seed), &mut drawn))
-            })
+            .or_else(|| (0..ENUMERATED).find_map(|seed| self.attempt(&mut Random::new(seed), &mut drawn)))
             .ok_or(GenerationError::NotFound)
     }
 
@@ -110,11 +105,7 @@ impl Generator {
     }
 
     /// The instance that results from forced decisions, and whether all of them were taken.
-    pub(super) fn steer(
-        &self,
-        source: &mut impl Source,
-        forced: Vec<(NodeId, Forced)>,
-    ) -> Option<(Value, bool)> {
+    pub(super) fn steer(&self, source: &mut impl Source, forced: Vec<(NodeId, Forced)>) -> Option<(Value, bool)> {
         self.check_possible().ok()?;
         let mut generation = Generation::forcing(&self.plan, source, forced);
         let value = generation.root()?;

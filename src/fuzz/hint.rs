@@ -28,11 +28,7 @@ impl Hints {
 
     /// Collects the suggestions of a schema as written.
     pub(super) fn collect(schema: &Value) -> Self {
-        let mut collector = Collector {
-            document: schema,
-            hints: Self::default(),
-            visits: VISITS,
-        };
+        let mut collector = Collector { document: schema, hints: Self::default(), visits: VISITS };
         collector.walk(schema, &mut String::new(), 0, &mut Vec::new());
         collector.hints
     }
@@ -56,13 +52,7 @@ struct Collector<'s> {
 }
 
 impl<'s> Collector<'s> {
-    fn walk(
-        &mut self,
-        schema: &'s Value,
-        path: &mut String,
-        depth: usize,
-        references: &mut Vec<&'s str>,
-    ) {
+    fn walk(&mut self, schema: &'s Value, path: &mut String, depth: usize, references: &mut Vec<&'s str>) {
         let (Some(keywords), Some(left)) = (schema.as_object(), self.visits.checked_sub(1)) else {
             return;
         };
@@ -121,26 +111,13 @@ impl<'s> Collector<'s> {
         }
     }
 
-    fn slots(
-        &mut self,
-        slots: &'s [Value],
-        path: &mut String,
-        depth: usize,
-        references: &mut Vec<&'s str>,
-    ) {
+    fn slots(&mut self, slots: &'s [Value], path: &mut String, depth: usize, references: &mut Vec<&'s str>) {
         for (position, slot) in slots.iter().enumerate() {
             self.step(slot, path, &position.to_string(), depth, references);
         }
     }
 
-    fn step(
-        &mut self,
-        schema: &'s Value,
-        path: &mut String,
-        step: &str,
-        depth: usize,
-        references: &mut Vec<&'s str>,
-    ) {
+    fn step(&mut self, schema: &'s Value, path: &mut String, step: &str, depth: usize, references: &mut Vec<&'s str>) {
         let length = path.len();
         Hints::descend(path, step);
         self.walk(schema, path, depth + 1, references);

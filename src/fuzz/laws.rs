@@ -105,12 +105,8 @@ fn everything_generated_is_valid_whatever_makes_the_choices() {
         for seed in 0..300 {
             let value = schema.generate(&mut random).expect("an instance");
             assert!(validator.is_valid(&value), "{name}: {value}");
-            let bytes: Vec<u8> = (0..seed)
-                .map(|_| random.next_bits().to_le_bytes()[0])
-                .collect();
-            let value = schema
-                .generate(&mut Bytes::new(&bytes))
-                .expect("an instance");
+            let bytes: Vec<u8> = (0..seed).map(|_| random.next_bits().to_le_bytes()[0]).collect();
+            let value = schema.generate(&mut Bytes::new(&bytes)).expect("an instance");
             assert!(validator.is_valid(&value), "{name}: {value}");
         }
     }
@@ -134,24 +130,18 @@ fn a_seed_and_its_tape_give_the_same_instance() {
 fn blames(error: &ValidationError<'_>, location: &str) -> bool {
     use jsonschema::error::ValidationErrorKind as Kind;
     let nested = match error.kind() {
-        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => context
-            .iter()
-            .flatten()
-            .any(|error| blames(error, location)),
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            context.iter().flatten().any(|error| blames(error, location))
+        }
         Kind::PropertyNames { error } => blames(error, location),
         _ => false,
     };
     let at = error.schema_path().as_str();
     // What is inside these is blamed on whichever of them is checked first.
     let (around, keyword) = at.rsplit_once('/').unwrap_or(("", at));
-    let gathers = matches!(
-        keyword,
-        "not" | "oneOf" | "contains" | "minContains" | "maxContains" | "unevaluatedItems"
-    );
+    let gathers = matches!(keyword, "not" | "oneOf" | "contains" | "minContains" | "maxContains" | "unevaluatedItems");
     // A keyword that holds a subschema is broken by breaking something in it.
-    let inside = at
-        .strip_prefix(location)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let inside = at.strip_prefix(location).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     nested || inside || gathers && location.starts_with(around)
 }
 
@@ -209,12 +199,7 @@ fn every_keyword_with_an_effect_is_broken_alone() {
 fn every_boundary_and_branch_is_met() {
     for (name, schema) in samples() {
         for obligation in schema.valid().obligations() {
-            assert!(
-                schema.valid().meet(&obligation).is_some(),
-                "{name}: {} {}",
-                obligation.place(),
-                obligation.aim()
-            );
+            assert!(schema.valid().meet(&obligation).is_some(), "{name}: {} {}", obligation.place(), obligation.aim());
         }
     }
 }
@@ -238,79 +223,37 @@ fn nested(levels: usize, wrap: impl Fn(Value) -> Value) -> Value {
 }
 
 fn many(count: usize, one: impl Fn(usize) -> Value) -> Map<String, Value> {
-    (0..count)
-        .map(|rank| (format!("p{rank}"), one(rank)))
-        .collect()
+    (0..count).map(|rank| (format!("p{rank}"), one(rank))).collect()
 }
 
 /// Schemas that are deep, long, or large.
 fn excessive() -> Vec<(&'static str, Value)> {
     vec![
-        (
-            "deep objects",
-            nested(
-                30,
-                |inner| json!({"properties": {"a": inner}, "required": ["a"]}),
-            ),
-        ),
-        (
-            "deep arrays",
-            nested(60, |inner| json!({"items": inner, "minItems": 1})),
-        ),
+        ("deep objects", nested(30, |inner| json!({"properties": {"a": inner}, "required": ["a"]}))),
+        ("deep arrays", nested(60, |inner| json!({"items": inner, "minItems": 1}))),
         ("deep negation", nested(60, |inner| json!({"not": inner}))),
-        (
-            "deep alternatives",
-            nested(30, |inner| json!({"oneOf": [inner, {"type": "string"}]})),
-        ),
-        (
-            "deep conditions",
-            nested(
-                60,
-                |inner| json!({"if": inner, "then": {"minimum": 1}, "else": {"maxLength": 3}}),
-            ),
-        ),
-        (
-            "wide arrays",
-            nested(
-                12,
-                |inner| json!({"items": inner, "minItems": 50, "type": "array"}),
-            ),
-        ),
+        ("deep alternatives", nested(30, |inner| json!({"oneOf": [inner, {"type": "string"}]}))),
+        ("deep conditions", nested(60, |inner| json!({"if": inner, "then": {"minimum": 1}, "else": {"maxLength": 3}}))),
+        ("wide arrays", nested(12, |inner| json!({"items": inner, "minItems": 50, "type": "array"}))),
         (
             "too few values to be distinct",
             json!({"type": "array", "items": {"type": "boolean"}, "minItems": 5, "uniqueItems": true}),
         ),
-        (
-            "long array",
-            json!({"type": "array", "minItems": 1_000_000_000}),
-        ),
-        (
-            "long text",
-            json!({"type": "string", "minLength": 4_000_000_000_u64}),
-        ),
-        (
-            "many entries",
-            json!({"type": "object", "minProperties": 1_000_000}),
-        ),
-        (
-            "backtracking",
-            json!({"type": "string", "pattern": "^((a+)+)+$", "minLength": 200}),
-        ),
-        (
-            "large expression",
-            json!({"type": "string", "pattern": "^((x{100}){100}){100}$"}),
-        ),
-        (
-            "large numbers",
-            json!({"type": "number", "minimum": 1e308, "multipleOf": 1e-9}),
-        ),
+        ("long array", json!({"type": "array", "minItems": 1_000_000_000})),
+        ("long text", json!({"type": "string", "minLength": 4_000_000_000_u64})),
+        ("many entries", json!({"type": "object", "minProperties": 1_000_000})),
+        ("backtracking", json!({"type": "string", "pattern": "^((a+)+)+$", "minLength": 200})),
+        ("large expression", json!({"type": "string", "pattern": "^((x{100}){100}){100}$"})),
+        ("large numbers", json!({"type": "number", "minimum": 1e308, "multipleOf": 1e-9})),
     ]
 }
 
 /// Schemas whose references or alternatives multiply.
 fn multiplying() -> Vec<(&'static str, Value)> {
-    let either = |rank: usize| json!({"anyOf": [{"required": [format!("a{rank}")]}, {"required": [format!("b{rank}")]}]});
-    let kind = |rank: usize| json!({"properties": {"kind": {"const": rank}, "v": {"minimum": rank}}, "required": ["kind"]});
+    let either =
+        |rank: usize| json!({"anyOf": [{"required": [format!("a{rank}")]}, {"required": [format!("b{rank}")]}]});
+    let kind =
+        |rank: usize| json!({"properties": {"kind": {"const": rank}, "v": {"minimum": rank}}, "required": ["kind"]});
     let condition = |rank: usize| {
         json!({
             "if": {"properties": {format!("p{rank}"): {"const": 1}}},
@@ -336,42 +279,18 @@ fn multiplying() -> Vec<(&'static str, Value)> {
             "demands in a row",
             json!({"$ref": "#/$defs/p0", "$defs": many(2_000, |rank| json!({"minProperties": 1, "allOf": [{"$ref": format!("#/$defs/p{}", (rank + 1).min(1_999))}]}))}),
         ),
-        (
-            "endless descent",
-            json!({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}),
-        ),
+        ("endless descent", json!({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]})),
         (
             "twice itself",
             json!({"anyOf": [{"type": "null"}, {"properties": {"l": {"$ref": "#"}, "r": {"$ref": "#"}}, "required": ["l", "r"]}]}),
         ),
-        (
-            "many properties",
-            json!({"properties": many(1_000, |_| json!({"type": "string"}))}),
-        ),
-        (
-            "many patterns",
-            json!({"patternProperties": many(60, |rank| json!({"minimum": rank}))}),
-        ),
-        (
-            "many values",
-            json!({"enum": (0..10_000).collect::<Vec<u32>>()}),
-        ),
-        (
-            "many branches",
-            json!({"oneOf": (0..60).map(kind).collect::<Vec<_>>()}),
-        ),
-        (
-            "many choices",
-            json!({"type": "object", "allOf": (0..40).map(either).collect::<Vec<_>>()}),
-        ),
-        (
-            "many conditions",
-            json!({"type": "object", "allOf": (0..40).map(condition).collect::<Vec<_>>()}),
-        ),
-        (
-            "many dependencies",
-            json!({"dependentRequired": many(60, |rank| json!([format!("p{}", rank + 1)]))}),
-        ),
+        ("many properties", json!({"properties": many(1_000, |_| json!({"type": "string"}))})),
+        ("many patterns", json!({"patternProperties": many(60, |rank| json!({"minimum": rank}))})),
+        ("many values", json!({"enum": (0..10_000).collect::<Vec<u32>>()})),
+        ("many branches", json!({"oneOf": (0..60).map(kind).collect::<Vec<_>>()})),
+        ("many choices", json!({"type": "object", "allOf": (0..40).map(either).collect::<Vec<_>>()})),
+        ("many conditions", json!({"type": "object", "allOf": (0..40).map(condition).collect::<Vec<_>>()})),
+        ("many dependencies", json!({"dependentRequired": many(60, |rank| json!([format!("p{}", rank + 1)]))})),
     ]
 }
 
@@ -379,8 +298,7 @@ fn multiplying() -> Vec<(&'static str, Value)> {
 fn hostile_schemas_cost_bounded_time_and_never_panic() {
     for (name, schema) in excessive().into_iter().chain(multiplying()) {
         let start = Instant::now();
-        let Ok(compiled) = ToolSchema::compile_for(&schema, Dialect::Draft202012, Domain::Any)
-        else {
+        let Ok(compiled) = ToolSchema::compile_for(&schema, Dialect::Draft202012, Domain::Any) else {
             continue;
         };
         let mut random = Random::new(3);
@@ -403,22 +321,11 @@ fn hostile_schemas_cost_bounded_time_and_never_panic() {
 #[test]
 fn a_contradiction_is_told_from_what_is_merely_too_large() {
     let minimal = |schemas: Vec<(&str, Value)>, wanted: &str| {
-        let (_, schema) = schemas
-            .into_iter()
-            .find(|(name, _)| *name == wanted)
-            .expect("a schema of that name");
-        ToolSchema::compile_for(&schema, Dialect::Draft202012, Domain::Any)
-            .expect("usable")
-            .minimal()
+        let (_, schema) = schemas.into_iter().find(|(name, _)| *name == wanted).expect("a schema of that name");
+        ToolSchema::compile_for(&schema, Dialect::Draft202012, Domain::Any).expect("usable").minimal()
     };
-    assert_eq!(
-        minimal(multiplying(), "endless descent"),
-        Err(super::GenerationError::Unsatisfiable)
-    );
-    assert_eq!(
-        minimal(excessive(), "wide arrays"),
-        Err(super::GenerationError::TooLarge)
-    );
+    assert_eq!(minimal(multiplying(), "endless descent"), Err(super::GenerationError::Unsatisfiable));
+    assert_eq!(minimal(excessive(), "wide arrays"), Err(super::GenerationError::TooLarge));
 }
 
 #[test]

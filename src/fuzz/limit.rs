@@ -34,10 +34,7 @@ const PATHS: u64 = 20_000;
 /// # Errors
 ///
 /// When the schema is deep and no thread can be had for it.
-pub(super) fn with_room<T: Send>(
-    depth: usize,
-    work: impl FnOnce() -> T + Send,
-) -> Result<T, SchemaError> {
+pub(super) fn with_room<T: Send>(depth: usize, work: impl FnOnce() -> T + Send) -> Result<T, SchemaError> {
     if depth <= SHALLOW {
         return Ok(work());
     }
@@ -78,24 +75,13 @@ pub(super) fn check(schema: &Value) -> Result<usize, SchemaError> {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
         if values + pending.len() > VALUES {
-            return Err(SchemaError::TooLarge {
-                what: "values",
-                limit: VALUES,
-            });
+            return Err(SchemaError::TooLarge { what: "values", limit: VALUES });
         }
         if text > TEXT {
-            return Err(SchemaError::TooLarge {
-                what: "bytes of text",
-                limit: TEXT,
-            });
+            return Err(SchemaError::TooLarge { what: "bytes of text", limit: TEXT });
         }
     }
-    let mut paths = Paths {
-        document: schema,
-        named: named(schema),
-        known: HashMap::new(),
-        too_long: false,
-    };
+    let mut paths = Paths { document: schema, named: named(schema), known: HashMap::new(), too_long: false };
     let reach = paths.follow(schema, 0);
     if paths.too_long || reach.length > CHAIN {
         return Err(SchemaError::TooDeep { limit: CHAIN });
@@ -116,10 +102,7 @@ struct Reach {
 }
 
 impl Reach {
-    const ONE: Self = Self {
-        count: 1,
-        length: 1,
-    };
+    const ONE: Self = Self { count: 1, length: 1 };
 
     fn add(&mut self, part: Self) {
         self.count = self.count.saturating_add(part.count);
@@ -221,10 +204,7 @@ impl<'s> Paths<'s> {
                         reach.add(self.follow(branch, hops + 1));
                     }
                 }
-                (
-                    "properties" | "patternProperties" | "dependentSchemas" | "dependencies",
-                    Value::Object(entries),
-                ) => {
+                ("properties" | "patternProperties" | "dependentSchemas" | "dependencies", Value::Object(entries)) => {
                     for entry in entries.values() {
                         reach.add(self.follow(entry, hops + 1));
                     }
@@ -284,16 +264,12 @@ mod tests {
             let mut definitions = Map::new();
             for step in 0..40 {
                 let next = format!("{reference}s{}", step + 1);
-                let body =
-                    json!({own: format!("s{step}"), "anyOf": [{"$ref": next}, {"$ref": next}]});
+                let body = json!({own: format!("s{step}"), "anyOf": [{"$ref": next}, {"$ref": next}]});
                 definitions.insert(format!("d{step}"), body);
             }
             definitions.insert("d40".to_owned(), json!({own: "s40"}));
             let schema = json!({"$defs": definitions, "$ref": "#/%24defs/d0"});
-            assert!(
-                matches!(check(&schema), Err(SchemaError::Multiplies)),
-                "{own}"
-            );
+            assert!(matches!(check(&schema), Err(SchemaError::Multiplies)), "{own}");
         }
     }
 

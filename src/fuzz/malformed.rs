@@ -42,22 +42,16 @@ impl Malformed {
     pub fn all(valid: &Value) -> impl Iterator<Item = Self> + '_ {
         let kinds: [(&'static str, Grammar, Make); 18] = [
             ("an array", Grammar::OtherJson, |_| b"[]".to_vec()),
-            ("a string", Grammar::OtherJson, |_| {
-                b"\"arguments\"".to_vec()
-            }),
+            ("a string", Grammar::OtherJson, |_| b"\"arguments\"".to_vec()),
             ("a number", Grammar::OtherJson, |_| b"0".to_vec()),
             ("a boolean", Grammar::OtherJson, |_| b"true".to_vec()),
             ("null", Grammar::OtherJson, |_| b"null".to_vec()),
             ("an object in a string", Grammar::OtherJson, |valid| {
                 Value::String(valid.to_string()).to_string().into_bytes()
             }),
-            ("an object in an array", Grammar::OtherJson, |valid| {
-                format!("[{valid}]").into_bytes()
-            }),
+            ("an object in an array", Grammar::OtherJson, |valid| format!("[{valid}]").into_bytes()),
             ("duplicate keys", Grammar::Object, duplicate),
-            ("a key of a mebibyte", Grammar::Object, |valid| {
-                with_entry(valid, &"k".repeat(LONG), "0")
-            }),
+            ("a key of a mebibyte", Grammar::Object, |valid| with_entry(valid, &"k".repeat(LONG), "0")),
             ("a string of a mebibyte", Grammar::Object, |valid| {
                 with_entry(valid, "long", &format!("\"{}\"", "s".repeat(LONG)))
             }),
@@ -65,21 +59,11 @@ impl Malformed {
                 let deep = format!("{}{}", "[".repeat(DEEP), "]".repeat(DEEP));
                 with_entry(valid, "deep", &deep)
             }),
-            ("a number beyond a double", Grammar::Object, |valid| {
-                with_entry(valid, "number", "1e400")
-            }),
-            ("a number of a thousand digits", Grammar::Object, |valid| {
-                with_entry(valid, "number", &"9".repeat(1_000))
-            }),
-            ("half of a surrogate pair", Grammar::Object, |valid| {
-                with_entry(valid, "half", "\"\\ud800\"")
-            }),
-            ("not a number", Grammar::NotJson, |valid| {
-                with_entry(valid, "number", "NaN")
-            }),
-            ("a comma too many", Grammar::NotJson, |valid| {
-                with_entry(valid, "extra", "0,")
-            }),
+            ("a number beyond a double", Grammar::Object, |valid| with_entry(valid, "number", "1e400")),
+            ("a number of a thousand digits", Grammar::Object, |valid| with_entry(valid, "number", &"9".repeat(1_000))),
+            ("half of a surrogate pair", Grammar::Object, |valid| with_entry(valid, "half", "\"\\ud800\"")),
+            ("not a number", Grammar::NotJson, |valid| with_entry(valid, "number", "NaN")),
+            ("a comma too many", Grammar::NotJson, |valid| with_entry(valid, "extra", "0,")),
             ("no UTF-8", Grammar::NotJson, |valid| {
                 let mut bytes = with_entry(valid, "bytes", "\"?\"");
                 let at = bytes.len() - 3;
@@ -92,11 +76,7 @@ impl Malformed {
                 bytes
             }),
         ];
-        kinds.into_iter().map(|(name, grammar, make)| Self {
-            name,
-            grammar,
-            arguments: make(valid),
-        })
+        kinds.into_iter().map(|(name, grammar, make)| Self { name, grammar, arguments: make(valid) })
     }
 }
 
@@ -118,9 +98,7 @@ fn duplicate(valid: &Value) -> Vec<u8> {
         return b"{\"key\":0,\"key\":null}".to_vec();
     };
     let quoted = Value::from(first.as_str()).to_string();
-    let escaped = quoted
-        .strip_prefix('"')
-        .and_then(|key| key.strip_suffix('"'));
+    let escaped = quoted.strip_prefix('"').and_then(|key| key.strip_suffix('"'));
     with_entry(valid, escaped.unwrap_or(first), "null")
 }
 
@@ -149,14 +127,12 @@ mod tests {
                         assert!(balanced(text), "{name}: {text}");
                     }
                     Grammar::OtherJson => {
-                        let value: Value = serde_json::from_slice(&malformed.arguments)
-                            .expect("JSON of another kind");
+                        let value: Value = serde_json::from_slice(&malformed.arguments).expect("JSON of another kind");
                         assert!(!value.is_object(), "{name}");
                     }
-                    Grammar::NotJson => assert!(
-                        serde_json::from_slice::<Value>(&malformed.arguments).is_err(),
-                        "{name}"
-                    ),
+                    Grammar::NotJson => {
+                        assert!(serde_json::from_slice::<Value>(&malformed.arguments).is_err(), "{name}")
+                    }
                 }
             }
         }

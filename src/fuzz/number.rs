@@ -43,14 +43,7 @@ impl Whole {
         if min > max {
             return None;
         }
-        let mut whole = Self {
-            min,
-            max,
-            step,
-            barred,
-            origin: 0_i128.clamp(min, max),
-            edges: Vec::new(),
-        };
+        let mut whole = Self { min, max, step, barred, origin: 0_i128.clamp(min, max), edges: Vec::new() };
         whole.origin = whole.settle(whole.origin)?;
         whole.edges = whole.find_edges();
         Some(whole)
@@ -71,12 +64,7 @@ impl Whole {
             i64::MIN.into(),
         ];
         let mut edges = Vec::new();
-        let ends = [
-            self.min,
-            self.max,
-            self.min + self.step,
-            self.max - self.step,
-        ];
+        let ends = [self.min, self.max, self.min + self.step, self.max - self.step];
         for value in ends.into_iter().chain(around) {
             let fits = (self.min..=self.max).contains(&value) && value % self.step == 0;
             if fits && !self.is_barred(value) && !edges.contains(&value) {
@@ -128,11 +116,7 @@ impl Whole {
                 self.min + self.step * i128::from(source.below(span.saturating_add(1)))
             }
         };
-        if self.barred.is_empty() {
-            drawn
-        } else {
-            self.settle(drawn).unwrap_or(self.origin)
-        }
+        if self.barred.is_empty() { drawn } else { self.settle(drawn).unwrap_or(self.origin) }
     }
 
     /// The `rank`-th integer counted outwards from the simplest one.
@@ -141,11 +125,7 @@ impl Whole {
         let above = (self.max - self.origin) / self.step;
         let both = below.min(above);
         let offset = if rank <= both * 2 {
-            if rank % 2 == 0 {
-                -(rank / 2)
-            } else {
-                rank / 2 + 1
-            }
+            if rank % 2 == 0 { -(rank / 2) } else { rank / 2 + 1 }
         } else if below < above {
             (rank - both).min(above)
         } else {
@@ -174,20 +154,8 @@ impl Real {
     pub(super) fn new(view: &NumberView) -> Option<Self> {
         let low = view.minimum.as_ref().and_then(Number::as_f64);
         let high = view.maximum.as_ref().and_then(Number::as_f64);
-        let low = low.map_or(-f64::MAX, |low| {
-            if view.exclusive_minimum {
-                low.next_up()
-            } else {
-                low
-            }
-        });
-        let high = high.map_or(f64::MAX, |high| {
-            if view.exclusive_maximum {
-                high.next_down()
-            } else {
-                high
-            }
-        });
+        let low = low.map_or(-f64::MAX, |low| if view.exclusive_minimum { low.next_up() } else { low });
+        let high = high.map_or(f64::MAX, |high| if view.exclusive_maximum { high.next_down() } else { high });
         if low > high {
             return None;
         }
@@ -199,21 +167,9 @@ impl Real {
                 Some(so_far) => common_fraction(so_far, next)?,
             });
         }
-        let barred = view
-            .not_multiple_of
-            .iter()
-            .filter_map(Number::as_f64)
-            .collect();
+        let barred = view.not_multiple_of.iter().filter_map(Number::as_f64).collect();
         let whole = whole_range(view, unit, low, high);
-        let mut real = Self {
-            whole,
-            unit,
-            low,
-            high,
-            barred,
-            no_integers: view.excludes_integers,
-            edges: Vec::new(),
-        };
+        let mut real = Self { whole, unit, low, high, barred, no_integers: view.excludes_integers, edges: Vec::new() };
         real.edges = real.find_edges();
         (real.whole.is_some() || unit.is_none()).then_some(real)
     }
@@ -225,9 +181,7 @@ impl Real {
         let mut edges = Vec::new();
         let bounded = [self.low, self.high].map(|bound| bound.abs() < f64::MAX);
         let half = self.low / 2.0 + self.high / 2.0;
-        let around = [
-            0.0, -0.0, 0.5, -0.5, 0.1, 1e-9, 5e-324, 1e15, 1e21, 1e300, -1e300,
-        ];
+        let around = [0.0, -0.0, 0.5, -0.5, 0.1, 1e-9, 5e-324, 1e15, 1e21, 1e300, -1e300];
         let ends = [
             (bounded[0], self.low),
             (bounded[1], self.high),
@@ -235,9 +189,7 @@ impl Real {
             (bounded[1], self.high.next_down()),
             (bounded[0] && bounded[1], half),
         ];
-        let ends = ends
-            .into_iter()
-            .filter_map(|(applies, value)| applies.then_some(value));
+        let ends = ends.into_iter().filter_map(|(applies, value)| applies.then_some(value));
         for value in ends.chain(around) {
             let known = |seen: &f64| seen.to_bits() == value.to_bits();
             if self.admits(value) && !edges.iter().any(known) {
@@ -287,10 +239,7 @@ impl Real {
                 return Some(real(value));
             }
         }
-        self.edges
-            .first()
-            .map(|&edge| real(edge))
-            .or_else(|| Some(self.in_units(self.whole.as_ref()?.origin)))
+        self.edges.first().map(|&edge| real(edge)).or_else(|| Some(self.in_units(self.whole.as_ref()?.origin)))
     }
 
     fn in_units(&self, count: i128) -> Value {
@@ -306,19 +255,11 @@ impl Real {
     }
 }
 
-fn whole_range(
-    view: &NumberView,
-    unit: Option<(i128, i128)>,
-    low: f64,
-    high: f64,
-) -> Option<Whole> {
+fn whole_range(view: &NumberView, unit: Option<(i128, i128)>, low: f64, high: f64) -> Option<Whole> {
     if let Some((over, under)) = unit {
         let scale = as_double(under) / as_double(over);
         let min = view.minimum.as_ref().map(|_| to_i128((low * scale).ceil()));
-        let max = view
-            .maximum
-            .as_ref()
-            .map(|_| to_i128((high * scale).floor()));
+        let max = view.maximum.as_ref().map(|_| to_i128((high * scale).floor()));
         return Whole::within(min, max, 1, Vec::new());
     }
     if view.excludes_integers {
@@ -355,10 +296,7 @@ fn real(value: f64) -> Value {
     Number::from_f64(value).map_or(Value::from(0), Value::Number)
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "the nearest double is what is asked for"
-)]
+#[expect(clippy::cast_precision_loss, reason = "the nearest double is what is asked for")]
 fn as_double(value: i128) -> f64 {
     value as f64
 }
@@ -397,10 +335,7 @@ fn fraction(number: &Number) -> Option<(i128, i128)> {
     let mut under = 1_i128;
     for _ in 0..=18 {
         let scaled = (value * as_double(under)).round();
-        #[expect(
-            clippy::float_cmp,
-            reason = "the decimal is found when dividing gives the very same double"
-        )]
+        #[expect(clippy::float_cmp, reason = "the decimal is found when dividing gives the very same double")]
         let exact = scaled / as_double(under) == value;
         if exact && scaled >= 1.0 {
             let over = to_i128(scaled);
@@ -418,9 +353,7 @@ fn common_fraction(left: (i128, i128), right: (i128, i128)) -> Option<(i128, i12
 }
 
 fn common_multiple(left: i128, right: i128) -> Option<i128> {
-    (left / common_divisor(left, right))
-        .checked_mul(right)
-        .filter(|multiple| *multiple <= i128::from(i64::MAX))
+    (left / common_divisor(left, right)).checked_mul(right).filter(|multiple| *multiple <= i128::from(i64::MAX))
 }
 
 fn common_divisor(mut left: i128, mut right: i128) -> i128 {
@@ -446,12 +379,9 @@ mod tests {
 
     #[test]
     fn the_simplest_integer_is_the_nearest_to_zero() {
-        for (min, max, step, nearest) in [
-            (None, None, 1, 0),
-            (Some(3), None, 1, 3),
-            (None, Some(-3), 1, -3),
-            (Some(7), Some(20), 5, 10),
-        ] {
+        for (min, max, step, nearest) in
+            [(None, None, 1, 0), (Some(3), None, 1, 3), (None, Some(-3), 1, -3), (Some(7), Some(20), 5, 10)]
+        {
             let whole = whole(min, max, step).expect("not empty");
             assert_eq!(whole.draw(&mut Simplest), Value::from(nearest));
         }

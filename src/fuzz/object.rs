@@ -24,9 +24,7 @@ impl<'v> Patterns<'v> {
     fn of(view: &'v ObjectView, dialect: Dialect) -> Self {
         let patterns = view.pattern_properties.iter();
         Self {
-            patterns: patterns
-                .map(|(pattern, schema)| (pattern.as_str(), schema, matcher(pattern, dialect)))
-                .collect(),
+            patterns: patterns.map(|(pattern, schema)| (pattern.as_str(), schema, matcher(pattern, dialect))).collect(),
         }
     }
 
@@ -41,18 +39,11 @@ impl<'v> Patterns<'v> {
 
     /// The schema of a named entry: its own and that of every pattern, or that of the rest. Sets
     /// `approximate` where the algebra cannot say what they have in common.
-    fn entry(
-        &self,
-        view: &ObjectView,
-        name: &str,
-        approximate: &mut bool,
-    ) -> Option<CanonicalSchema> {
+    fn entry(&self, view: &ObjectView, name: &str, approximate: &mut bool) -> Option<CanonicalSchema> {
         let mut met = view.properties.get(name).cloned();
         let text = Value::String(name.to_owned());
         for (_, schema, matcher) in &self.patterns {
-            let matches = matcher
-                .as_ref()
-                .is_some_and(|matcher| matcher.is_valid(&text));
+            let matches = matcher.as_ref().is_some_and(|matcher| matcher.is_valid(&text));
             if !matches {
                 continue;
             }
@@ -73,18 +64,13 @@ impl Compiler<'_> {
         let patterns = Patterns::of(view, self.dialect);
         let mut approximate = !view.violations.is_empty();
         let mut entries = |names: Vec<&String>| -> Vec<(String, Option<CanonicalSchema>)> {
-            let entry =
-                |name: &String| (name.clone(), patterns.entry(view, name, &mut approximate));
+            let entry = |name: &String| (name.clone(), patterns.entry(view, name, &mut approximate));
             names.into_iter().map(entry).collect()
         };
         let required = entries(view.required.iter().collect());
         let is_optional = |name: &&String| !view.required.contains(name);
         let optional = entries(view.properties.keys().filter(is_optional).collect());
-        let declared: Vec<String> = required
-            .iter()
-            .chain(&optional)
-            .map(|(name, _)| name.clone())
-            .collect();
+        let declared: Vec<String> = required.iter().chain(&optional).map(|(name, _)| name.clone()).collect();
         let required = self.entries(required)?;
         let optional = self.entries(optional)?;
         let mut wild = vec![self.undeclared(view, &patterns, &declared)?];
@@ -156,19 +142,11 @@ impl Compiler<'_> {
                 self.add(Node::Values(names))?
             }
         };
-        Ok(Wild {
-            key: Key::Drawn(key),
-            value,
-            avoid: patterns.others(None),
-        })
+        Ok(Wild { key: Key::Drawn(key), value, avoid: patterns.others(None) })
     }
 
     /// Names that match `pattern` and the schema of names.
-    pub(super) fn key(
-        &mut self,
-        pattern: Option<&str>,
-        names: Option<&CanonicalSchema>,
-    ) -> Compiled {
+    pub(super) fn key(&mut self, pattern: Option<&str>, names: Option<&CanonicalSchema>) -> Compiled {
         let Some(pattern) = pattern else {
             return match names {
                 Some(names) => self.schema(names),
@@ -191,11 +169,7 @@ impl Compiler<'_> {
     ) -> Result<Vec<Wild>, TooManyNodes> {
         match violation {
             ObjectViolationView::NameFails(schema) => self.name_fails(view, schema, own),
-            ObjectViolationView::UndeclaredValueFails {
-                names,
-                patterns,
-                additional,
-            } => match additional.negate() {
+            ObjectViolationView::UndeclaredValueFails { names, patterns, additional } => match additional.negate() {
                 Ok(failing) => self.undeclared_fails(view, names, patterns, &failing, own),
                 Err(_) => Ok(Vec::new()),
             },
@@ -220,11 +194,7 @@ impl Compiler<'_> {
             Some(schema) => self.schema(schema)?,
             None => self.anything()?,
         };
-        let mut ways = vec![Wild {
-            key: Key::Drawn(self.schema(&failing)?),
-            value,
-            avoid: own.others(None),
-        }];
+        let mut ways = vec![Wild { key: Key::Drawn(self.schema(&failing)?), value, avoid: own.others(None) }];
         let check = validator(&failing.to_json_schema(), self.dialect).ok();
         for (name, schema) in &view.properties {
             let text = Value::String(name.clone());
@@ -233,14 +203,9 @@ impl Compiler<'_> {
             }
         }
         for (pattern, schema) in &view.pattern_properties {
-            let met = matching(pattern, self.dialect)
-                .and_then(|matching| matching.intersect(&failing).ok());
+            let met = matching(pattern, self.dialect).and_then(|matching| matching.intersect(&failing).ok());
             if let Some(met) = met {
-                ways.push(Wild {
-                    key: Key::Drawn(self.schema(&met)?),
-                    value: self.schema(schema)?,
-                    avoid: Vec::new(),
-                });
+                ways.push(Wild { key: Key::Drawn(self.schema(&met)?), value: self.schema(schema)?, avoid: Vec::new() });
             }
         }
         Ok(ways)
@@ -256,20 +221,14 @@ impl Compiler<'_> {
     ) -> Result<Vec<Wild>, TooManyNodes> {
         let mut ways = Vec::new();
         let names = view.property_names.as_ref();
-        let barred: Vec<Arc<Validator>> = patterns
-            .iter()
-            .filter_map(|pattern| matcher(pattern, self.dialect))
-            .collect();
+        let barred: Vec<Arc<Validator>> =
+            patterns.iter().filter_map(|pattern| matcher(pattern, self.dialect)).collect();
         if let Some(value) = meet(view.additional_properties.as_ref(), failing) {
             let mut avoid = own.others(None);
             avoid.extend(barred.iter().cloned());
             let is_listed = validator(&json!({"enum": listed}), self.dialect);
             avoid.extend(is_listed.ok().map(Arc::new));
-            ways.push(Wild {
-                key: Key::Drawn(self.key(None, names)?),
-                value: self.schema(&value)?,
-                avoid,
-            });
+            ways.push(Wild { key: Key::Drawn(self.key(None, names)?), value: self.schema(&value)?, avoid });
         }
         for (name, schema) in &view.properties {
             let text = Value::String(name.clone());
@@ -313,10 +272,7 @@ impl Compiler<'_> {
         let matcher = matcher(pattern, self.dialect);
         for (name, schema) in &view.properties {
             let text = Value::String(name.clone());
-            if matcher
-                .as_ref()
-                .is_none_or(|matcher| !matcher.is_valid(&text))
-            {
+            if matcher.as_ref().is_none_or(|matcher| !matcher.is_valid(&text)) {
                 continue;
             }
             if let Some(value) = meet(Some(schema), failing) {
@@ -327,11 +283,7 @@ impl Compiler<'_> {
     }
 
     fn named(&mut self, name: &str, schema: &CanonicalSchema) -> Result<Wild, TooManyNodes> {
-        Ok(Wild {
-            key: Key::Named(name.to_owned()),
-            value: self.schema(schema)?,
-            avoid: Vec::new(),
-        })
+        Ok(Wild { key: Key::Named(name.to_owned()), value: self.schema(schema)?, avoid: Vec::new() })
     }
 }
 

@@ -26,11 +26,7 @@ pub(super) struct Pattern {
 enum Part {
     Text(String, usize),
     Class(Letters),
-    Repeat {
-        part: Box<Part>,
-        min: usize,
-        max: Option<usize>,
-    },
+    Repeat { part: Box<Part>, min: usize, max: Option<usize> },
     Sequence(Vec<Part>, usize),
     Either(Vec<Part>, usize),
 }
@@ -53,17 +49,10 @@ impl Pattern {
     /// Reads an expression of the ECMA dialect, or gives `None` if no string can be derived.
     pub(super) fn parse(expression: &str) -> Option<Self> {
         let (plain, mut approximate) = simplify(expression);
-        let hir = regex_syntax::ParserBuilder::new()
-            .nest_limit(64)
-            .build()
-            .parse(&plain)
-            .ok()?;
+        let hir = regex_syntax::ParserBuilder::new().nest_limit(64).build().parse(&plain).ok()?;
         let looks = hir.properties().look_set();
-        approximate |= looks
-            .iter()
-            .any(|look| !matches!(look, Look::Start | Look::End))
-            || looks.contains(Look::Start)
-                && !hir.properties().look_set_prefix().contains(Look::Start)
+        approximate |= looks.iter().any(|look| !matches!(look, Look::Start | Look::End))
+            || looks.contains(Look::Start) && !hir.properties().look_set_prefix().contains(Look::Start)
             || looks.contains(Look::End) && !hir.properties().look_set_suffix().contains(Look::End);
         let mut nodes = NODES;
         Some(Self {
@@ -86,10 +75,7 @@ impl Pattern {
     /// A match of `min` to `max` characters where the expression allows it.
     pub(super) fn draw(&self, source: &mut impl Source, min: usize, max: usize) -> String {
         let shortest = self.root.shortest();
-        let mut room = Room {
-            need: min.saturating_sub(shortest),
-            slack: max.saturating_sub(shortest),
-        };
+        let mut room = Room { need: min.saturating_sub(shortest), slack: max.saturating_sub(shortest) };
         let mut text = String::new();
         if self.open.0 && room.slack > room.need && source.one_in(16) {
             let extra = 1 + source.index(4.min(room.slack - room.need));
@@ -132,22 +118,14 @@ impl Part {
             },
             HirKind::Capture(capture) => Self::from_hir(&capture.sub, nodes)?,
             HirKind::Concat(parts) => {
-                let parts: Option<Vec<Self>> = parts
-                    .iter()
-                    .map(|part| Self::from_hir(part, nodes))
-                    .collect();
+                let parts: Option<Vec<Self>> = parts.iter().map(|part| Self::from_hir(part, nodes)).collect();
                 let parts = parts?;
-                let shortest = parts
-                    .iter()
-                    .fold(0_usize, |sum, part| sum.saturating_add(part.shortest()));
+                let shortest = parts.iter().fold(0_usize, |sum, part| sum.saturating_add(part.shortest()));
                 Self::Sequence(parts, shortest)
             }
             HirKind::Alternation(parts) => {
                 // A branch that matches nothing is no reason to give up on the others.
-                let parts: Vec<Self> = parts
-                    .iter()
-                    .filter_map(|part| Self::from_hir(part, nodes))
-                    .collect();
+                let parts: Vec<Self> = parts.iter().filter_map(|part| Self::from_hir(part, nodes)).collect();
                 let shortest = parts.iter().map(Self::shortest).min()?;
                 Self::Either(parts, shortest)
             }
@@ -187,10 +165,7 @@ impl Part {
                 // A repetition of what may be empty grows inside, not by repeating.
                 let (forced, free) = match unit {
                     0 => (usize::from(room.need > 0).min(cap), 1),
-                    _ => (
-                        room.need.div_ceil(unit).min(cap).min(room.slack / unit),
-                        room.slack / unit,
-                    ),
+                    _ => (room.need.div_ceil(unit).min(cap).min(room.slack / unit), room.slack / unit),
                 };
                 let spare = free.saturating_sub(forced).min(cap - forced).min(REPEATS);
                 let count = min + forced + source.index(spare + 1);
@@ -213,25 +188,15 @@ impl Room {
 impl Letters {
     fn new(class: &Class) -> Option<Self> {
         let ranges: Vec<(u32, u32)> = match class {
-            Class::Unicode(class) => class
-                .ranges()
-                .iter()
-                .map(|range| (range.start().into(), range.end().into()))
-                .collect(),
-            Class::Bytes(class) => class
-                .ranges()
-                .iter()
-                .map(|range| (range.start().into(), range.end().into()))
-                .collect(),
+            Class::Unicode(class) => {
+                class.ranges().iter().map(|range| (range.start().into(), range.end().into())).collect()
+            }
+            Class::Bytes(class) => {
+                class.ranges().iter().map(|range| (range.start().into(), range.end().into())).collect()
+            }
         };
-        let within = |code: u32| {
-            ranges
-                .iter()
-                .any(|&(low, high)| (low..=high).contains(&code))
-        };
-        let mut ascii: Vec<char> = ('\u{0}'..='\u{7f}')
-            .filter(|letter| within(u32::from(*letter)))
-            .collect();
+        let within = |code: u32| ranges.iter().any(|&(low, high)| (low..=high).contains(&code));
+        let mut ascii: Vec<char> = ('\u{0}'..='\u{7f}').filter(|letter| within(u32::from(*letter))).collect();
         // Letters, digits, punctuation, then what does not print.
         ascii.sort_by_key(|letter| match letter {
             'a'..='z' => 0,
@@ -240,15 +205,8 @@ impl Letters {
             ' '..='~' => 3,
             _ => 4,
         });
-        let total = ranges
-            .iter()
-            .map(|&(low, high)| u64::from(high - low) + 1)
-            .sum();
-        (total > 0).then_some(Self {
-            ascii,
-            ranges,
-            total,
-        })
+        let total = ranges.iter().map(|&(low, high)| u64::from(high - low) + 1).sum();
+        (total > 0).then_some(Self { ascii, ranges, total })
     }
 
     fn draw(&self, source: &mut impl Source) -> char {
@@ -300,8 +258,7 @@ fn simplify(expression: &str) -> (String, bool) {
                     '1'..='9' => dropped = true,
                     'b' if in_class => out.push_str("\\x08"),
                     // Letters that mean something; every other escape stands for itself.
-                    's' | 'S' | 'b' | 'B' | 'p' | 'P' | 'n' | 'r' | 't' | 'f' | 'v' | 'x' | 'u'
-                    | 'k' => {
+                    's' | 'S' | 'b' | 'B' | 'p' | 'P' | 'n' | 'r' | 't' | 'f' | 'v' | 'x' | 'u' | 'k' => {
                         dropped |= escaped == 'k';
                         out.push('\\');
                         out.push(escaped);
@@ -337,9 +294,7 @@ fn simplify(expression: &str) -> (String, bool) {
 }
 
 fn looks_around(group: &str) -> bool {
-    ["(?=", "(?!", "(?<=", "(?<!"]
-        .iter()
-        .any(|start| group.starts_with(start))
+    ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|start| group.starts_with(start))
 }
 
 /// Advances past the group whose opening parenthesis has just been read.
@@ -370,13 +325,9 @@ mod tests {
 
     #[test]
     fn the_simplest_match_is_short_and_plain() {
-        for (expression, shortest) in [
-            ("^[A-Z]{3}-\\d{4}$", "AAA-0000"),
-            ("^a*$", ""),
-            ("^(foo|ba)+$", "foo"),
-            ("\\/", "/"),
-            ("^[^a-z]$", "0"),
-        ] {
+        for (expression, shortest) in
+            [("^[A-Z]{3}-\\d{4}$", "AAA-0000"), ("^a*$", ""), ("^(foo|ba)+$", "foo"), ("\\/", "/"), ("^[^a-z]$", "0")]
+        {
             let pattern = Pattern::parse(expression).expect("an expression");
             assert_eq!(pattern.draw(&mut Simplest, 0, 64), shortest, "{expression}");
         }
@@ -399,10 +350,6 @@ mod tests {
     fn look_around_is_dropped_and_said_so() {
         let pattern = Pattern::parse("^(?!con)(?=.*\\))[a-z)]+$").expect("an expression");
         assert!(pattern.is_approximate());
-        assert!(
-            !Pattern::parse("^[a-z]+$")
-                .expect("an expression")
-                .is_approximate()
-        );
+        assert!(!Pattern::parse("^[a-z]+$").expect("an expression").is_approximate());
     }
 }

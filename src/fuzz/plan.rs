@@ -126,21 +126,12 @@ pub(super) struct Plan {
 impl Plan {
     /// Finishes an arena: finds the smallest sizes and sorts the alternatives by them.
     pub(super) fn new(nodes: Vec<Node>, root: NodeId, too_large: bool, exact: bool) -> Self {
-        let mut plan = Self {
-            sizes: vec![ENDLESS; nodes.len()],
-            nodes,
-            root,
-            too_large,
-            exact,
-        };
+        let mut plan = Self { sizes: vec![ENDLESS; nodes.len()], nodes, root, too_large, exact };
         plan.find_sizes();
         let sizes = std::mem::take(&mut plan.sizes);
         for node in &mut plan.nodes {
             match node {
-                Node::Union(nodes)
-                | Node::Checked {
-                    candidates: nodes, ..
-                } => {
+                Node::Union(nodes) | Node::Checked { candidates: nodes, .. } => {
                     nodes.retain(|node| sizes[node.index()] <= LARGEST);
                     nodes.sort_by_key(|node| sizes[node.index()]);
                 }
@@ -177,12 +168,10 @@ impl Plan {
         for _ in 0..self.nodes.len() {
             id = match self.node(id) {
                 Node::Same(node) | Node::Suggested { node, .. } => *node,
-                Node::Checked { candidates, .. } | Node::Union(candidates) => {
-                    match candidates.first() {
-                        Some(&node) => node,
-                        None => return id,
-                    }
-                }
+                Node::Checked { candidates, .. } | Node::Union(candidates) => match candidates.first() {
+                    Some(&node) => node,
+                    None => return id,
+                },
                 _ => return id,
             };
         }
@@ -223,10 +212,7 @@ impl Plan {
             Node::Values(values) if values.is_empty() => ENDLESS,
             Node::Null | Node::Bool | Node::Whole(_) | Node::Real(_) | Node::Values(_) => 1,
             Node::Text(text) => 1 + text.min() as u64 / 64,
-            Node::Union(nodes)
-            | Node::Checked {
-                candidates: nodes, ..
-            } => smallest(nodes).saturating_add(1),
+            Node::Union(nodes) | Node::Checked { candidates: nodes, .. } => smallest(nodes).saturating_add(1),
             Node::Suggested { node, .. } | Node::Same(node) => size(node).saturating_add(1),
             Node::Array(array) => self.measure_array(array),
             Node::Object(object) => self.measure_object(object),
@@ -244,13 +230,7 @@ impl Plan {
             total = total.saturating_add(times(size(&array.rest), rest));
         }
         for demand in array.demands.iter().filter(|demand| demand.min > 0) {
-            let match_size = demand
-                .prefix
-                .iter()
-                .chain([&demand.rest])
-                .map(size)
-                .min()
-                .unwrap_or(ENDLESS);
+            let match_size = demand.prefix.iter().chain([&demand.rest]).map(size).min().unwrap_or(ENDLESS);
             total = total.saturating_add(times(match_size, demand.min));
         }
         total
@@ -269,8 +249,7 @@ impl Plan {
         let missing = object.min.saturating_sub(object.required.len());
         if missing > 0 {
             let smallest = object.wild.iter().map(|wild| size(&wild.value)).min();
-            let mut optional: Vec<u64> =
-                object.optional.iter().map(|(_, node)| size(node)).collect();
+            let mut optional: Vec<u64> = object.optional.iter().map(|(_, node)| size(node)).collect();
             optional.sort_unstable();
             for taken in 0..missing {
                 let next = optional.get(taken).copied().unwrap_or(ENDLESS);

@@ -46,13 +46,7 @@ pub(super) fn ways(schema: &Value) -> HashMap<String, Vec<Step>> {
     ways
 }
 
-fn follow(
-    pointer: &str,
-    way: &[Step],
-    keyword: &str,
-    value: &Value,
-    pending: &mut VecDeque<(String, Vec<Step>)>,
-) {
+fn follow(pointer: &str, way: &[Step], keyword: &str, value: &Value, pending: &mut VecDeque<(String, Vec<Step>)>) {
     let mut go = |path: &[&str], step: Option<Step>| {
         let mut target = pointer.to_owned();
         for token in path {
@@ -76,10 +70,7 @@ fn follow(
         }
         ("prefixItems" | "items", Value::Array(slots)) => {
             for position in 0..slots.len() {
-                go(
-                    &[keyword, &position.to_string()],
-                    Some(Step::Slot(position)),
-                );
+                go(&[keyword, &position.to_string()], Some(Step::Slot(position)));
             }
         }
         ("dependentSchemas" | "dependencies", Value::Object(entries)) => {

@@ -171,24 +171,14 @@ impl ToolSchema {
     /// # Errors
     ///
     /// As [`compile`](Self::compile).
-    pub fn compile_for(
-        schema: &Value,
-        default: Dialect,
-        domain: Domain,
-    ) -> Result<Self, SchemaError> {
+    pub fn compile_for(schema: &Value, default: Dialect, domain: Domain) -> Result<Self, SchemaError> {
         let depth = limit::check(schema)?;
-        let dialect = Dialect::of(schema, default).map_err(|uri| SchemaError::UnknownDialect {
-            uri: uri.to_owned(),
-        })?;
+        let dialect =
+            Dialect::of(schema, default).map_err(|uri| SchemaError::UnknownDialect { uri: uri.to_owned() })?;
         limit::with_room(depth, || Self::compile_in(schema, dialect, domain, depth))?
     }
 
-    fn compile_in(
-        schema: &Value,
-        dialect: Dialect,
-        domain: Domain,
-        depth: usize,
-    ) -> Result<Self, SchemaError> {
+    fn compile_in(schema: &Value, dialect: Dialect, domain: Domain, depth: usize) -> Result<Self, SchemaError> {
         let validator = compile::validator(schema, dialect).map_err(|error| refusal(&error))?;
         let tamed = tame::tame(schema);
         let (simple, variants) = match tamed.variants.split_first() {
@@ -198,10 +188,7 @@ impl ToolSchema {
         let whole = compile::canonicalize(simple, dialect).map_err(|error| match error {
             CanonicalizationError::ValidationError(error) => refusal(&error),
             CanonicalizationError::ReferenceResolution(error) => unresolved(&error),
-            other => SchemaError::Invalid {
-                pointer: String::new(),
-                message: other.to_string(),
-            },
+            other => SchemaError::Invalid { pointer: String::new(), message: other.to_string() },
         })?;
         let canonical = within(&whole, dialect, domain);
         let hints = Hints::collect(schema);
@@ -210,11 +197,8 @@ impl ToolSchema {
             let form = compile::canonicalize(variant, dialect);
             forms.extend(form.ok().map(|form| within(&form, dialect, domain)));
         }
-        let mut plan =
-            compile::compile(&forms, dialect, &hints).map_err(|_| SchemaError::TooLarge {
-                what: "alternatives",
-                limit: compile::NODES,
-            })?;
+        let mut plan = compile::compile(&forms, dialect, &hints)
+            .map_err(|_| SchemaError::TooLarge { what: "alternatives", limit: compile::NODES })?;
         plan.exact &= tamed.variants.is_empty();
         Ok(Self {
             schema: schema.clone(),
@@ -287,20 +271,16 @@ impl ToolSchema {
     ///
     /// When the keyword has no effect, or nothing was found that breaks it alone.
     pub fn violating(&self, site: &Site) -> Result<Generator, ViolationError> {
-        limit::with_room(self.depth, || self.break_alone(site))
-            .map_err(|_| ViolationError::TooLarge)?
+        limit::with_room(self.depth, || self.break_alone(site)).map_err(|_| ViolationError::TooLarge)?
     }
 
     fn break_alone(&self, site: &Site) -> Result<Generator, ViolationError> {
-        let document =
-            site::relax(&self.schema, site, self.dialect).ok_or(ViolationError::NoSuchSite)?;
-        let passes =
-            compile::validator(&document, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
+        let document = site::relax(&self.schema, site, self.dialect).ok_or(ViolationError::NoSuchSite)?;
+        let passes = compile::validator(&document, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
         let tamed = tame::tame(&document);
         let simple = tamed.variants.first().unwrap_or(&document);
         let exact = self.exact && tamed.variants.is_empty();
-        let whole =
-            compile::canonicalize(simple, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
+        let whole = compile::canonicalize(simple, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
         let relaxed = within(&whole, self.dialect, self.valid.domain);
         if (exact && relaxed == self.canonical) || self.is_unknown_format(site) {
             return Err(ViolationError::Vacuous);
@@ -335,9 +315,7 @@ impl ToolSchema {
         }
         // Every case of the one is subtracted from every case of the other.
         let small = self.cases.max(tamed.cases) <= SUBTRACTED && !self.is_long_list(site);
-        let difference = (exact && small)
-            .then(|| relaxed.subtract(&self.canonical).ok())
-            .flatten();
+        let difference = (exact && small).then(|| relaxed.subtract(&self.canonical).ok()).flatten();
         let target = match &difference {
             Some(difference) if difference.satisfiability() == Satisfiability::No => {
                 return Err(self.no_more(&relaxed));
@@ -353,9 +331,7 @@ impl ToolSchema {
         generator.plan = Arc::new(plan);
         match generator.generate(&mut Random::new(0)) {
             Ok(_) => Ok(generator),
-            Err(GenerationError::Unsatisfiable) if difference.is_some() => {
-                Err(self.no_more(&relaxed))
-            }
+            Err(GenerationError::Unsatisfiable) if difference.is_some() => Err(self.no_more(&relaxed)),
             Err(_) => Err(ViolationError::NotFound),
         }
     }
@@ -422,9 +398,7 @@ impl ToolSchema {
             subschema.get("format")?.as_str()
         };
         site.keyword == "format"
-            && format().is_some_and(|format| {
-                !jsonschema::options().is_known_format(self.dialect.draft(), format)
-            })
+            && format().is_some_and(|format| !jsonschema::options().is_known_format(self.dialect.draft(), format))
     }
 
     /// A valid instance by the choices of `source`.
@@ -467,46 +441,34 @@ impl ToolSchema {
                 let mut arguments = base.clone();
                 arguments.as_object_mut()?.shift_remove(name);
                 let pointer = pointer_to(name);
-                self.confirm(arguments, pointer, |keyword, at| {
-                    keyword == "required" && at.is_empty()
-                })
+                self.confirm(arguments, pointer, |keyword, at| keyword == "required" && at.is_empty())
             }),
             Breakage::WrongType => {
                 let replaced = |name: &str, accept: &dyn Fn(&str) -> bool| {
                     let mut arguments = base.clone();
                     let value = arguments.get_mut(name)?;
-                    *value = if value.is_object() {
-                        json!("unexpected")
-                    } else {
-                        json!({"unexpected": true})
-                    };
+                    *value = if value.is_object() { json!("unexpected") } else { json!({"unexpected": true}) };
                     let pointer = pointer_to(name);
-                    self.confirm(arguments, pointer.clone(), |keyword, at| {
-                        accept(keyword) && at == pointer
-                    })
+                    self.confirm(arguments, pointer.clone(), |keyword, at| accept(keyword) && at == pointer)
                 };
                 names()
                     .find_map(|name| replaced(name, &|keyword| keyword == "type"))
                     .or_else(|| names().find_map(|name| replaced(name, &|_| true)))
             }
             Breakage::OutsideEnum => names().find_map(|name| {
-                ["not-one-of-the-listed-values".into(), json!(-987_654_321)]
-                    .into_iter()
-                    .find_map(|value| {
-                        let mut arguments = base.clone();
-                        *arguments.get_mut(name)? = value;
-                        let pointer = pointer_to(name);
-                        self.confirm(arguments, pointer.clone(), |keyword, at| {
-                            matches!(keyword, "enum" | "const") && at == pointer
-                        })
+                ["not-one-of-the-listed-values".into(), json!(-987_654_321)].into_iter().find_map(|value| {
+                    let mut arguments = base.clone();
+                    *arguments.get_mut(name)? = value;
+                    let pointer = pointer_to(name);
+                    self.confirm(arguments, pointer.clone(), |keyword, at| {
+                        matches!(keyword, "enum" | "const") && at == pointer
                     })
+                })
             }),
             Breakage::ExtraProperty => {
                 let mut arguments = base.clone();
                 let name = "unexpectedProperty";
-                arguments
-                    .as_object_mut()?
-                    .insert(name.to_owned(), Value::Bool(true));
+                arguments.as_object_mut()?.insert(name.to_owned(), Value::Bool(true));
                 let pointer = pointer_to(name);
                 self.confirm(arguments, pointer.clone(), |keyword, at| {
                     // Where no property is declared, `false` itself is what refuses it.
@@ -533,20 +495,12 @@ impl ToolSchema {
             }
             keyword
         };
-        Some(BrokenArguments {
-            arguments,
-            pointer,
-            keyword,
-        })
+        Some(BrokenArguments { arguments, pointer, keyword })
     }
 }
 
 /// A schema restricted to a domain.
-pub(super) fn within(
-    canonical: &CanonicalSchema,
-    dialect: Dialect,
-    domain: Domain,
-) -> CanonicalSchema {
+pub(super) fn within(canonical: &CanonicalSchema, dialect: Dialect, domain: Domain) -> CanonicalSchema {
     match domain {
         Domain::Any => canonical.clone(),
         Domain::Arguments => compile::canonicalize(&json!({"type": "object"}), dialect)
@@ -559,9 +513,9 @@ pub(super) fn within(
 /// Whether a schema may ask which properties or items others have evaluated.
 fn mentions_unevaluated(schema: &Value) -> bool {
     match schema {
-        Value::Object(keywords) => keywords.iter().any(|(keyword, value)| {
-            keyword.starts_with("unevaluated") || mentions_unevaluated(value)
-        }),
+        Value::Object(keywords) => {
+            keywords.iter().any(|(keyword, value)| keyword.starts_with("unevaluated") || mentions_unevaluated(value))
+        }
         Value::Array(items) => items.iter().any(mentions_unevaluated),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
@@ -576,21 +530,13 @@ fn refusal(error: &jsonschema::ValidationError<'_>) -> SchemaError {
     if let ValidationErrorKind::Referencing(error) = error.kind() {
         return unresolved(error);
     }
-    SchemaError::Invalid {
-        pointer: error.instance_path().as_str().to_owned(),
-        message: error.to_string(),
-    }
+    SchemaError::Invalid { pointer: error.instance_path().as_str().to_owned(), message: error.to_string() }
 }
 
 fn unresolved(error: &jsonschema::ReferencingError) -> SchemaError {
     match error {
-        jsonschema::ReferencingError::Unretrievable { uri, .. } => {
-            SchemaError::RemoteReference { uri: uri.clone() }
-        }
-        other => SchemaError::Invalid {
-            pointer: String::new(),
-            message: other.to_string(),
-        },
+        jsonschema::ReferencingError::Unretrievable { uri, .. } => SchemaError::RemoteReference { uri: uri.clone() },
+        other => SchemaError::Invalid { pointer: String::new(), message: other.to_string() },
     }
 }
 
@@ -618,9 +564,7 @@ mod tests {
         }));
         assert_eq!(
             schema.minimal(),
-            Ok(
-                json!({"path": "", "count": 10, "zone": "Europe/Paris", "mode": "slow", "limit": 3})
-            )
+            Ok(json!({"path": "", "count": 10, "zone": "Europe/Paris", "mode": "slow", "limit": 3}))
         );
     }
 
@@ -651,17 +595,10 @@ mod tests {
             assert!(!schema.is_valid(&broken.arguments));
             (broken.arguments, broken.pointer, broken.keyword)
         };
-        assert_eq!(
-            broken(Breakage::MissingRequired),
-            (json!({"name": ""}), "/mode".into(), "required".into())
-        );
+        assert_eq!(broken(Breakage::MissingRequired), (json!({"name": ""}), "/mode".into(), "required".into()));
         assert_eq!(
             broken(Breakage::WrongType),
-            (
-                json!({"mode": "a", "name": {"unexpected": true}}),
-                "/name".into(),
-                "type".into()
-            )
+            (json!({"mode": "a", "name": {"unexpected": true}}), "/name".into(), "type".into())
         );
         assert_eq!(broken(Breakage::OutsideEnum).1, "/mode");
         assert_eq!(broken(Breakage::ExtraProperty).2, "additionalProperties");
@@ -673,12 +610,8 @@ mod tests {
         let extra = closed.broken(Breakage::ExtraProperty).expect("nothing is allowed");
         assert_eq!(extra.arguments, json!({"unexpectedProperty": true}));
         let schema = compile(&json!({"type": "object", "properties": {"a": {}}}));
-        for breakage in [
-            Breakage::MissingRequired,
-            Breakage::WrongType,
-            Breakage::OutsideEnum,
-            Breakage::ExtraProperty,
-        ] {
+        for breakage in [Breakage::MissingRequired, Breakage::WrongType, Breakage::OutsideEnum, Breakage::ExtraProperty]
+        {
             assert_eq!(schema.broken(breakage), None);
         }
     }
@@ -687,16 +620,12 @@ mod tests {
     fn a_remote_reference_is_named_and_not_followed() {
         let schema = json!({"$ref": "https://example.com/other.json"});
         let error = ToolSchema::compile(&schema, Dialect::Draft202012).expect_err("remote");
-        assert!(
-            matches!(&error, SchemaError::RemoteReference { uri } if uri.contains("example.com")),
-            "{error:?}"
-        );
+        assert!(matches!(&error, SchemaError::RemoteReference { uri } if uri.contains("example.com")), "{error:?}");
     }
 
     #[test]
     fn a_contradiction_is_recognised() {
-        let schema =
-            compile(&json!({"type": "object", "required": ["a"], "properties": {"a": false}}));
+        let schema = compile(&json!({"type": "object", "required": ["a"], "properties": {"a": false}}));
         assert!(schema.is_unsatisfiable());
         assert_eq!(schema.minimal(), Err(GenerationError::Unsatisfiable));
         let text = compile(&json!({"type": "string"}));

@@ -123,11 +123,7 @@ impl Shrinker {
             candidate: value.clone(),
             best: value,
             candidate_tape: None,
-            stage: Stage::Tape {
-                edit: 0,
-                back: 1,
-                progress: false,
-            },
+            stage: Stage::Tape { edit: 0, back: 1, progress: false },
         })
     }
 
@@ -138,10 +134,7 @@ impl Shrinker {
         generator.holds(&value).then(|| Self {
             generator,
             tape: Vec::new(),
-            stage: Stage::Value {
-                edits: edits(&value),
-                next: 0,
-            },
+            stage: Stage::Value { edits: edits(&value), next: 0 },
             candidate: value.clone(),
             best: value,
             candidate_tape: None,
@@ -170,10 +163,7 @@ impl Shrinker {
                     self.tape = tape;
                 }
                 (stage, _) => {
-                    *stage = Stage::Value {
-                        edits: edits(&self.best),
-                        next: 0,
-                    };
+                    *stage = Stage::Value { edits: edits(&self.best), next: 0 };
                 }
             }
         }
@@ -208,11 +198,7 @@ impl Shrinker {
     fn propose(&mut self) -> Option<(Value, Option<Vec<u64>>)> {
         match &mut self.stage {
             Stage::Done => None,
-            Stage::Tape {
-                edit,
-                back,
-                progress,
-            } => {
+            Stage::Tape { edit, back, progress } => {
                 if *back > self.tape.len() {
                     *back = 1;
                     *edit += 1;
@@ -221,10 +207,7 @@ impl Shrinker {
                         if *progress && !self.tape.is_empty() {
                             (*edit, *progress) = (0, false);
                         } else {
-                            self.stage = Stage::Value {
-                                edits: edits(&self.best),
-                                next: 0,
-                            };
+                            self.stage = Stage::Value { edits: edits(&self.best), next: 0 };
                         }
                     }
                     return None;
@@ -314,10 +297,7 @@ fn edits(value: &Value) -> Vec<Edit> {
         let (path, value) = pending[at].clone();
         at += 1;
         let mut push = |change| {
-            edits.push(Edit {
-                path: path.clone(),
-                change,
-            });
+            edits.push(Edit { path: path.clone(), change });
         };
         if !value.is_null() {
             push(Change::Become(Value::Null));
@@ -380,10 +360,7 @@ fn simpler_numbers(number: &serde_json::Number, push: &mut impl FnMut(Change)) {
         for value in rounded {
             let near = |value: f64| value.fract() == 0.0 && value.abs() < 9e15;
             if near(value) {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    reason = "a whole number below 2^53 is exact"
-                )]
+                #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53 is exact")]
                 push(Change::Become(Value::from(value as i64)));
             } else if let Some(number) = serde_json::Number::from_f64(value) {
                 push(Change::Become(Value::Number(number)));
@@ -505,8 +482,7 @@ mod tests {
 
     /// Finds an instance that `fails` and shrinks it; counts the instances tried.
     fn shrink(schema: &Value, fails: impl Fn(&Value) -> bool) -> (Value, usize) {
-        let schema = ToolSchema::compile_for(schema, Dialect::Draft202012, Domain::Any)
-            .expect("a usable schema");
+        let schema = ToolSchema::compile_for(schema, Dialect::Draft202012, Domain::Any).expect("a usable schema");
         let generator = schema.valid().clone();
         let mut shrinker = (0..100_000)
             .filter_map(|seed| Shrinker::new(generator.clone(), Tape::record(seed)))
@@ -517,11 +493,7 @@ mod tests {
         while more {
             assert!(schema.is_valid(shrinker.current()));
             tried += 1;
-            more = if fails(shrinker.current()) {
-                shrinker.simplify()
-            } else {
-                shrinker.complicate()
-            };
+            more = if fails(shrinker.current()) { shrinker.simplify() } else { shrinker.complicate() };
         }
         (shrinker.current().clone(), tried)
     }
@@ -536,29 +508,16 @@ mod tests {
         let any_object = json!({"type": "object", "properties": {"n": {"type": "integer"}},
             "required": ["n"]});
         let n = |value: &Value| value["n"].as_i64().unwrap_or(0);
+        assert_eq!(shrink(&any_object, |value| n(value) >= 57).0, json!({"n": 57}));
+        assert_eq!(shrink(&any_object, |value| n(value) < -9).0, json!({"n": -10}));
         assert_eq!(
-            shrink(&any_object, |value| n(value) >= 57).0,
-            json!({"n": 57})
-        );
-        assert_eq!(
-            shrink(&any_object, |value| n(value) < -9).0,
-            json!({"n": -10})
-        );
-        assert_eq!(
-            shrink(&integers, |value| value
-                .as_array()
-                .is_some_and(|items| items.len() > 4))
-            .0,
+            shrink(&integers, |value| value.as_array().is_some_and(|items| items.len() > 4)).0,
             json!([0, 0, 0, 0, 0])
         );
         let (least, _) = shrink(&integers, |value| sum(value) > 100);
         assert_eq!(least, json!([101]));
         let text = json!({"type": "string"});
-        let astral = |value: &Value| {
-            value
-                .as_str()
-                .is_some_and(|text| text.chars().any(|c| c > '\u{ffff}'))
-        };
+        let astral = |value: &Value| value.as_str().is_some_and(|text| text.chars().any(|c| c > '\u{ffff}'));
         let (least, _) = shrink(&text, astral);
         assert_eq!(least.as_str().map(|text| text.chars().count()), Some(1));
         let pattern = json!({"type": "string", "pattern": "^[A-Z]{3}-\\d{4}$"});
@@ -579,10 +538,7 @@ mod tests {
             "additionalProperties": false
         });
         let (least, tried) = shrink(&tree, |value| depth(value) >= 4);
-        assert_eq!(
-            least,
-            json!({"children": [{"children": [{"children": [{"children": []}]}]}]})
-        );
+        assert_eq!(least, json!({"children": [{"children": [{"children": [{"children": []}]}]}]}));
         assert!(tried < 2_000, "{tried} tries");
     }
 
@@ -600,11 +556,8 @@ mod tests {
         let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("usable");
         let mut shrunk = Vec::new();
         for site in schema.sites() {
-            let generator = schema
-                .violating(&site)
-                .expect("every keyword has an effect");
-            let mut shrinker =
-                Shrinker::new(generator.clone(), Tape::record(5)).expect("an instance");
+            let generator = schema.violating(&site).expect("every keyword has an effect");
+            let mut shrinker = Shrinker::new(generator.clone(), Tape::record(5)).expect("an instance");
             while shrinker.simplify() {
                 assert!(generator.holds(shrinker.current()));
             }
@@ -614,10 +567,7 @@ mod tests {
             let found = shrunk.iter().find(|(name, _)| name == site);
             found.map(|(_, value)| value.clone()).expect("a site")
         };
-        assert_eq!(
-            least("/properties/n maximum"),
-            json!({"id": "aaa", "n": 11})
-        );
+        assert_eq!(least("/properties/n maximum"), json!({"id": "aaa", "n": 11}));
         assert_eq!(least("/properties/id minLength"), json!({"id": "", "n": 0}));
         assert_eq!(least(" required \"id\""), json!({"n": 0}));
         assert_eq!(least("/properties/n type"), json!({"id": "aaa", "n": null}));
@@ -626,11 +576,9 @@ mod tests {
     #[test]
     fn a_value_without_its_choices_shrinks_as_well() {
         let schema = json!({"type": "array", "items": {"type": "string"}, "minItems": 1});
-        let schema =
-            ToolSchema::compile_for(&schema, Dialect::Draft202012, Domain::Any).expect("usable");
+        let schema = ToolSchema::compile_for(&schema, Dialect::Draft202012, Domain::Any).expect("usable");
         let value = json!(["long text", "another"]);
-        let mut shrinker =
-            Shrinker::of_value(schema.valid().clone(), value).expect("a valid value");
+        let mut shrinker = Shrinker::of_value(schema.valid().clone(), value).expect("a valid value");
         while shrinker.simplify() {}
         assert_eq!(shrinker.best(), &json!([""]));
         assert!(Shrinker::of_value(schema.valid().clone(), json!(3)).is_none());

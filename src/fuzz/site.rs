@@ -94,14 +94,7 @@ const ONE: [&str; 14] = [
 const LIST: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
 
 /// Keywords whose value is an object of subschemas.
-const MAP: [&str; 6] = [
-    "$defs",
-    "definitions",
-    "dependencies",
-    "dependentSchemas",
-    "patternProperties",
-    "properties",
-];
+const MAP: [&str; 6] = ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
 
 /// Every occurrence in a schema, in the order of the document.
 pub(super) fn sites(schema: &Value) -> Vec<Site> {
@@ -112,11 +105,7 @@ pub(super) fn sites(schema: &Value) -> Vec<Site> {
 
 fn collect(schema: &Value, pointer: &mut String, sites: &mut Vec<Site>) {
     let mut add = |keyword: &str, name: Option<String>| {
-        sites.push(Site {
-            pointer: pointer.clone(),
-            keyword: keyword.to_owned(),
-            name,
-        });
+        sites.push(Site { pointer: pointer.clone(), keyword: keyword.to_owned(), name });
     };
     let Some(keywords) = schema.as_object() else {
         if *schema == Value::Bool(false) {
@@ -126,12 +115,7 @@ fn collect(schema: &Value, pointer: &mut String, sites: &mut Vec<Site>) {
     };
     for (keyword, value) in keywords {
         if keyword == "required" {
-            for name in value
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-            {
+            for name in value.as_array().into_iter().flatten().filter_map(Value::as_str) {
                 add(keyword, Some(name.to_owned()));
             }
         } else if ASSERTING.contains(&keyword.as_str()) || keyword == "unevaluatedProperties" {
@@ -268,9 +252,7 @@ fn open(sibling: &str, value: &Value) -> Value {
             let open = |name: &String| (name.clone(), json!({}));
             Value::Object(entries.keys().map(open).collect())
         }
-        ("prefixItems" | "items", Value::Array(slots)) => {
-            Value::Array(vec![json!({}); slots.len()])
-        }
+        ("prefixItems" | "items", Value::Array(slots)) => Value::Array(vec![json!({}); slots.len()]),
         // A bound of newer drafts that is a number stands for itself and is no flag.
         _ => value.clone(),
     }
@@ -278,9 +260,9 @@ fn open(sibling: &str, value: &Value) -> Value {
 
 fn refers(schema: &Value) -> bool {
     match schema {
-        Value::Object(entries) => entries
-            .iter()
-            .any(|(key, value)| key.ends_with("ef") && key.starts_with('$') || refers(value)),
+        Value::Object(entries) => {
+            entries.iter().any(|(key, value)| key.ends_with("ef") && key.starts_with('$') || refers(value))
+        }
         Value::Array(items) => items.iter().any(refers),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
@@ -325,13 +307,7 @@ mod tests {
             relax(&schema, &site("required", Some("a")), Dialect::Draft4),
             Some(json!({"required": ["b"], "maximum": 3, "exclusiveMaximum": true}))
         );
-        assert_eq!(
-            relax(&schema, &site("maximum", None), Dialect::Draft4),
-            Some(json!({"required": ["a", "b"]}))
-        );
-        assert_eq!(
-            relax(&schema, &site("minimum", None), Dialect::Draft4),
-            None
-        );
+        assert_eq!(relax(&schema, &site("maximum", None), Dialect::Draft4), Some(json!({"required": ["a", "b"]})));
+        assert_eq!(relax(&schema, &site("minimum", None), Dialect::Draft4), None);
     }
 }

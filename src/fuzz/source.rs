@@ -77,9 +77,7 @@ impl<'a> Bytes<'a> {
     /// Reads choices from `data`.
     #[must_use]
     pub fn new(data: &'a [u8]) -> Self {
-        Self {
-            rest: arbitrary::Unstructured::new(data),
-        }
+        Self { rest: arbitrary::Unstructured::new(data) }
     }
 
     /// Whether every byte has been used, so that all further choices are the simplest ones.
@@ -110,21 +108,13 @@ impl Tape {
     /// Replays `choices`, then chooses the simplest.
     #[must_use]
     pub fn replay(choices: Vec<u64>) -> Self {
-        Self {
-            choices,
-            next: 0,
-            rest: None,
-        }
+        Self { choices, next: 0, rest: None }
     }
 
     /// Records what a generator seeded with `seed` chooses.
     #[must_use]
     pub fn record(seed: u64) -> Self {
-        Self {
-            choices: Vec::new(),
-            next: 0,
-            rest: Some(Random::new(seed)),
-        }
+        Self { choices: Vec::new(), next: 0, rest: Some(Random::new(seed)) }
     }
 
     /// The choices made so far, without what a replay left unused.

@@ -14,12 +14,7 @@ use super::{
 
 impl Compiler<'_> {
     /// Compiles `schema` so that the value at the end of `way` lies in `target` as well.
-    pub(super) fn splice(
-        &mut self,
-        schema: &CanonicalSchema,
-        way: &[Step],
-        target: &CanonicalSchema,
-    ) -> Compiled {
+    pub(super) fn splice(&mut self, schema: &CanonicalSchema, way: &[Step], target: &CanonicalSchema) -> Compiled {
         let Some((step, rest)) = way.split_first() else {
             return match schema.intersect(target) {
                 Ok(met) => self.place(&met),
@@ -49,12 +44,7 @@ impl Compiler<'_> {
                 };
                 let container = json!({"type": kind, "minProperties": 1, "minItems": 1});
                 match canonicalize(&container, self.dialect).and_then(|it| it.intersect(schema)) {
-                    Ok(met)
-                        if matches!(
-                            met.view(),
-                            CanonicalView::Object(_) | CanonicalView::Array(_)
-                        ) =>
-                    {
+                    Ok(met) if matches!(met.view(), CanonicalView::Object(_) | CanonicalView::Array(_)) => {
                         self.splice(&met, way, target)
                     }
                     _ => self.never(),
@@ -83,19 +73,11 @@ impl Compiler<'_> {
         way: &[Step],
         target: &CanonicalSchema,
     ) -> Result<Vec<NodeId>, TooManyNodes> {
-        branches
-            .iter()
-            .map(|branch| self.splice(branch, way, target))
-            .collect()
+        branches.iter().map(|branch| self.splice(branch, way, target)).collect()
     }
 
     /// The end of the way, where the schema says nothing about the value there.
-    fn splice_child(
-        &mut self,
-        child: Option<&CanonicalSchema>,
-        rest: &[Step],
-        target: &CanonicalSchema,
-    ) -> Compiled {
+    fn splice_child(&mut self, child: Option<&CanonicalSchema>, rest: &[Step], target: &CanonicalSchema) -> Compiled {
         match child {
             Some(child) => self.splice(child, rest, target),
             None if rest.is_empty() => self.place(target),
@@ -118,16 +100,10 @@ impl Compiler<'_> {
         target: &CanonicalSchema,
     ) -> Compiled {
         let child = match step {
-            Step::Name(name) => view
-                .properties
-                .get(name)
-                .or(view.additional_properties.as_ref())
-                .cloned(),
-            Step::Pattern(pattern) => view
-                .pattern_properties
-                .get(pattern)
-                .or(view.additional_properties.as_ref())
-                .cloned(),
+            Step::Name(name) => view.properties.get(name).or(view.additional_properties.as_ref()).cloned(),
+            Step::Pattern(pattern) => {
+                view.pattern_properties.get(pattern).or(view.additional_properties.as_ref()).cloned()
+            }
             Step::Entry => view.additional_properties.clone(),
             Step::Slot(_) | Step::Item => return self.never(),
         };
@@ -149,11 +125,7 @@ impl Compiler<'_> {
         }
         // Without a pattern the name is any that is left over, as for other entries.
         let wild = match (wild_key, object.wild.first().cloned()) {
-            (Some(key), _) => Wild {
-                key: Key::Drawn(key),
-                value,
-                avoid: Vec::new(),
-            },
+            (Some(key), _) => Wild { key: Key::Drawn(key), value, avoid: Vec::new() },
             (None, Some(first)) => Wild { value, ..first },
             (None, None) => return self.never(),
         };
@@ -186,11 +158,7 @@ impl Compiler<'_> {
                 array.prefix[*position] = value;
                 array.min = array.min.max(position + 1);
             }
-            _ => array.demands.push(Demand {
-                min: 1,
-                prefix: vec![elsewhere; array.prefix.len()],
-                rest: value,
-            }),
+            _ => array.demands.push(Demand { min: 1, prefix: vec![elsewhere; array.prefix.len()], rest: value }),
         }
         Ok(whole)
     }

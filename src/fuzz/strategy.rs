@@ -52,10 +52,7 @@ mod tests {
             "required": ["n"]
         });
         let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("usable");
-        let mut runner = TestRunner::new(Config {
-            failure_persistence: None,
-            ..Config::default()
-        });
+        let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
         let outcome = runner.run(schema.valid(), |value| {
             proptest::prop_assert!(value["n"].as_i64().unwrap_or(0) < 100);
             Ok(())

@@ -12,14 +12,7 @@ use serde_json::Value;
 /// A schema of more cases is simplified.
 const CASES: u64 = 256;
 /// What is left out of a schema that is simplified.
-const CONDITIONAL: [&str; 6] = [
-    "if",
-    "then",
-    "else",
-    "dependentRequired",
-    "dependentSchemas",
-    "dependencies",
-];
+const CONDITIONAL: [&str; 6] = ["if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"];
 /// At most so many conditions are met one at a time.
 const VARIANTS: usize = 30;
 /// References are followed this far.
@@ -38,10 +31,7 @@ pub(super) fn tame(schema: &Value) -> Tamed {
     let mut count = Count::of(schema);
     let cases = count.all(schema);
     if cases <= CASES {
-        return Tamed {
-            variants: Vec::new(),
-            cases,
-        };
+        return Tamed { variants: Vec::new(), cases };
     }
     let conditions = conditions(schema);
     let mut chosen: Vec<&[String]> = vec![&[]];
@@ -79,10 +69,7 @@ fn meet(schema: &mut Value, pointer: &str) {
     let Some(keywords) = schema.pointer_mut(pointer).and_then(Value::as_object_mut) else {
         return;
     };
-    let met: Vec<Value> = ["if", "then"]
-        .into_iter()
-        .filter_map(|keyword| keywords.shift_remove(keyword))
-        .collect();
+    let met: Vec<Value> = ["if", "then"].into_iter().filter_map(|keyword| keywords.shift_remove(keyword)).collect();
     match keywords.get_mut("allOf").and_then(Value::as_array_mut) {
         Some(parts) => parts.extend(met),
         None => {
@@ -99,11 +86,7 @@ struct Count<'s> {
 
 impl<'s> Count<'s> {
     fn of(document: &'s Value) -> Self {
-        Self {
-            document,
-            known: HashMap::new(),
-            most: 1,
-        }
+        Self { document, known: HashMap::new(), most: 1 }
     }
 
     /// The most cases anywhere in a schema.
@@ -135,31 +118,22 @@ impl<'s> Count<'s> {
         let mut total = 1_u64;
         for (keyword, value) in keywords {
             let factor = match (keyword.as_str(), value) {
-                ("allOf", Value::Array(parts)) => parts
-                    .iter()
-                    .map(|part| self.cases(part, hops))
-                    .fold(1, u64::saturating_mul),
-                ("anyOf" | "oneOf", Value::Array(branches)) => branches
-                    .iter()
-                    .map(|branch| self.cases(branch, hops))
-                    .fold(0, u64::saturating_add)
-                    .max(1),
-                ("if", condition)
-                    if keywords.contains_key("then") || keywords.contains_key("else") =>
-                {
+                ("allOf", Value::Array(parts)) => {
+                    parts.iter().map(|part| self.cases(part, hops)).fold(1, u64::saturating_mul)
+                }
+                ("anyOf" | "oneOf", Value::Array(branches)) => {
+                    branches.iter().map(|branch| self.cases(branch, hops)).fold(0, u64::saturating_add).max(1)
+                }
+                ("if", condition) if keywords.contains_key("then") || keywords.contains_key("else") => {
                     let part = |name| keywords.get(name);
                     let then = part("then").map_or(1, |then| self.cases(then, hops));
                     let otherwise = part("else").map_or(1, |otherwise| self.cases(otherwise, hops));
                     let condition = self.cases(condition, hops);
                     condition.saturating_mul(then.saturating_add(otherwise))
                 }
-                (
-                    "dependentRequired" | "dependentSchemas" | "dependencies",
-                    Value::Object(entries),
-                ) => entries
-                    .values()
-                    .map(|entry| self.cases(entry, hops).saturating_add(1))
-                    .fold(1, u64::saturating_mul),
+                ("dependentRequired" | "dependentSchemas" | "dependencies", Value::Object(entries)) => {
+                    entries.values().map(|entry| self.cases(entry, hops).saturating_add(1)).fold(1, u64::saturating_mul)
+                }
                 ("not", negated) => self.cases(negated, hops),
                 ("$ref", Value::String(reference)) if hops < HOPS => {
                     let pointer = reference.strip_prefix('#');
@@ -187,8 +161,7 @@ fn simplify(schema: &mut Value) {
                 keywords.shift_remove(keyword);
             }
             for (keyword, value) in keywords.iter_mut() {
-                if let ("anyOf" | "oneOf", Value::Array(branches)) = (keyword.as_str(), &mut *value)
-                {
+                if let ("anyOf" | "oneOf", Value::Array(branches)) = (keyword.as_str(), &mut *value) {
                     branches.truncate(1);
                 }
                 simplify(value);

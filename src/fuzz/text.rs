@@ -61,8 +61,8 @@ const BREAKERS: [&str; 40] = [
 ];
 
 const SPECIALS: [char; 24] = [
-    '\u{0}', '"', '\'', '\\', '/', '%', '$', '{', '}', '<', '>', '&', ';', '|', '`', '\n', '\r',
-    '\t', '\u{7f}', '\u{2028}', '\u{feff}', '\u{202e}', '\u{301}', '\u{fffd}',
+    '\u{0}', '"', '\'', '\\', '/', '%', '$', '{', '}', '<', '>', '&', ';', '|', '`', '\n', '\r', '\t', '\u{7f}',
+    '\u{2028}', '\u{feff}', '\u{202e}', '\u{301}', '\u{fffd}',
 ];
 
 /// The strings that one leaf of a schema admits.
@@ -90,15 +90,9 @@ impl Text {
     /// The strings `view` admits; `check` is asked for a validator when one is needed.
     ///
     /// Gives `None` when a string would have to be longer than `limit` characters.
-    pub(super) fn new(
-        view: &StringView,
-        limit: usize,
-        check: impl FnOnce() -> Option<Arc<Validator>>,
-    ) -> Option<Self> {
+    pub(super) fn new(view: &StringView, limit: usize, check: impl FnOnce() -> Option<Arc<Validator>>) -> Option<Self> {
         let length = |number: &Number| {
-            number.as_u64().map_or(usize::MAX, |length| {
-                usize::try_from(length).unwrap_or(usize::MAX)
-            })
+            number.as_u64().map_or(usize::MAX, |length| usize::try_from(length).unwrap_or(usize::MAX))
         };
         let min = view.min_length.as_ref().map_or(0, length);
         let max = view.max_length.as_ref().map_or(usize::MAX, length);
@@ -106,9 +100,8 @@ impl Text {
             return None;
         }
         let mut shapes = Vec::new();
-        let mut proven = view.excluded.is_empty()
-            && view.excluded_patterns.is_empty()
-            && view.excluded_formats.is_empty();
+        let mut proven =
+            view.excluded.is_empty() && view.excluded_patterns.is_empty() && view.excluded_formats.is_empty();
         for expression in &view.patterns {
             match Pattern::parse(expression) {
                 Some(pattern) => {
@@ -123,20 +116,15 @@ impl Text {
         for name in &view.formats {
             shapes.extend(Format::from_name(name).map(Shape::Format));
         }
-        let json = view
-            .content_media_types
-            .iter()
-            .any(|kind| kind.ends_with("json"));
+        let json = view.content_media_types.iter().any(|kind| kind.ends_with("json"));
         let base64 = view.content_encodings.iter().any(|name| name == "base64");
         if base64 {
             shapes.push(Shape::Base64);
         } else if json {
             shapes.push(Shape::Json);
         }
-        let facets = view.patterns.len()
-            + view.formats.len()
-            + view.content_media_types.len()
-            + view.content_encodings.len();
+        let facets =
+            view.patterns.len() + view.formats.len() + view.content_media_types.len() + view.content_encodings.len();
         let bounded = min > 0 || max < usize::MAX;
         proven &= facets <= 1 && !(bounded && facets > 0);
         if !view.excluded_patterns.is_empty() || !view.excluded_formats.is_empty() {
@@ -145,22 +133,12 @@ impl Text {
         if shapes.is_empty() || !proven {
             shapes.push(Shape::Free);
         }
-        Some(Self {
-            min,
-            max,
-            shapes,
-            check: if proven { None } else { check() },
-        })
+        Some(Self { min, max, shapes, check: if proven { None } else { check() } })
     }
 
     /// Any string at all.
     pub(super) fn any() -> Self {
-        Self {
-            min: 0,
-            max: usize::MAX,
-            shapes: vec![Shape::Free],
-            check: None,
-        }
+        Self { min: 0, max: usize::MAX, shapes: vec![Shape::Free], check: None }
     }
 
     /// The fewest characters a string can have, by its length bound.
@@ -189,12 +167,7 @@ impl Text {
     }
 
     /// A string of `min` to `max` characters, which are narrower than the leaf's own bounds.
-    pub(super) fn draw_within(
-        &self,
-        source: &mut impl Source,
-        min: usize,
-        max: usize,
-    ) -> Option<String> {
+    pub(super) fn draw_within(&self, source: &mut impl Source, min: usize, max: usize) -> Option<String> {
         let Some(check) = &self.check else {
             return Some(self.shape(source, 0, min, max));
         };
@@ -206,11 +179,7 @@ impl Text {
             }
         };
         for attempt in 0..ATTEMPTS {
-            let shape = if attempt < 4 {
-                0
-            } else {
-                source.index(self.shapes.len())
-            };
+            let shape = if attempt < 4 { 0 } else { source.index(self.shapes.len()) };
             if let Some(text) = passes(self.shape(source, shape, min, max)) {
                 return Some(text);
             }
@@ -302,17 +271,6 @@ fn fit(text: &str, min: usize, max: usize) -> String {
 
 /// A name for an entry that no schema names.
 pub(super) fn key(source: &mut impl Source, min: usize) -> String {
-    const NAMES: [&str; 10] = [
-        "extra",
-        "x",
-        "a",
-        "__proto__",
-        "constructor",
-        "id",
-        "",
-        "\u{e9}",
-        "a.b",
-        "$ref",
-    ];
+    const NAMES: [&str; 10] = ["extra", "x", "a", "__proto__", "constructor", "id", "", "\u{e9}", "a.b", "$ref"];
     fit(NAMES[source.index(NAMES.len())], min, usize::MAX)
 }

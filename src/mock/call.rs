@@ -14,16 +14,7 @@ use super::resource;
 use super::revision::Revision;
 
 /// The severities of log messages, least severe first.
-pub(super) const LEVELS: &[&str] = &[
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-];
+pub(super) const LEVELS: &[&str] = &["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// The position of a severity among all of them.
 pub(super) fn severity(level: &str) -> Option<usize> {
@@ -51,18 +42,13 @@ impl Turn {
         if self.revision >= Revision::V2025_03_26 {
             params["message"] = json!(format!("Counted to {progress}"));
         }
-        self.notifications
-            .push(notification("notifications/progress", &params));
+        self.notifications.push(notification("notifications/progress", &params));
     }
 
     fn log(&mut self, level: &str, text: &str) {
-        if self
-            .log_from
-            .is_some_and(|from| severity(level) >= Some(from))
-        {
+        if self.log_from.is_some_and(|from| severity(level) >= Some(from)) {
             let params = json!({"level": level, "logger": "mock", "data": text});
-            self.notifications
-                .push(notification("notifications/message", &params));
+            self.notifications.push(notification("notifications/message", &params));
         }
     }
 }
@@ -81,28 +67,17 @@ impl Reply {
     }
 
     fn blocks(content: Vec<Value>) -> Self {
-        Self {
-            content,
-            structured: None,
-            failed: false,
-        }
+        Self { content, structured: None, failed: false }
     }
 
     /// Structured content together with its copy as text.
     fn structured(value: Value) -> Self {
-        Self {
-            content: vec![content::text(value.to_string())],
-            structured: Some(value),
-            failed: false,
-        }
+        Self { content: vec![content::text(value.to_string())], structured: Some(value), failed: false }
     }
 
     /// An error of the tool itself, as opposed to one of the protocol.
     pub(super) fn failure(text: impl Into<String>) -> Self {
-        Self {
-            failed: true,
-            ..Self::text(text)
-        }
+        Self { failed: true, ..Self::text(text) }
     }
 
     /// The result of `tools/call`; the draft has a single value of any kind in the place of content.
@@ -111,10 +86,7 @@ impl Reply {
             return object(json!({"toolResult": self.into_draft_value()}));
         }
         let mut result = object(json!({"content": self.content, "isError": self.failed}));
-        if let Some(structured) = self
-            .structured
-            .filter(|_| revision >= Revision::V2025_06_18)
-        {
+        if let Some(structured) = self.structured.filter(|_| revision >= Revision::V2025_06_18) {
             result.insert("structuredContent".to_owned(), structured);
         }
         result
@@ -139,15 +111,9 @@ impl Reply {
 /// # Errors
 ///
 /// A schema that does not compile, which only a fault can bring about, makes the call fail.
-pub(super) fn misfit(
-    schema: &Value,
-    arguments: &Value,
-    faults: &FaultSet,
-) -> Result<Option<String>, Refusal> {
+pub(super) fn misfit(schema: &Value, arguments: &Value, faults: &FaultSet) -> Result<Option<String>, Refusal> {
     let validator = validator(schema)?;
-    let first = validator
-        .iter_errors(arguments)
-        .find(|error| !is_overlooked(error.kind(), faults));
+    let first = validator.iter_errors(arguments).find(|error| !is_overlooked(error.kind(), faults));
     Ok(first.map(|error| {
         let place = error.instance_path().to_string();
         let place = place.strip_prefix('/').unwrap_or("arguments");
@@ -168,9 +134,7 @@ fn validator(schema: &Value) -> Result<Arc<Validator>, Refusal> {
     if let Some(validator) = compiled.get(&text) {
         return Ok(Arc::clone(validator));
     }
-    let validator = jsonschema::options()
-        .build(schema)
-        .map_err(|_| Refusal::new(INTERNAL_ERROR, "Internal error"))?;
+    let validator = jsonschema::options().build(schema).map_err(|_| Refusal::new(INTERNAL_ERROR, "Internal error"))?;
     let validator = Arc::new(validator);
     compiled.insert(text, Arc::clone(&validator));
     Ok(validator)
@@ -194,21 +158,12 @@ fn is_overlooked(kind: &ValidationErrorKind, faults: &FaultSet) -> bool {
 /// Runs a tool that needs nothing but its arguments. Arguments that are missing although they are
 /// required, which only a fault lets through, count as empty.
 pub(super) fn run(name: &str, arguments: &Object, turn: &mut Turn) -> Reply {
-    let word = |key: &str| {
-        arguments
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
+    let word = |key: &str| arguments.get(key).and_then(Value::as_str).unwrap_or_default();
     match name {
         "echo" => Reply::text(word("text")),
         "add" => Reply::structured(json!({"sum": sum(arguments.get("a"), arguments.get("b"))})),
         "weather" => {
-            let degrees = if word("unit") == "fahrenheit" {
-                "73 °F"
-            } else {
-                "23 °C"
-            };
+            let degrees = if word("unit") == "fahrenheit" { "73 °F" } else { "23 °C" };
             Reply::text(format!("It is fine in {}, at {degrees}.", word("city")))
         }
         "image" => Reply::blocks(vec![content::image()]),
@@ -225,11 +180,7 @@ pub(super) fn run(name: &str, arguments: &Object, turn: &mut Turn) -> Reply {
             Reply::blocks(vec![block])
         }
         "count" => {
-            let to = arguments
-                .get("to")
-                .and_then(Value::as_u64)
-                .unwrap_or(2)
-                .min(9);
+            let to = arguments.get("to").and_then(Value::as_u64).unwrap_or(2).min(9);
             for number in 1..=to {
                 turn.progress(number, to);
             }
@@ -252,13 +203,7 @@ pub(super) fn run(name: &str, arguments: &Object, turn: &mut Turn) -> Reply {
 }
 
 fn embed(uri: &str) -> Reply {
-    Reply::blocks(
-        resource::contents(uri)
-            .as_ref()
-            .map(content::embedded)
-            .into_iter()
-            .collect(),
-    )
+    Reply::blocks(resource::contents(uri).as_ref().map(content::embedded).into_iter().collect())
 }
 
 /// The sum of two numbers, as an integer where both are and it fits.

@@ -15,8 +15,8 @@ use super::deviation::{calling, writing};
 use super::fault::{Fault, FaultSet};
 use super::listing;
 use super::message::{
-    INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, Object,
-    PARSE_ERROR, Refusal, notification, object, response,
+    INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, Object, PARSE_ERROR, Refusal,
+    notification, object, response,
 };
 use super::revision::Revision;
 
@@ -167,9 +167,7 @@ impl<'a> Connection<'a> {
 
     /// The revision in force for messages that do not name one.
     pub(super) fn revision(&self) -> Revision {
-        self.session
-            .as_ref()
-            .map_or(Revision::V2026_07_28, |session| session.revision)
+        self.session.as_ref().map_or(Revision::V2026_07_28, |session| session.revision)
     }
 
     /// Whether a fault is switched on, in whatever revision.
@@ -228,19 +226,9 @@ impl<'a> Connection<'a> {
             return;
         }
         match Incoming::read(value) {
-            Incoming::Request {
-                id,
-                method,
-                params,
-                versioned,
-            } => {
+            Incoming::Request { id, method, params, versioned } => {
                 let revision = self.revision_of(&method, params.as_ref());
-                let request = Request {
-                    id,
-                    method,
-                    params,
-                    revision,
-                };
+                let request = Request { id, method, params, revision };
                 if versioned || self.faults.shows(Fault::JsonrpcMemberUnchecked, revision) {
                     self.request(&request);
                 } else {
@@ -258,19 +246,13 @@ impl<'a> Connection<'a> {
         match members.get("method") {
             Some(Value::Number(_)) if self.shows(Fault::MethodNumberExits) => self.ended = true,
             Some(Value::String(method))
-                if self.shows(Fault::ObjectIdServed)
-                    && members.get("id").is_some_and(Value::is_object) =>
+                if self.shows(Fault::ObjectIdServed) && members.get("id").is_some_and(Value::is_object) =>
             {
                 let method = method.clone();
                 let id = members.get("id").cloned().unwrap_or_default();
                 let params = members.remove("params");
                 let revision = self.revision_of(&method, params.as_ref());
-                self.request(&Request {
-                    id,
-                    method,
-                    params,
-                    revision,
-                });
+                self.request(&Request { id, method, params, revision });
             }
             None if self.shows(Fault::NoMethodSucceeds) && id.is_some() => {
                 let id = id.unwrap_or_default();
@@ -290,14 +272,12 @@ impl<'a> Connection<'a> {
     fn notification(&mut self, method: &str, params: &Value) {
         if method == "notifications/cancelled" {
             // Only a call that waits for an answer can still be cancelled.
-            self.waiting
-                .retain(|_, waiting| params.get("requestId") != Some(&waiting.id));
+            self.waiting.retain(|_, waiting| params.get("requestId") != Some(&waiting.id));
         }
         let answered = match method {
             "notifications/cancelled" => self.shows(Fault::CancelledAnswered),
             "notifications/initialized" => self.shows(Fault::InitializedAnswered),
-            "notifications/progress"
-            | "notifications/roots/list_changed" => false,
+            "notifications/progress" | "notifications/roots/list_changed" => false,
             _ => self.shows(Fault::NotificationAnswered),
         };
         let in_batch = self.batch.is_some() && self.shows(Fault::BatchNotificationAnswered);
@@ -319,21 +299,12 @@ impl<'a> Connection<'a> {
                 let count = result["roots"].as_array().map_or(0, Vec::len);
                 Reply::text(format!("The client has {count} roots."))
             }
-            (Some(_), None) => {
-                Reply::text(format!("The client answered about {}.", waiting.question))
-            }
-            _ => Reply::failure(format!(
-                "The client refused to answer about {}.",
-                waiting.question
-            )),
+            (Some(_), None) => Reply::text(format!("The client answered about {}.", waiting.question)),
+            _ => Reply::failure(format!("The client refused to answer about {}.", waiting.question)),
         };
         let mut result = reply.into_result(waiting.revision);
         calling::deviate(&mut result, "ask", waiting.revision, self.faults);
-        self.respond(
-            response(&waiting.id, result),
-            "tools/call",
-            waiting.revision,
-        );
+        self.respond(response(&waiting.id, result), "tools/call", waiting.revision);
     }
 
     fn request(&mut self, request: &Request) {
@@ -371,9 +342,7 @@ impl<'a> Connection<'a> {
         }
         if self.has(Fault::Floods) {
             let params = json!({"level": "info", "data": "There is more where this came from."});
-            let mut line = notification("notifications/message", &params)
-                .to_string()
-                .into_bytes();
+            let mut line = notification("notifications/message", &params).to_string().into_bytes();
             line.push(b'\n');
             self.output.push(Output::Flood(line));
         }
@@ -397,14 +366,8 @@ impl<'a> Connection<'a> {
     /// Deals with requests in the way of servers that are broken altogether; false if it is not one.
     fn is_beyond_answering(&mut self, request: &Request) -> bool {
         let (id, lists) = (&request.id, request.method == "tools/list");
-        let ignored = [
-            (Fault::EmptyIdIgnored, id == &json!("")),
-            (Fault::ZeroIdIgnored, id == &json!(0)),
-        ];
-        if ignored
-            .into_iter()
-            .any(|(fault, applies)| applies && self.has(fault))
-        {
+        let ignored = [(Fault::EmptyIdIgnored, id == &json!("")), (Fault::ZeroIdIgnored, id == &json!(0))];
+        if ignored.into_iter().any(|(fault, applies)| applies && self.has(fault)) {
             return !self.opens(&request.method);
         }
         let bytes = |text: Value| Output::Bytes(format!("{text}\n").into_bytes());
@@ -457,20 +420,10 @@ impl<'a> Connection<'a> {
     /// Writes the answer to a request, or holds it back where a fault confuses requests in flight.
     fn respond(&mut self, message: Value, method: &str, revision: Revision) {
         let opens = self.opens(method);
-        let outgoing = Outgoing {
-            revision,
-            opens,
-            ..self.outgoing(message, Some(method))
-        };
+        let outgoing = Outgoing { revision, opens, ..self.outgoing(message, Some(method)) };
         let calls = method == "tools/call";
-        let swaps = if calls {
-            Fault::CallsSwapped
-        } else {
-            Fault::SwappedIds
-        };
-        let confuses = [swaps, Fault::IdKindsConfused]
-            .into_iter()
-            .any(|fault| self.has(fault));
+        let swaps = if calls { Fault::CallsSwapped } else { Fault::SwappedIds };
+        let confuses = [swaps, Fault::IdKindsConfused].into_iter().any(|fault| self.has(fault));
         if !confuses || opens || self.batch.is_some() {
             self.emit(outgoing);
             return;
@@ -499,10 +452,7 @@ impl<'a> Connection<'a> {
 
     /// Writes a notification or a request of ours.
     pub(super) fn tell(&mut self, message: Value, revision: Revision) {
-        let outgoing = Outgoing {
-            revision,
-            ..self.outgoing(message, None)
-        };
+        let outgoing = Outgoing { revision, ..self.outgoing(message, None) };
         self.emit(outgoing);
     }
 
@@ -526,12 +476,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Puts a question to the client, under an id that it sees nowhere else.
-    pub(super) fn ask(
-        &mut self,
-        method: &str,
-        params: Option<Value>,
-        revision: Revision,
-    ) -> String {
+    pub(super) fn ask(&mut self, method: &str, params: Option<Value>, revision: Revision) -> String {
         if self.questions == 0 || !self.has(Fault::ServerRequestIdReused) {
             self.questions += 1;
         }
@@ -547,20 +492,11 @@ impl<'a> Connection<'a> {
     /// The revision by whose rules a request is served: that of its own metadata if it is modern,
     /// that of the session otherwise.
     fn revision_of(&self, method: &str, params: Option<&Value>) -> Revision {
-        const MARKS: &[&str] = &[
-            "protocolVersion",
-            "clientInfo",
-            "clientCapabilities",
-            "logLevel",
-        ];
-        let meta = params
-            .and_then(|params| params.get("_meta"))
-            .and_then(Value::as_object);
+        const MARKS: &[&str] = &["protocolVersion", "clientInfo", "clientCapabilities", "logLevel"];
+        let meta = params.and_then(|params| params.get("_meta")).and_then(Value::as_object);
         let is_marked = |meta: &Object| {
-            meta.keys().any(|key| {
-                key.strip_prefix("io.modelcontextprotocol/")
-                    .is_some_and(|name| MARKS.contains(&name))
-            })
+            meta.keys()
+                .any(|key| key.strip_prefix("io.modelcontextprotocol/").is_some_and(|name| MARKS.contains(&name)))
         };
         let version = params.and_then(|params| params.get("protocolVersion"));
         match (method, version.and_then(Value::as_str)) {
@@ -576,11 +512,7 @@ impl<'a> Connection<'a> {
 
 /// The integer of two ids that differ in their kind only, such as 7 and "7".
 fn common_integer(left: &Value, right: &Value) -> Option<Value> {
-    let (integer, text) = if left.is_string() {
-        (right, left)
-    } else {
-        (left, right)
-    };
+    let (integer, text) = if left.is_string() { (right, left) } else { (left, right) };
     let number = text.as_str()?.parse::<i64>().ok()?;
     (integer.as_i64() == Some(number)).then(|| integer.clone())
 }

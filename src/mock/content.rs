@@ -9,9 +9,11 @@ use super::message::{Object, object};
 use super::revision::Revision;
 
 /// An 8 by 8 pixel PNG of one colour.
-pub(super) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mO4kGCAFTEMLQkAisZYAaTCWaMAAAAASUVORK5CYII=";
+pub(super) const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mO4kGCAFTEMLQkAisZYAaTCWaMAAAAASUVORK5CYII=";
 /// Four milliseconds of a 500 Hz tone as WAV; its base64 has both characters that the URL alphabet lacks.
-pub(super) const WAV: &str = "UklGRkQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YSAAAACQv+T6/e3NoG9AGwUCEjJfkL/k+v3tzaBvQBsFAhIyXw==";
+pub(super) const WAV: &str =
+    "UklGRkQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YSAAAACQv+T6/e3NoG9AGwUCEjJfkL/k+v3tzaBvQBsFAhIyXw==";
 /// When everything here was last changed.
 pub(super) const LAST_MODIFIED: &str = "2025-01-12T15:00:58Z";
 

@@ -10,26 +10,12 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::revision::Revision;
-use super::revision::Revision::{
-    V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28,
-};
+use super::revision::Revision::{V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
 
 const EVERY: &[Revision] = Revision::ALL;
-const LEGACY: &[Revision] = &[
-    V2024_10_07,
-    V2024_11_05,
-    V2025_03_26,
-    V2025_06_18,
-    V2025_11_25,
-];
+const LEGACY: &[Revision] = &[V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25];
 const HANDSHAKE: &[Revision] = &[V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25];
-const FROM_2024_11_05: &[Revision] = &[
-    V2024_11_05,
-    V2025_03_26,
-    V2025_06_18,
-    V2025_11_25,
-    V2026_07_28,
-];
+const FROM_2024_11_05: &[Revision] = &[V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28];
 const FROM_2025_03_26: &[Revision] = &[V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28];
 const FROM_2025_06_18: &[Revision] = &[V2025_06_18, V2025_11_25, V2026_07_28];
 const FROM_2025_11_25: &[Revision] = &[V2025_11_25, V2026_07_28];
@@ -40,13 +26,7 @@ const ONLY_2025_03_26: &[Revision] = &[V2025_03_26];
 const ONLY_2025_06_18: &[Revision] = &[V2025_06_18];
 const ONLY_2025_11_25: &[Revision] = &[V2025_11_25];
 /// Where a message is never an array.
-const WITHOUT_BATCHES: &[Revision] = &[
-    V2024_10_07,
-    V2024_11_05,
-    V2025_06_18,
-    V2025_11_25,
-    V2026_07_28,
-];
+const WITHOUT_BATCHES: &[Revision] = &[V2024_10_07, V2024_11_05, V2025_06_18, V2025_11_25, V2026_07_28];
 /// Where structured content and its schema are objects.
 const OUTPUT_OBJECTS: &[Revision] = &[V2025_06_18, V2025_11_25];
 /// Where tool results have a content array and no resource links.
@@ -342,19 +322,11 @@ impl FromStr for Fault {
         }
         let nearest = Self::ALL
             .iter()
-            .map(|fault| {
-                (
-                    strsim::normalized_damerau_levenshtein(name, fault.name()),
-                    *fault,
-                )
-            })
+            .map(|fault| (strsim::normalized_damerau_levenshtein(name, fault.name()), *fault))
             .filter(|(likeness, _)| *likeness > 0.5)
             .max_by(|(left, _), (right, _)| left.total_cmp(right))
             .map(|(_, fault)| fault);
-        Err(UnknownFault {
-            name: name.to_owned(),
-            nearest,
-        })
+        Err(UnknownFault { name: name.to_owned(), nearest })
     }
 }
 
@@ -421,11 +393,7 @@ mod tests {
         let mut seen = BTreeSet::new();
         for fault in Fault::all() {
             let name = fault.name();
-            assert!(
-                name.chars()
-                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
-                "{name}"
-            );
+            assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{name}");
             assert!(seen.insert(name), "{name} stands twice");
             assert_eq!(name.parse(), Ok(*fault));
         }
@@ -436,14 +404,8 @@ mod tests {
         let mut seen = BTreeSet::new();
         for fault in Fault::all() {
             let text = fault.description();
-            assert!(
-                !text.is_empty() && text.chars().count() <= 70,
-                "{fault}: {text}"
-            );
-            assert!(
-                !text.contains("should") && !text.ends_with('.'),
-                "{fault}: {text}"
-            );
+            assert!(!text.is_empty() && text.chars().count() <= 70, "{fault}: {text}");
+            assert!(!text.contains("should") && !text.ends_with('.'), "{fault}: {text}");
             assert!(seen.insert(text), "{fault}: {text} stands twice");
         }
     }
@@ -452,23 +414,15 @@ mod tests {
     fn revisions_are_listed_once_and_in_order() {
         for fault in Fault::all() {
             assert!(!fault.revisions().is_empty(), "{fault}");
-            assert!(
-                fault.revisions().is_sorted_by(|left, right| left < right),
-                "{fault}"
-            );
+            assert!(fault.revisions().is_sorted_by(|left, right| left < right), "{fault}");
         }
     }
 
     #[test]
     fn an_unknown_name_is_answered_with_the_nearest_one() {
-        let error = "id-as-sting"
-            .parse::<Fault>()
-            .expect_err("the name is wrong");
+        let error = "id-as-sting".parse::<Fault>().expect_err("the name is wrong");
         assert_eq!(error.nearest, Some(Fault::IdAsString));
-        assert_eq!(
-            error.to_string(),
-            "no fault is named `id-as-sting`; did you mean `id-as-string`?"
-        );
+        assert_eq!(error.to_string(), "no fault is named `id-as-sting`; did you mean `id-as-string`?");
         let error = "zzzzzz".parse::<Fault>().expect_err("the name is wrong");
         assert_eq!(error.to_string(), "no fault is named `zzzzzz`");
     }

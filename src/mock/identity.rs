@@ -39,11 +39,7 @@ pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value
 /// The capabilities: tools, resources and logging, or what a fault makes of them.
 pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
     // The list of a stateless server never changes, so there is nothing to listen for.
-    let tools = if revision.is_modern() {
-        json!({})
-    } else {
-        json!({"listChanged": true})
-    };
+    let tools = if revision.is_modern() { json!({}) } else { json!({"listChanged": true}) };
     let mut capabilities = object(json!({"tools": tools, "resources": {}, "logging": {}}));
     for (fault, edit) in CAPABILITY_FAULTS {
         if faults.shows(*fault, revision) {
@@ -54,22 +50,10 @@ pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
 }
 
 const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
-    (
-        Fault::CapabilityLoggingTrue,
-        Edit::Set("logging", || json!(true)),
-    ),
-    (
-        Fault::ToolsCapabilityTrue,
-        Edit::Set("tools", || json!(true)),
-    ),
-    (
-        Fault::ListChangedString,
-        Edit::Set("tools/listChanged", || json!("yes")),
-    ),
-    (
-        Fault::ListChangedUndeclared,
-        Edit::Remove("tools/listChanged"),
-    ),
+    (Fault::CapabilityLoggingTrue, Edit::Set("logging", || json!(true))),
+    (Fault::ToolsCapabilityTrue, Edit::Set("tools", || json!(true))),
+    (Fault::ListChangedString, Edit::Set("tools/listChanged", || json!("yes"))),
+    (Fault::ListChangedUndeclared, Edit::Remove("tools/listChanged")),
     (Fault::LogUndeclared, Edit::Remove("logging")),
     (Fault::EmbeddedUndeclared, Edit::Remove("resources")),
     (Fault::ToolsUndeclared, Edit::Remove("tools")),
@@ -106,10 +90,7 @@ pub(super) fn discover(revision: Revision, faults: &FaultSet) -> Object {
         "cacheScope": "public",
     }));
     if faults.shows(Fault::DiscoverOmitsVersion, revision) {
-        result.insert(
-            "supportedVersions".to_owned(),
-            json!(["2025-11-25", "2026-07-28-rc"]),
-        );
+        result.insert("supportedVersions".to_owned(), json!(["2025-11-25", "2026-07-28-rc"]));
     }
     if faults.shows(Fault::DiscoverWithoutCapabilities, revision) {
         result.remove("capabilities");

@@ -28,11 +28,7 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn new(salt: u64) -> Self {
-        Self {
-            salt,
-            walks: 0,
-            used: BTreeSet::new(),
-        }
+        Self { salt, walks: 0, used: BTreeSet::new() }
     }
 }
 
@@ -59,17 +55,13 @@ pub(super) fn cursor(list: &str, position: usize, salt: u64) -> String {
         .bytes()
         .chain(salt.to_le_bytes())
         .chain(*b"mock")
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
     URL_SAFE_NO_PAD.encode(format!("{place}:{check:016x}"))
 }
 
 /// The position that a cursor stands for, if it was issued for a list of this length.
 fn position(list: &str, given: &str, length: usize, salt: u64) -> Option<usize> {
-    (PAGE..length)
-        .step_by(PAGE)
-        .find(|position| cursor(list, *position, salt) == given)
+    (PAGE..length).step_by(PAGE).find(|position| cursor(list, *position, salt) == given)
 }
 
 fn invalid_cursor() -> Refusal {
@@ -80,16 +72,11 @@ fn invalid_cursor() -> Refusal {
 pub(super) fn page(list: &str, items: &[Value], params: &Object) -> Result<Page, Refusal> {
     let start = match params.get("cursor") {
         None => 0,
-        Some(Value::String(given)) => {
-            position(list, given, items.len(), 0).ok_or_else(invalid_cursor)?
-        }
+        Some(Value::String(given)) => position(list, given, items.len(), 0).ok_or_else(invalid_cursor)?,
         Some(_) => return Err(invalid_cursor()),
     };
     let end = items.len().min(start + PAGE);
-    Ok(Page {
-        items: items[start..end].to_vec(),
-        next: (end < items.len()).then(|| json!(cursor(list, end, 0))),
-    })
+    Ok(Page { items: items[start..end].to_vec(), next: (end < items.len()).then(|| json!(cursor(list, end, 0))) })
 }
 
 fn listed(tool: &Object) -> Value {
@@ -106,11 +93,7 @@ pub(super) fn tool_page(
 ) -> Result<Page, NoPage> {
     const LIST: &str = "tools";
     let shows = |fault| faults.shows(fault, revision);
-    let salt = if shows(Fault::CursorPerConnection) {
-        memory.salt
-    } else {
-        0
-    };
+    let salt = if shows(Fault::CursorPerConnection) { memory.salt } else { 0 };
     let given = params.and_then(|params| params.get("cursor"));
     let start = match given {
         None => {
@@ -131,8 +114,7 @@ pub(super) fn tool_page(
             }
             Some(_) if shows(Fault::CursorRepeats) => 0,
             Some(position) => position,
-            None => served_anyway(LIST, given, tools.len(), revision, faults)
-                .map_err(NoPage::Refused)?,
+            None => served_anyway(LIST, given, tools.len(), revision, faults).map_err(NoPage::Refused)?,
         },
         Some(Value::Number(_)) if shows(Fault::CursorNumberServed) => 0,
         Some(_) => return Err(NoPage::Refused(invalid_cursor())),
@@ -143,13 +125,7 @@ pub(super) fn tool_page(
     let places = start - overlap..end;
     let mut page = Page {
         items: if shows(Fault::ListOrderRandom) && later_walk {
-            tools
-                .iter()
-                .rev()
-                .skip(places.start)
-                .take(places.len())
-                .map(listed)
-                .collect()
+            tools.iter().rev().skip(places.start).take(places.len()).map(listed).collect()
         } else {
             tools[places].iter().map(listed).collect()
         },
@@ -237,18 +213,8 @@ mod tests {
 
     #[test]
     fn cursors_of_another_list_or_type_are_refused() {
-        for other in [
-            json!(cursor("other", PAGE, 0)),
-            json!(""),
-            json!(4),
-            json!(null),
-            json!({}),
-        ] {
-            assert_eq!(
-                page("list", &items(), &asked(&other)),
-                Err(invalid_cursor()),
-                "{other}"
-            );
+        for other in [json!(cursor("other", PAGE, 0)), json!(""), json!(4), json!(null), json!({})] {
+            assert_eq!(page("list", &items(), &asked(&other)), Err(invalid_cursor()), "{other}");
         }
     }
 }

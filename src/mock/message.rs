@@ -51,10 +51,7 @@ impl Incoming {
     /// Sorts a value; `versioned` says whether a request carries the right `jsonrpc` member.
     pub(super) fn read(value: Value) -> Self {
         let Value::Object(mut members) = value else {
-            return Self::Invalid {
-                id: None,
-                members: None,
-            };
+            return Self::Invalid { id: None, members: None };
         };
         let legible = members.get("id").filter(|id| is_legal_id(id)).cloned();
         let has_id = members.contains_key("id");
@@ -66,15 +63,11 @@ impl Incoming {
                 params: members.remove("params"),
                 id,
             },
-            (Some(Value::String(method)), None) if !has_id => Self::Notification {
-                method: method.clone(),
-                params: members.remove("params").unwrap_or_default(),
-            },
+            (Some(Value::String(method)), None) if !has_id => {
+                Self::Notification { method: method.clone(), params: members.remove("params").unwrap_or_default() }
+            }
             (None, Some(id)) if answers => Self::Response { id, body: members },
-            (_, id) => Self::Invalid {
-                id,
-                members: Some(members),
-            },
+            (_, id) => Self::Invalid { id, members: Some(members) },
         }
     }
 }
@@ -84,9 +77,7 @@ fn is_legal_id(id: &Value) -> bool {
     match id {
         Value::String(_) => true,
         Value::Number(number) => {
-            number.is_i64()
-                || number.is_u64()
-                || number.as_f64().is_some_and(|number| number.fract() == 0.0)
+            number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|number| number.fract() == 0.0)
         }
         _ => false,
     }
@@ -102,11 +93,7 @@ pub(super) struct Refusal {
 
 impl Refusal {
     pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            data: None,
-        }
+        Self { code, message: message.into(), data: None }
     }
 
     pub(super) fn with_data(mut self, data: Value) -> Self {
@@ -165,18 +152,9 @@ mod tests {
 
     #[test]
     fn ids_of_every_legal_kind_make_a_request() {
-        for id in [
-            json!(""),
-            json!("é"),
-            json!(0),
-            json!(-1),
-            json!(9_007_199_254_740_991_u64),
-        ] {
+        for id in [json!(""), json!("é"), json!(0), json!(-1), json!(9_007_199_254_740_991_u64)] {
             let value = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
-            assert!(
-                matches!(Incoming::read(value), Incoming::Request { .. }),
-                "{id}"
-            );
+            assert!(matches!(Incoming::read(value), Incoming::Request { .. }), "{id}");
         }
     }
 
@@ -184,10 +162,7 @@ mod tests {
     fn ids_of_other_kinds_make_no_request() {
         for id in [json!(null), json!(true), json!({}), json!([]), json!(1.5)] {
             let value = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
-            assert!(
-                matches!(Incoming::read(value), Incoming::Invalid { id: None, .. }),
-                "{id}"
-            );
+            assert!(matches!(Incoming::read(value), Incoming::Invalid { id: None, .. }), "{id}");
         }
     }
 

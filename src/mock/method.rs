@@ -9,8 +9,7 @@ use super::fault::Fault;
 use super::identity;
 use super::listing;
 use super::message::{
-    INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Object, Refusal, UNSUPPORTED_VERSION,
-    object, quoted,
+    INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Object, Refusal, UNSUPPORTED_VERSION, object, quoted,
 };
 use super::resource;
 use super::revision::Revision;
@@ -55,15 +54,9 @@ impl Connection<'_> {
         } else {
             self.session.as_ref().map(|session| session.log_from)
         };
-        let token = meta
-            .get("progressToken")
-            .filter(|token| token.is_string() || token.is_i64());
-        let mut turn = Turn {
-            revision: request.revision,
-            progress_token: token.cloned(),
-            log_from,
-            notifications: Vec::new(),
-        };
+        let token = meta.get("progressToken").filter(|token| token.is_string() || token.is_i64());
+        let mut turn =
+            Turn { revision: request.revision, progress_token: token.cloned(), log_from, notifications: Vec::new() };
         let mut result = self.dispatch(request, method, &params, &mut turn)?;
         if request.revision.is_modern() {
             self.mark_modern(&mut result);
@@ -87,13 +80,7 @@ impl Connection<'_> {
             .map_or(request.method.as_str(), |known| *known)
     }
 
-    fn dispatch(
-        &mut self,
-        request: &Request,
-        method: &str,
-        params: &Object,
-        turn: &mut Turn,
-    ) -> Result<Object, Stop> {
+    fn dispatch(&mut self, request: &Request, method: &str, params: &Object, turn: &mut Turn) -> Result<Object, Stop> {
         let revision = request.revision;
         match method {
             "server/discover" if revision.is_modern() && !self.fails(request, Fault::DiscoverRefused) => {
@@ -101,24 +88,16 @@ impl Connection<'_> {
                 Ok(identity::discover(revision, self.faults))
             }
             "initialize" if !revision.is_modern() => self.initialize(request, params),
-            "ping" if !revision.is_modern() || self.fails(request, Fault::PingStillServed) => {
-                self.ping(request)
-            }
+            "ping" if !revision.is_modern() || self.fails(request, Fault::PingStillServed) => self.ping(request),
             "logging/setLevel" if !revision.is_modern() => self.set_level(params),
             "tools/list" => self.list_tools(request, params),
             "tools/call" => self.call(request, params, turn),
-            "resources/list" => cached(
-                listing::page("resources", &resource::listed(revision), params),
-                "resources",
-                revision,
-            ),
+            "resources/list" => {
+                cached(listing::page("resources", &resource::listed(revision), params), "resources", revision)
+            }
             "resources/templates/list" => {
                 let templates = resource::templates(revision);
-                cached(
-                    listing::page("templates", &templates, params),
-                    "resourceTemplates",
-                    revision,
-                )
+                cached(listing::page("templates", &templates, params), "resourceTemplates", revision)
             }
             "resources/read" => {
                 let mut result = resource::read(params, revision)?;
@@ -131,9 +110,7 @@ impl Connection<'_> {
 
     fn unknown_method(&self, request: &Request) -> Result<Object, Stop> {
         let method = request.method.as_str();
-        let known_elsewhere = METHODS
-            .iter()
-            .any(|known| known.eq_ignore_ascii_case(method));
+        let known_elsewhere = METHODS.iter().any(|known| known.eq_ignore_ascii_case(method));
         if method.starts_with("rpc.") {
             if self.fails(request, Fault::RpcMethodSucceeds) {
                 return Ok(Object::new());
@@ -152,22 +129,12 @@ impl Connection<'_> {
                 return Err(Refusal::new(-32_001, "Unknown method").into());
             }
         }
-        Err(Refusal::new(
-            METHOD_NOT_FOUND,
-            format!("Method not found: {}", quoted(method)),
-        )
-        .into())
+        Err(Refusal::new(METHOD_NOT_FOUND, format!("Method not found: {}", quoted(method))).into())
     }
 
     /// The faults of a server that looks too closely at keys it does not know.
     fn refuse_keys(&self, request: &Request, meta: &Object) -> Result<(), Refusal> {
-        const RESERVED: &[&str] = &[
-            "protocolVersion",
-            "clientInfo",
-            "clientCapabilities",
-            "logLevel",
-            "related-task",
-        ];
+        const RESERVED: &[&str] = &["protocolVersion", "clientInfo", "clientCapabilities", "logLevel", "related-task"];
         const PLAIN: &[&str] = &["progressToken", "traceparent", "tracestate", "baggage"];
         for key in meta.keys() {
             match key.strip_prefix(PREFIX) {
@@ -175,9 +142,7 @@ impl Connection<'_> {
                 Some(_) if self.fails(request, Fault::ReservedMetaCrash) => {
                     return Err(Refusal::new(INTERNAL_ERROR, "Internal error"));
                 }
-                None if !PLAIN.contains(&key.as_str())
-                    && self.fails(request, Fault::UnknownMetaRefused) =>
-                {
+                None if !PLAIN.contains(&key.as_str()) && self.fails(request, Fault::UnknownMetaRefused) => {
                     return Err(invalid_params("Unknown key in _meta"));
                 }
                 _ => {}
@@ -209,8 +174,7 @@ impl Connection<'_> {
                     return Err(refusal);
                 }
                 let supported = [Revision::V2026_07_28.name()];
-                return Err(refusal
-                    .with_data(json!({"supported": supported, "requested": quoted(version)})));
+                return Err(refusal.with_data(json!({"supported": supported, "requested": quoted(version)})));
             }
             _ => return Err(invalid_params(required("protocolVersion"))),
         }
@@ -222,10 +186,7 @@ impl Connection<'_> {
         if field("clientInfo").is_none() && self.fails(request, Fault::ClientInfoRequired) {
             return Err(invalid_params(required("clientInfo")));
         }
-        if self.fails(request, Fault::NeedsDiscoverFirst)
-            && !self.past.discovered
-            && method != "server/discover"
-        {
+        if self.fails(request, Fault::NeedsDiscoverFirst) && !self.past.discovered && method != "server/discover" {
             return Err(Refusal::new(INVALID_REQUEST, "server/discover comes first"));
         }
         match field("logLevel") {
@@ -242,20 +203,15 @@ impl Connection<'_> {
     pub(super) fn mark_modern(&self, result: &mut Object) {
         result.insert("resultType".to_owned(), json!("complete"));
         if let Some(info) = identity::server_info(Revision::V2026_07_28, self.faults) {
-            result.insert(
-                "_meta".to_owned(),
-                json!({ format!("{PREFIX}serverInfo"): info }),
-            );
+            result.insert("_meta".to_owned(), json!({ format!("{PREFIX}serverInfo"): info }));
         }
     }
 
     fn initialize(&mut self, request: &Request, params: &Object) -> Result<Object, Stop> {
         let client = params.get("capabilities").and_then(Value::as_object);
-        let (Some(version), Some(client), Some(Value::Object(_))) = (
-            params.get("protocolVersion").and_then(Value::as_str),
-            client,
-            params.get("clientInfo"),
-        ) else {
+        let (Some(version), Some(client), Some(Value::Object(_))) =
+            (params.get("protocolVersion").and_then(Value::as_str), client, params.get("clientInfo"))
+        else {
             let text = "initialize needs protocolVersion, capabilities and clientInfo";
             return Err(invalid_params(text).into());
         };
@@ -264,35 +220,21 @@ impl Connection<'_> {
         if !known && self.has(Fault::UnknownVersionRefused) {
             return Err(invalid_params("Unsupported protocol version").into());
         }
-        let agreed = if !known && self.has(Fault::UnknownVersionEchoed) {
-            version
-        } else {
-            revision.name()
-        };
+        let agreed = if !known && self.has(Fault::UnknownVersionEchoed) { version } else { revision.name() };
         let result = identity::initialize(agreed, revision, self.faults);
         let client = client.clone();
         let may_ask = |name: &str| client.contains_key(name);
         if self.fails(request, Fault::EarlyRequest) {
-            let method = if !may_ask("roots") && may_ask("sampling") {
-                "sampling/createMessage"
-            } else {
-                "roots/list"
-            };
+            let method = if !may_ask("roots") && may_ask("sampling") { "sampling/createMessage" } else { "roots/list" };
             let params = (method != "roots/list").then(sampling_params);
-            self.afterwards
-                .push(json!({"jsonrpc": "2.0", "id": "early", "method": method}));
+            self.afterwards.push(json!({"jsonrpc": "2.0", "id": "early", "method": method}));
             if let (Some(params), Some(message)) = (params, self.afterwards.last_mut()) {
                 message["params"] = params;
             }
         }
         let informed = severity("info").unwrap_or_default();
         self.offered = None;
-        self.session = Some(Session {
-            revision,
-            client,
-            log_from: informed,
-            grown: false,
-        });
+        self.session = Some(Session { revision, client, log_from: informed, grown: false });
         Ok(result)
     }
 
@@ -307,10 +249,7 @@ impl Connection<'_> {
     }
 
     fn set_level(&mut self, params: &Object) -> Result<Object, Stop> {
-        let level = params
-            .get("level")
-            .and_then(Value::as_str)
-            .and_then(severity);
+        let level = params.get("level").and_then(Value::as_str).and_then(severity);
         let (Some(level), Some(session)) = (level, &mut self.session) else {
             return Err(invalid_params("level must be a log level").into());
         };
@@ -320,11 +259,7 @@ impl Connection<'_> {
 }
 
 /// The result of a list other than that of tools.
-fn cached(
-    page: Result<listing::Page, Refusal>,
-    member: &str,
-    revision: Revision,
-) -> Result<Object, Stop> {
+fn cached(page: Result<listing::Page, Refusal>, member: &str, revision: Revision) -> Result<Object, Stop> {
     let page = page?;
     let mut result = object(json!({member: page.items}));
     if let Some(next) = page.next {

@@ -25,10 +25,7 @@ const LISTED: &[(&str, &str, &str, &str)] = &[
 
 /// Every listed resource as the revision describes it.
 pub(super) fn listed(revision: Revision) -> Vec<Value> {
-    LISTED
-        .iter()
-        .map(|row| Value::Object(described(*row, revision)))
-        .collect()
+    LISTED.iter().map(|row| Value::Object(described(*row, revision))).collect()
 }
 
 /// The description of the notes.
@@ -76,8 +73,7 @@ pub(super) fn contents(uri: &str) -> Option<Object> {
         PIXELS => json!({"uri": uri, "mimeType": "image/png", "blob": PNG}),
         _ => {
             let digits = uri.strip_prefix(NUMBERS)?;
-            let plain =
-                (1..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+            let plain = (1..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
             if !plain {
                 return None;
             }
@@ -93,11 +89,7 @@ pub(super) fn read(params: &Object, revision: Revision) -> Result<Object, Refusa
         return Err(Refusal::new(INVALID_PARAMS, "uri must be a string"));
     };
     let Some(contents) = contents(uri) else {
-        let code = if revision.is_modern() {
-            INVALID_PARAMS
-        } else {
-            RESOURCE_NOT_FOUND
-        };
+        let code = if revision.is_modern() { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
         return Err(Refusal::new(code, "Resource not found").with_data(json!({"uri": quoted(uri)})));
     };
     Ok(object(json!({"contents": [contents]})))

@@ -99,10 +99,7 @@ where
             break;
         }
     }
-    let mut last = lines
-        .rest()
-        .map(|line| connection.receive(&line))
-        .unwrap_or_default();
+    let mut last = lines.rest().map(|line| connection.receive(&line)).unwrap_or_default();
     last.extend(connection.release());
     write_all(&mut writer, last).await?;
     if faults.contains(Fault::IgnoresEof) || ignores_sigterm(faults) {
@@ -124,9 +121,7 @@ pub fn ignores_sigterm(faults: &FaultSet) -> bool {
 #[must_use]
 pub fn stderr_noise(faults: &FaultSet) -> Option<String> {
     let line = "[debug] mock: nothing happened, and it is reported at length nevertheless\n";
-    faults
-        .contains(Fault::StderrNoise)
-        .then(|| line.repeat((1 << 20) / line.len()))
+    faults.contains(Fault::StderrNoise).then(|| line.repeat((1 << 20) / line.len()))
 }
 
 async fn write_all<W: AsyncWrite + Unpin>(writer: &mut W, outputs: Vec<Output>) -> io::Result<()> {
@@ -165,9 +160,7 @@ impl Lines {
     }
 
     fn next(&mut self) -> Option<Vec<u8>> {
-        let found = self.buffer[self.searched..]
-            .iter()
-            .position(|byte| *byte == b'\n');
+        let found = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
         let Some(length) = found.map(|offset| self.searched + offset) else {
             self.searched = self.buffer.len();
             return None;

@@ -20,11 +20,7 @@ struct Script {
 
 impl Script {
     fn new(revision: Revision) -> Self {
-        Self {
-            revision,
-            lines: Vec::new(),
-            next_id: 1,
-        }
+        Self { revision, lines: Vec::new(), next_id: 1 }
     }
 
     fn raw(&mut self, line: impl Into<Vec<u8>>) {
@@ -81,28 +77,18 @@ impl Script {
 
     fn call(&mut self, name: &str, arguments: &Value) {
         let meta = json!({"progressToken": format!("token-{name}")});
-        self.ask_with(
-            "tools/call",
-            json!({"name": name, "arguments": arguments}),
-            &meta,
-        );
+        self.ask_with("tools/call", json!({"name": name, "arguments": arguments}), &meta);
     }
 
     fn open(&mut self) {
         if self.revision.is_modern() {
             for key in ["protocolVersion", "clientCapabilities", "clientInfo"] {
                 let mut params = self.with_meta(json!({}), &json!({}));
-                let meta = params["_meta"]
-                    .as_object_mut()
-                    .expect("modern requests have _meta");
+                let meta = params["_meta"].as_object_mut().expect("modern requests have _meta");
                 meta.remove(&format!("io.modelcontextprotocol/{key}"));
-                self.line(
-                    &json!({"jsonrpc": "2.0", "id": key, "method": "tools/list", "params": params}),
-                );
+                self.line(&json!({"jsonrpc": "2.0", "id": key, "method": "tools/list", "params": params}));
             }
-            self.line(
-                &json!({"jsonrpc": "2.0", "id": "bare", "method": "tools/list", "params": {}}),
-            );
+            self.line(&json!({"jsonrpc": "2.0", "id": "bare", "method": "tools/list", "params": {}}));
             let old = json!({"io.modelcontextprotocol/protocolVersion": "1999-01-01"});
             self.ask_with("tools/list", json!({}), &old);
             self.ask("tools/list", json!({}));
@@ -133,37 +119,20 @@ impl Script {
     }
 
     fn ids_and_keys(&mut self) {
-        let ids = [
-            json!("s"),
-            json!(""),
-            json!(0),
-            json!(-7),
-            json!(9_007_199_254_740_991_i64),
-        ];
-        for id in ids
-            .into_iter()
-            .chain([json!("é"), json!(70), json!("70"), json!(70)])
-        {
+        let ids = [json!("s"), json!(""), json!(0), json!(-7), json!(9_007_199_254_740_991_i64)];
+        for id in ids.into_iter().chain([json!("é"), json!(70), json!("70"), json!(70)]) {
             let params = self.with_meta(json!({}), &json!({}));
-            self.line(
-                &json!({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params}),
-            );
+            self.line(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params}));
         }
         for method in ["no/such", "rpc.discover", "TOOLS/LIST"] {
             self.ask(method, json!({}));
         }
         self.ask("tools/list", json!({"surplus": 1}));
         self.ask_with("tools/list", json!({}), &json!({"com.example/key": 1}));
-        self.ask_with(
-            "tools/list",
-            json!({}),
-            &json!({"io.modelcontextprotocol/unheard-of": [1]}),
-        );
+        self.ask_with("tools/list", json!({}), &json!({"io.modelcontextprotocol/unheard-of": [1]}));
         self.notify("notifications/unheard-of");
         let cancelled = json!({"requestId": "unheard-of"});
-        self.line(
-            &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled}),
-        );
+        self.line(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled}));
         self.ask("ping", json!({}));
         self.ask("resources/list", json!({}));
         self.ask("resources/templates/list", json!({}));
@@ -180,46 +149,26 @@ impl Script {
         for _ in 0..2 {
             self.ask("tools/list", json!({}));
             for position in (4..16).step_by(4) {
-                self.ask(
-                    "tools/list",
-                    json!({"cursor": cursor("tools", position, 0)}),
-                );
+                self.ask("tools/list", json!({"cursor": cursor("tools", position, 0)}));
             }
         }
         let mut altered = cursor("tools", 4, 0);
         altered.pop();
         let long = "x".repeat(4001);
-        for cursor in [
-            json!("made-up"),
-            json!(altered),
-            json!(5),
-            json!(""),
-            json!(long),
-        ] {
+        for cursor in [json!("made-up"), json!(altered), json!(5), json!(""), json!(long)] {
             self.ask("tools/list", json!({"cursor": cursor}));
         }
     }
 
     fn calls(&mut self) {
-        for name in [
-            "image",
-            "audio",
-            "link",
-            "embed_text",
-            "embed_blob",
-            "annotated",
-        ] {
+        for name in ["image", "audio", "link", "embed_text", "embed_blob", "annotated"] {
             self.call(name, &json!({}));
         }
         self.call("echo", &json!({"text": "Hello, café"}));
         self.call("add", &json!({"a": 1, "b": 2}));
         self.call("weather", &json!({"city": "Oslo"}));
         self.call("count", &json!({"to": 3}));
-        self.ask_with(
-            "tools/call",
-            json!({"name": "count", "arguments": {"to": 2}}),
-            &json!({}),
-        );
+        self.ask_with("tools/call", json!({"name": "count", "arguments": {"to": 2}}), &json!({}));
         self.call("log", &json!({}));
         let loud = json!({"io.modelcontextprotocol/logLevel": "debug"});
         if self.revision.is_modern() {
@@ -281,23 +230,15 @@ fn replies<'a>(script: &'a [Vec<u8>], faults: &'a FaultSet) -> impl Iterator<Ite
 
 /// Has the whole conversation, and gives what came of it.
 fn converse(revision: Revision, faults: &FaultSet) -> Vec<Output> {
-    replies(&Script::new(revision).whole(), faults)
-        .flatten()
-        .collect()
+    replies(&Script::new(revision).whole(), faults).flatten().collect()
 }
 
 /// Every message of a fault-free conversation.
 fn messages(revision: Revision) -> Vec<Value> {
     let mut messages = Vec::new();
     for output in converse(revision, &FaultSet::none()) {
-        let Output::Bytes(bytes) = output else {
-            panic!("the server conforms")
-        };
-        for line in bytes
-            .strip_suffix(b"\n")
-            .expect("lines end")
-            .split(|byte| *byte == b'\n')
-        {
+        let Output::Bytes(bytes) = output else { panic!("the server conforms") };
+        for line in bytes.strip_suffix(b"\n").expect("lines end").split(|byte| *byte == b'\n') {
             messages.push(serde_json::from_slice(line).expect("every line is JSON"));
         }
     }
@@ -314,13 +255,8 @@ fn answer(line: &Value) -> Value {
 }
 
 /// Faults that show in time, at the end of input or elsewhere than in what the connection writes.
-const OUTSIDE_THE_CONVERSATION: &[Fault] = &[
-    Fault::IgnoresEof,
-    Fault::IgnoresSigterm,
-    Fault::NoNewline,
-    Fault::SlowStart,
-    Fault::StderrNoise,
-];
+const OUTSIDE_THE_CONVERSATION: &[Fault] =
+    &[Fault::IgnoresEof, Fault::IgnoresSigterm, Fault::NoNewline, Fault::SlowStart, Fault::StderrNoise];
 
 #[test]
 fn every_fault_shows_in_every_revision_that_it_names_and_in_no_other() {
@@ -330,21 +266,17 @@ fn every_fault_shows_in_every_revision_that_it_names_and_in_no_other() {
         let conforming: Vec<_> = replies(&script, &FaultSet::none()).collect();
         for fault in Fault::all() {
             // What an unknown version leads to is decided before any revision is in force.
-            let before = matches!(
-                fault,
-                Fault::UnknownVersionRefused | Fault::UnknownVersionEchoed
-            ) && !revision.is_modern();
-            let expected = (fault.revisions().contains(revision) || before)
-                && !OUTSIDE_THE_CONVERSATION.contains(fault);
+            let before =
+                matches!(fault, Fault::UnknownVersionRefused | Fault::UnknownVersionEchoed) && !revision.is_modern();
+            let expected =
+                (fault.revisions().contains(revision) || before) && !OUTSIDE_THE_CONVERSATION.contains(fault);
             // The first initialize of the script is answered in 2025-11-25 whatever comes second.
             let opening_only = !revision.is_modern()
                 && fault.revisions().contains(&Revision::V2025_11_25)
                 && !fault.revisions().contains(revision);
             let shown = !replies(&script, &FaultSet::from(*fault)).eq(conforming.iter().cloned());
             if shown != expected && !(shown && opening_only) {
-                wrong.push(format!(
-                    "{fault} in {revision}: expected {expected}, shown {shown}"
-                ));
+                wrong.push(format!("{fault} in {revision}: expected {expected}, shown {shown}"));
             }
         }
     }
@@ -364,11 +296,7 @@ fn faults_together_do_not_bring_the_server_down() {
         "answers-empty-object",
         "answers-same-error",
     ]);
-    let all: FaultSet = Fault::all()
-        .iter()
-        .copied()
-        .filter(|fault| !ending.contains(fault.name()))
-        .collect();
+    let all: FaultSet = Fault::all().iter().copied().filter(|fault| !ending.contains(fault.name())).collect();
     for revision in Revision::ALL {
         assert!(!converse(*revision, &all).is_empty(), "{revision}");
     }
@@ -376,26 +304,15 @@ fn faults_together_do_not_bring_the_server_down() {
 
 #[test]
 fn initialize_agrees_to_each_revision_of_the_handshake_and_falls_back_to_the_last() {
-    let asked = [
-        "2024-10-07",
-        "2024-11-05",
-        "2025-03-26",
-        "2025-06-18",
-        "2025-11-25",
-    ];
+    let asked = ["2024-10-07", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
     let fallbacks = ["1999-01-01", "2099-12-31", "2026-07-28", ""];
-    for (version, agreed) in asked
-        .into_iter()
-        .map(|v| (v, v))
-        .chain(fallbacks.into_iter().map(|v| (v, "2025-11-25")))
-    {
+    for (version, agreed) in asked.into_iter().map(|v| (v, v)).chain(fallbacks.into_iter().map(|v| (v, "2025-11-25"))) {
         let params = json!({
             "protocolVersion": version,
             "capabilities": {},
             "clientInfo": {"name": "script", "version": "1"},
         });
-        let answer =
-            answer(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
+        let answer = answer(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
         assert_eq!(answer["result"]["protocolVersion"], agreed, "{version}");
         assert!(answer["result"]["capabilities"]["tools"].is_object());
     }
@@ -405,8 +322,7 @@ fn initialize_agrees_to_each_revision_of_the_handshake_and_falls_back_to_the_las
 fn discover_needs_no_handshake_and_lists_the_version_in_use() {
     let script = Script::new(Revision::V2026_07_28);
     let params = json!({"_meta": script.meta()});
-    let answer =
-        answer(&json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": params}));
+    let answer = answer(&json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": params}));
     assert_eq!(answer["result"]["supportedVersions"], json!(["2026-07-28"]));
     assert_eq!(answer["result"]["resultType"], "complete");
 }
@@ -426,11 +342,7 @@ fn both_eras_are_served_on_one_connection() {
     script.ask("tools/list", json!({}));
     script.revision = Revision::V2026_07_28;
     script.ask("tools/list", json!({}));
-    let outputs: Vec<Output> = script
-        .lines
-        .iter()
-        .flat_map(|line| connection.receive(line))
-        .collect();
+    let outputs: Vec<Output> = script.lines.iter().flat_map(|line| connection.receive(line)).collect();
     let lists: Vec<Value> = outputs[outputs.len() - 2..]
         .iter()
         .map(|output| match output {
@@ -448,8 +360,7 @@ fn every_request_of_the_conversation_is_answered_exactly_once() {
         let mut asked = Vec::new();
         for line in Script::new(*revision).whole() {
             if let Ok(Value::Object(message)) = serde_json::from_slice(&line)
-                && let (Some(id), Some(Value::String(_))) =
-                    (message.get("id"), message.get("method"))
+                && let (Some(id), Some(Value::String(_))) = (message.get("id"), message.get("method"))
                 && !id.is_object()
             {
                 asked.push(id.clone());
@@ -465,10 +376,7 @@ fn every_request_of_the_conversation_is_answered_exactly_once() {
             let place = answered.iter().position(|other| other == id);
             answered.remove(place.unwrap_or_else(|| panic!("{revision}: {id} has no answer")));
         }
-        assert!(
-            answered.iter().all(Value::is_null),
-            "{revision}: {answered:?}"
-        );
+        assert!(answered.iter().all(Value::is_null), "{revision}: {answered:?}");
     }
 }
 
@@ -504,9 +412,7 @@ fn a_call_that_waits_is_answered_after_the_client_and_not_once_it_is_cancelled()
 
 async fn served(lines: &[u8], faults: FaultSet) -> Vec<u8> {
     let mut written = Vec::new();
-    serve(lines, &mut written, &faults)
-        .await
-        .expect("memory does not fail");
+    serve(lines, &mut written, &faults).await.expect("memory does not fail");
     written
 }
 
@@ -514,63 +420,27 @@ async fn served(lines: &[u8], faults: FaultSet) -> Vec<u8> {
 async fn a_last_line_without_an_ending_is_answered() {
     let line = br#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#;
     let written = served(line, FaultSet::none()).await;
-    assert_eq!(
-        written,
-        b"{\"jsonrpc\":\"2.0\",\"id\":\"last\",\"result\":{}}\n"
-    );
+    assert_eq!(written, b"{\"jsonrpc\":\"2.0\",\"id\":\"last\",\"result\":{}}\n");
 }
 
 #[tokio::test]
 async fn requests_in_flight_together_are_confused_as_each_fault_says() {
     let ping = |id: Value| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
-    let call =
-        |id: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {}});
+    let call = |id: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {}});
     let other = |id: Value| json!({"jsonrpc": "2.0", "id": id, "method": "no/such"});
     for (fault, first, second, ids) in [
-        (
-            Fault::SwappedIds,
-            ping(json!(1)),
-            other(json!(2)),
-            json!([2, 1]),
-        ),
-        (
-            Fault::SwappedIds,
-            call(json!(1)),
-            call(json!(2)),
-            json!([1, 2]),
-        ),
-        (
-            Fault::CallsSwapped,
-            call(json!(1)),
-            call(json!(2)),
-            json!([2, 1]),
-        ),
-        (
-            Fault::CallsSwapped,
-            ping(json!(1)),
-            other(json!(2)),
-            json!([1, 2]),
-        ),
-        (
-            Fault::IdKindsConfused,
-            ping(json!(7)),
-            ping(json!("7")),
-            json!([7, 7]),
-        ),
-        (
-            Fault::IdKindsConfused,
-            ping(json!("7")),
-            ping(json!(8)),
-            json!(["7", 8]),
-        ),
+        (Fault::SwappedIds, ping(json!(1)), other(json!(2)), json!([2, 1])),
+        (Fault::SwappedIds, call(json!(1)), call(json!(2)), json!([1, 2])),
+        (Fault::CallsSwapped, call(json!(1)), call(json!(2)), json!([2, 1])),
+        (Fault::CallsSwapped, ping(json!(1)), other(json!(2)), json!([1, 2])),
+        (Fault::IdKindsConfused, ping(json!(7)), ping(json!("7")), json!([7, 7])),
+        (Fault::IdKindsConfused, ping(json!("7")), ping(json!(8)), json!(["7", 8])),
     ] {
         let lines = format!("{first}\n{second}\n");
         let written = served(lines.as_bytes(), FaultSet::from(fault)).await;
         let text = String::from_utf8(written).expect("the answers are text");
-        let answered: Vec<Value> = text
-            .lines()
-            .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["id"].take())
-            .collect();
+        let answered: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["id"].take()).collect();
         assert_eq!(json!(answered), ids, "{fault}");
     }
 }
@@ -592,10 +462,7 @@ async fn an_answer_held_back_comes_when_no_other_request_does() {
         let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
         writer.write_all(line).await.expect("the pipe is open");
         let mut answer = vec![0; 36];
-        reader
-            .read_exact(&mut answer)
-            .await
-            .expect("the answer comes");
+        reader.read_exact(&mut answer).await.expect("the answer comes");
         assert_eq!(answer, b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
     };
     tokio::select! {
@@ -609,11 +476,7 @@ async fn a_server_that_ignores_the_end_of_input_does_not_return() {
     for fault in [Fault::IgnoresEof, Fault::IgnoresSigterm] {
         let faults = FaultSet::from(fault);
         let ended = serve(&b""[..], Vec::new(), &faults);
-        assert!(
-            tokio::time::timeout(Duration::from_millis(50), ended)
-                .await
-                .is_err()
-        );
+        assert!(tokio::time::timeout(Duration::from_millis(50), ended).await.is_err());
         assert_eq!(ignores_sigterm(&faults), fault == Fault::IgnoresSigterm);
     }
 }
@@ -622,10 +485,7 @@ async fn a_server_that_ignores_the_end_of_input_does_not_return() {
 async fn faults_of_quantity_write_what_they_promise() {
     let opening = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
     let written = served(opening, FaultSet::from(Fault::NoNewline)).await;
-    assert_eq!(
-        written.iter().position(|byte| *byte == b'\n'),
-        Some(written.len() - 1)
-    );
+    assert_eq!(written.iter().position(|byte| *byte == b'\n'), Some(written.len() - 1));
     assert!(written.len() > 8 << 20);
     assert!(stderr_noise(&FaultSet::none()).is_none());
     let noise = stderr_noise(&FaultSet::from(Fault::StderrNoise)).expect("there is noise");

@@ -5,9 +5,7 @@ use serde_json::{Value, json};
 use super::content;
 use super::message::{Object, object};
 use super::revision::Revision;
-use super::revision::Revision::{
-    V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28,
-};
+use super::revision::Revision::{V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
 
 /// What decides which tools a client is offered, beside the revision.
 #[derive(Debug, Default)]
@@ -35,12 +33,7 @@ const TABLE: &[Entry] = &[
         description: "Returns the text that it is given.",
         since: V2024_10_07,
         until: V2026_07_28,
-        input: || {
-            closed(
-                &json!({"text": {"type": "string", "description": "What to return"}}),
-                &["text"],
-            )
-        },
+        input: || closed(&json!({"text": {"type": "string", "description": "What to return"}}), &["text"]),
         output: None,
     },
     Entry {
@@ -49,12 +42,7 @@ const TABLE: &[Entry] = &[
         description: "Adds two numbers.",
         since: V2024_10_07,
         until: V2026_07_28,
-        input: || {
-            closed(
-                &json!({"a": {"type": "number"}, "b": {"type": "number"}}),
-                &["a", "b"],
-            )
-        },
+        input: || closed(&json!({"a": {"type": "number"}, "b": {"type": "number"}}), &["a", "b"]),
         output: Some(|| closed(&json!({"sum": {"type": "number"}}), &["sum"])),
     },
     Entry {
@@ -64,12 +52,8 @@ const TABLE: &[Entry] = &[
         since: V2024_10_07,
         until: V2026_07_28,
         input: || {
-            let unit =
-                json!({"type": "string", "enum": ["celsius", "fahrenheit"], "default": "celsius"});
-            closed(
-                &json!({"city": {"type": "string", "minLength": 1}, "unit": unit}),
-                &["city"],
-            )
+            let unit = json!({"type": "string", "enum": ["celsius", "fahrenheit"], "default": "celsius"});
+            closed(&json!({"city": {"type": "string", "minLength": 1}, "unit": unit}), &["city"])
         },
         output: None,
     },
@@ -133,12 +117,7 @@ const TABLE: &[Entry] = &[
         description: "Counts to a number and reports progress on the way.",
         since: V2024_10_07,
         until: V2026_07_28,
-        input: || {
-            closed(
-                &json!({"to": {"type": "integer", "minimum": 2, "maximum": 9}}),
-                &["to"],
-            )
-        },
+        input: || closed(&json!({"to": {"type": "integer", "minimum": 2, "maximum": 9}}), &["to"]),
         output: None,
     },
     Entry {
@@ -165,12 +144,7 @@ const TABLE: &[Entry] = &[
         description: "Works or fails, as it is told.",
         since: V2024_10_07,
         until: V2026_07_28,
-        input: || {
-            closed(
-                &json!({"outcome": {"type": "string", "enum": ["works", "fails"]}}),
-                &["outcome"],
-            )
-        },
+        input: || closed(&json!({"outcome": {"type": "string", "enum": ["works", "fails"]}}), &["outcome"]),
         output: None,
     },
     Entry {
@@ -242,10 +216,7 @@ fn definition(entry: &Entry, revision: Revision, offer: &Offer) -> Object {
         tool.insert("title".to_owned(), json!(entry.title));
     }
     tool.insert("description".to_owned(), json!(entry.description));
-    tool.insert(
-        "inputSchema".to_owned(),
-        input_schema(entry, revision, offer),
-    );
+    tool.insert("inputSchema".to_owned(), input_schema(entry, revision, offer));
     if let Some(output) = entry.output.filter(|_| revision >= V2025_06_18) {
         tool.insert("outputSchema".to_owned(), output());
     }
@@ -257,10 +228,7 @@ fn definition(entry: &Entry, revision: Revision, offer: &Offer) -> Object {
             tool.insert("icons".to_owned(), json!([content::icon()]));
         }
         "add" if revision >= V2025_06_18 => {
-            tool.insert(
-                "_meta".to_owned(),
-                json!({"com.example.mock/subject": "arithmetic"}),
-            );
+            tool.insert("_meta".to_owned(), json!({"com.example.mock/subject": "arithmetic"}));
         }
         "count" if revision == V2025_11_25 => {
             tool.insert("execution".to_owned(), json!({"taskSupport": "forbidden"}));

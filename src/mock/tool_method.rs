@@ -10,8 +10,7 @@ use super::deviation::{calling, listing as listing_deviation};
 use super::fault::Fault;
 use super::listing::{self, NoPage};
 use super::message::{
-    INTERNAL_ERROR, METHOD_NOT_FOUND, Object, RESOURCE_NOT_FOUND, Refusal, notification, object,
-    quoted,
+    INTERNAL_ERROR, METHOD_NOT_FOUND, Object, RESOURCE_NOT_FOUND, Refusal, notification, object, quoted,
 };
 use super::method::add_caching;
 use super::revision::Revision;
@@ -27,26 +26,15 @@ impl Connection<'_> {
         {
             return Arc::clone(&offered.tools);
         }
-        let offer = Offer {
-            grown,
-            questions: session.map(questions).unwrap_or_default(),
-        };
+        let offer = Offer { grown, questions: session.map(questions).unwrap_or_default() };
         let mut tools = tool::offered(revision, &offer);
         listing_deviation::add_specimens(&mut tools, revision, self.faults, self.paging.salt);
         let tools: Arc<[Object]> = tools.into();
-        self.offered = Some(Offered {
-            revision,
-            grown,
-            tools: Arc::clone(&tools),
-        });
+        self.offered = Some(Offered { revision, grown, tools: Arc::clone(&tools) });
         tools
     }
 
-    pub(super) fn list_tools(
-        &mut self,
-        request: &Request,
-        params: &Object,
-    ) -> Result<Object, Stop> {
+    pub(super) fn list_tools(&mut self, request: &Request, params: &Object) -> Result<Object, Stop> {
         let revision = request.revision;
         if self.fails(request, Fault::ToolsOffServed) || self.fails(request, Fault::WithoutTools) {
             return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: tools/list").into());
@@ -78,20 +66,11 @@ impl Connection<'_> {
         }
         let later = params.contains_key("cursor");
         let varies = later && self.fails(request, Fault::CacheScopeVaries);
-        add_caching(
-            &mut result,
-            revision,
-            if varies { "private" } else { "public" },
-        );
+        add_caching(&mut result, revision, if varies { "private" } else { "public" });
         Ok(result)
     }
 
-    pub(super) fn call(
-        &mut self,
-        request: &Request,
-        params: &Object,
-        turn: &mut Turn,
-    ) -> Result<Object, Stop> {
+    pub(super) fn call(&mut self, request: &Request, params: &Object, turn: &mut Turn) -> Result<Object, Stop> {
         if self.fails(request, Fault::CallNotFound) {
             return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: tools/call").into());
         }
@@ -130,8 +109,7 @@ impl Connection<'_> {
             && let Some(token) = &turn.progress_token
         {
             let params = json!({"progressToken": token, "progress": 100, "total": 100});
-            self.afterwards
-                .push(notification("notifications/progress", &params));
+            self.afterwards.push(notification("notifications/progress", &params));
         }
         for message in notifications {
             self.tell(message, request.revision);
@@ -139,11 +117,7 @@ impl Connection<'_> {
     }
 
     /// The tool that a call names and its arguments, or the reply that a fault gives without one.
-    fn named_tool(
-        &mut self,
-        request: &Request,
-        params: &Object,
-    ) -> Result<Result<(Object, Object), Reply>, Refusal> {
+    fn named_tool(&mut self, request: &Request, params: &Object) -> Result<Result<(Object, Object), Reply>, Refusal> {
         let done = || Ok(Err(Reply::text("Done.")));
         let Some(name) = params.get("name") else {
             if self.fails(request, Fault::NoNameSucceeds) {
@@ -176,11 +150,7 @@ impl Connection<'_> {
         };
         let tools = self.tools(request.revision);
         let named = |tool: &&Object| tool["name"] == name;
-        let alike = |tool: &&Object| {
-            tool["name"]
-                .as_str()
-                .is_some_and(|known| known.eq_ignore_ascii_case(name))
-        };
+        let alike = |tool: &&Object| tool["name"].as_str().is_some_and(|known| known.eq_ignore_ascii_case(name));
         if let Some(tool) = tools.iter().find(named) {
             return Ok(Ok((tool.clone(), arguments)));
         }
@@ -242,11 +212,7 @@ impl Connection<'_> {
             return Reply::text("Nothing grew.");
         };
         session.grown = !session.grown;
-        let text = if session.grown {
-            "The list has grown."
-        } else {
-            "The list has shrunk."
-        };
+        let text = if session.grown { "The list has grown." } else { "The list has shrunk." };
         if !self.fails(request, Fault::ListChangedSilent) {
             let message = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
             turn.notifications.push(message);
@@ -257,9 +223,7 @@ impl Connection<'_> {
     fn put_question(&mut self, request: &Request, arguments: &Object) -> Result<Reply, Stop> {
         let possible = self.session.as_ref().map(questions).unwrap_or_default();
         let wanted = arguments.get("for").and_then(Value::as_str);
-        let question = possible
-            .iter()
-            .find(|question| wanted.is_none_or(|name| name == **question));
+        let question = possible.iter().find(|question| wanted.is_none_or(|name| name == **question));
         let Some(question) = question.copied() else {
             return Ok(Reply::failure("There is nothing to ask."));
         };
@@ -270,28 +234,15 @@ impl Connection<'_> {
         };
         let asked = self.ask(method, params, request.revision);
         let (id, revision) = (request.id.clone(), request.revision);
-        self.waiting.insert(
-            asked,
-            Waiting {
-                id,
-                revision,
-                question,
-            },
-        );
+        self.waiting.insert(asked, Waiting { id, revision, question });
         Err(Stop::Later)
     }
 
     /// The requests that faults send where the client does not allow them.
     fn ask_unduly(&mut self, request: &Request) {
         let declared = |session: &Session| session.client.contains_key("sampling");
-        if self.fails(request, Fault::UndeclaredSampling)
-            && !self.session.as_ref().is_some_and(declared)
-        {
-            self.ask(
-                "sampling/createMessage",
-                Some(sampling_params()),
-                request.revision,
-            );
+        if self.fails(request, Fault::UndeclaredSampling) && !self.session.as_ref().is_some_and(declared) {
+            self.ask("sampling/createMessage", Some(sampling_params()), request.revision);
         }
         if self.fails(request, Fault::ServerRequestModern) {
             self.ask("roots/list", None, request.revision);
@@ -302,15 +253,11 @@ impl Connection<'_> {
 /// What may be asked of the client of a session.
 fn questions(session: &Session) -> Vec<&'static str> {
     let elicits = session.revision >= Revision::V2025_06_18;
-    [
-        ("roots", true),
-        ("sampling", true),
-        ("elicitation", elicits),
-    ]
-    .into_iter()
-    .filter(|(name, exists)| *exists && session.client.contains_key(*name))
-    .map(|(name, _)| name)
-    .collect()
+    [("roots", true), ("sampling", true), ("elicitation", elicits)]
+        .into_iter()
+        .filter(|(name, exists)| *exists && session.client.contains_key(*name))
+        .map(|(name, _)| name)
+        .collect()
 }
 
 pub(super) fn sampling_params() -> Value {

@@ -87,7 +87,9 @@ fn of_tool(tool: &Tool, placeholder: &Placeholder, offer: &Offer) -> Result<Valu
             tool.arguments.clone().ok_or_else(|| Unfilled("no tool has arguments that could be made".to_owned()))
         }
         Placeholder::ToolArgumentsMissing => broken(Breakage::MissingRequired, "a required argument"),
-        Placeholder::ToolArgumentsWrongType => broken(Breakage::WrongType, "an argument of a type that nobody converts"),
+        Placeholder::ToolArgumentsWrongType => {
+            broken(Breakage::WrongType, "an argument of a type that nobody converts")
+        }
         Placeholder::ToolArgumentsOutsideEnum => broken(Breakage::OutsideEnum, "an argument with listed values"),
         Placeholder::ToolArgumentsExtra => broken(Breakage::ExtraProperty, "additionalProperties: false"),
         Placeholder::ToolSwappedCase => {

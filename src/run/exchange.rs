@@ -40,14 +40,17 @@ pub(super) async fn carry_out(
         let mut bindings = Bindings::new(offer, tool, plan.seed);
         let from = session.connection.len();
         let label = tool.map(|tool| format!("tool {}", tool.name)).unwrap_or_default();
-        let mut pass = Pass { label, number: *numbers, transcript: Transcript::default(), offered: Vec::new(), trouble: None };
+        let mut pass =
+            Pass { label, number: *numbers, transcript: Transcript::default(), offered: Vec::new(), trouble: None };
         pass.offered = offer.tools.iter().map(|tool| tool.name.clone()).collect();
         let outcome = walk_steps(body, session, &mut bindings, plan, *numbers).await;
         pass.transcript = session.transcript_from(from);
         match outcome {
             Ok(()) => {}
             // A value that an earlier step had to yield is trouble; one that the server lacks is no case.
-            Err(unfilled) if pass.transcript.entries.iter().all(|entry| entry.sent().is_none()) => return Err(unfilled),
+            Err(unfilled) if pass.transcript.entries.iter().all(|entry| entry.sent().is_none()) => {
+                return Err(unfilled);
+            }
             Err(Unfilled(reason)) => pass.trouble = Some(reason),
         }
         passes.push(pass);
@@ -165,7 +168,8 @@ async fn send_unawaited(
         let mut batch = Vec::new();
         for message in messages {
             let message = filled(message, bindings, session)?;
-            let is_request = !message.get("method").and_then(Value::as_str).unwrap_or_default().starts_with("notifications/");
+            let is_request =
+                !message.get("method").and_then(Value::as_str).unwrap_or_default().starts_with("notifications/");
             let message = session.complete(&message, is_request, step.meta.as_ref());
             unsure.push((from, message.get("id").cloned()));
             batch.push(message);
@@ -199,7 +203,9 @@ async fn walk(session: &mut Session, method: &str, mark: Mark, plan: &Plan) {
         let message = session.complete(&serde_json::json!({ "method": method, "params": params }), true, None);
         let from = session.connection.len();
         session.send(&message, Some(mark)).await;
-        let Waited::Came(response) = session.answer(from, &message["id"], patience(session, plan)).await else { return };
+        let Waited::Came(response) = session.answer(from, &message["id"], patience(session, plan)).await else {
+            return;
+        };
         let Some(cursor) = response.pointer("/result/nextCursor").filter(|cursor| cursor.is_string()) else { return };
         if cursors.contains(cursor) {
             return;

@@ -26,12 +26,7 @@ const RESTARTS: usize = 40;
 const SILENCES: usize = 2;
 
 /// Runs the cases that share the main session.
-pub(super) async fn shared(
-    target: Target,
-    main: Session,
-    cases: Vec<Arc<Case>>,
-    stragglers: Vec<Straggler>,
-) -> Done {
+pub(super) async fn shared(target: Target, main: Session, cases: Vec<Arc<Case>>, stragglers: Vec<Straggler>) -> Done {
     let capabilities = full_capabilities(target.revision);
     in_sequence(target, Some(main), cases, capabilities, "main session", stragglers).await
 }

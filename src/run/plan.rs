@@ -92,7 +92,11 @@ impl Plan {
             Launcher::Command(server) => server.command.join(" "),
             Launcher::BuiltIn(faults) => {
                 let names: Vec<&str> = faults.iter().map(crate::mock::Fault::name).collect();
-                if names.is_empty() { "the built-in server".to_owned() } else { format!("the built-in server with {}", names.join(", ")) }
+                if names.is_empty() {
+                    "the built-in server".to_owned()
+                } else {
+                    format!("the built-in server with {}", names.join(", "))
+                }
             }
         }
     }

@@ -54,8 +54,15 @@ pub(super) async fn probe(context: &Context) -> Probed {
     probed.sessions.sort_by_key(|session| session.revision);
     for (_, refused) in &mut probed.refused {
         // The connection that tells most is kept for the message; the rest is shut down.
-        if !matches!(refused.reason, Refusal::NotStarted(_) | Refusal::Ended | Refusal::Silent | Refusal::Echo | Refusal::Unusable(_) | Refusal::Error(_))
-            && let Some(connection) = refused.connection.take()
+        if !matches!(
+            refused.reason,
+            Refusal::NotStarted(_)
+                | Refusal::Ended
+                | Refusal::Silent
+                | Refusal::Echo
+                | Refusal::Unusable(_)
+                | Refusal::Error(_)
+        ) && let Some(connection) = refused.connection.take()
         {
             context.dismiss(connection, "probe");
         }

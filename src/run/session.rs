@@ -193,7 +193,9 @@ impl Session {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }), None).await;
         let echoed = |entries: &[Arc<Entry>]| {
             entries.iter().any(|entry| {
-                entry.received().is_some_and(|value| matches!(Kind::of(value), Kind::Request { method: m, .. } if m == method))
+                entry
+                    .received()
+                    .is_some_and(|value| matches!(Kind::of(value), Kind::Request { method: m, .. } if m == method))
             })
         };
         let id = json!(id);

@@ -142,7 +142,13 @@ async fn call_each(session: &mut Session, plan: &Plan, offer: &mut Offer, began:
 }
 
 /// Takes the answer of one of the calls that are under way, if one comes in time.
-async fn take_answer(session: &mut Session, offer: &mut Offer, under: &mut Vec<Under>, began: usize, limit: Duration) -> bool {
+async fn take_answer(
+    session: &mut Session,
+    offer: &mut Offer,
+    under: &mut Vec<Under>,
+    began: usize,
+    limit: Duration,
+) -> bool {
     let ids: Vec<Id> = under.iter().map(|call| call.id.clone()).collect();
     let Waited::Came((at, response)) = first_of(session, began, &ids, limit).await else { return false };
     session.unanswered = 0;
@@ -184,13 +190,15 @@ async fn first_of(session: &Session, from: usize, ids: &[Id], limit: Duration) -
     session
         .connection
         .wait(from, limit, |entries| {
-            entries.iter().filter_map(|entry| entry.received()).flat_map(crate::transcript::messages).find_map(|message| {
-                let id = message.get("id").filter(|_| message.get("method").is_none())?;
-                let at = ids.iter().position(|wanted| {
-                    crate::wire::same_id(wanted, id) || (!id.is_null() && crate::wire::same_id_loosely(wanted, id))
-                })?;
-                Some((at, message.clone()))
-            })
+            entries.iter().filter_map(|entry| entry.received()).flat_map(crate::transcript::messages).find_map(
+                |message| {
+                    let id = message.get("id").filter(|_| message.get("method").is_none())?;
+                    let at = ids.iter().position(|wanted| {
+                        crate::wire::same_id(wanted, id) || (!id.is_null() && crate::wire::same_id_loosely(wanted, id))
+                    })?;
+                    Some((at, message.clone()))
+                },
+            )
         })
         .await
 }

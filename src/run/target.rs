@@ -93,7 +93,11 @@ pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Proble
         totals: Arc::default(),
     };
     let acting = |process: Process| -> Vec<Arc<Case>> {
-        cases.iter().filter(|case| matches!(&case.body, Body::Act(Act { process: own, .. }) if *own == process)).cloned().collect()
+        cases
+            .iter()
+            .filter(|case| matches!(&case.body, Body::Act(Act { process: own, .. }) if *own == process))
+            .cloned()
+            .collect()
     };
     let opening = main.terms.opening.clone().unwrap_or_default();
     let permit = context.permit().await;
@@ -213,7 +217,8 @@ fn notes(offer: &Offer) -> Vec<ToolNote> {
 }
 
 fn launch(ended: &Ended) -> Launch {
-    let count = |wanted: fn(&transcript::Event) -> bool| ended.entries.iter().filter(|entry| wanted(&entry.event)).count();
+    let count =
+        |wanted: fn(&transcript::Event) -> bool| ended.entries.iter().filter(|entry| wanted(&entry.event)).count();
     Launch {
         purpose: ended.purpose.clone(),
         startup_ms: ended.startup.map(milliseconds),

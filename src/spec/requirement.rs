@@ -122,7 +122,9 @@ fn public_address(place: &str, revision: Revision) -> String {
             let name = page.rsplit('/').next().unwrap_or(page).trim_end_matches(".mdx");
             format!("history:docs/spec/{name}.md@ed35f718#{anchor}")
         }
-        (true, Some(("schema/", rest))) => format!("history:schema/{}@ed35f718", rest.split('#').next().unwrap_or(rest)),
+        (true, Some(("schema/", rest))) => {
+            format!("history:schema/{}@ed35f718", rest.split('#').next().unwrap_or(rest))
+        }
         _ => place.replace("{rev}", revision.as_str()),
     };
     if let Some(rest) = place.strip_prefix("history:") {

@@ -71,9 +71,6 @@ mod tests {
         Edit::Push("a", || json!(5)).apply(&mut target);
         Edit::Set("a/7/b", || json!(6)).apply(&mut target);
         Edit::Remove("e/f").apply(&mut target);
-        assert_eq!(
-            Value::Object(target),
-            json!({"a": [{"b": {"c": 3}}, 5], "e": 4})
-        );
+        assert_eq!(Value::Object(target), json!({"a": [{"b": {"c": 3}}, 5], "e": 4}));
     }
 }

@@ -33,9 +33,7 @@ pub(in crate::mock) fn deviate(outgoing: &mut Outgoing, faults: &FaultSet) {
         }
         deviate_error(message, outgoing.well_formed, &shows);
         if !outgoing.opens
-            && let Some(id) = message
-                .get("id")
-                .and_then(|id| other_id(id, message, &shows))
+            && let Some(id) = message.get("id").and_then(|id| other_id(id, message, &shows))
         {
             set(message, "id", id);
         }
@@ -89,10 +87,7 @@ fn other_id(id: &Value, message: &Object, shows: &dyn Fn(Fault) -> bool) -> Opti
             }
         }
         Value::String(text) if shows(Fault::UnicodeIdMangled) && !text.is_ascii() => {
-            let ascii: String = text
-                .chars()
-                .map(|letter| if letter.is_ascii() { letter } else { '?' })
-                .collect();
+            let ascii: String = text.chars().map(|letter| if letter.is_ascii() { letter } else { '?' }).collect();
             Some(json!(ascii))
         }
         _ => None,
@@ -109,11 +104,7 @@ fn id_of_other_kind(id: &Value) -> Value {
 }
 
 fn deviate_notification(message: &mut Object, revision: Revision, shows: &dyn Fn(Fault) -> bool) {
-    let method = message
-        .get("method")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
+    let method = message.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
     match method.as_str() {
         "notifications/progress" => {
             if let Some(Value::Object(params)) = message.get_mut("params") {

@@ -9,15 +9,7 @@ const PAYLOAD: &str = "<script>alert(1)</script>\"'&]]>--><!-- `|*_[x](javascrip
 \u{200b}\u{feff}\u{e0041}\u{0}\u{8}\u{7f}\r\n::error::owned\u{2028}";
 
 /// The members that hold text for people; names, URIs, data and types stay as they are.
-const TEXTS: &[&str] = &[
-    "title",
-    "description",
-    "instructions",
-    "text",
-    "message",
-    "data",
-    "version",
-];
+const TEXTS: &[&str] = &["title", "description", "instructions", "text", "message", "data", "version"];
 
 /// Adds the payload to every text of a message.
 pub(in crate::mock) fn deface(message: &mut Value) {

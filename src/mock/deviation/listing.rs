@@ -5,15 +5,13 @@ use serde_json::{Value, json};
 use super::edit::Edit;
 use super::edit::Edit::{Remove, Set, With};
 use crate::mock::fault::Fault::{
-    self, AnnotationsStringHint, AnnotationsTitleNumber, BidiInDescription, CacheScopeShared,
-    CachingHintsMissing, DescriptionArray, ExecutionOdd, HeaderInItems, HeaderNameSpace,
-    HeaderNameTwice, HeaderOnObject, HeaderOnPassword, IconJavascript, IconSizesString,
-    InputSchemaBooleanProperty, InputSchemaDraft4, InputSchemaInvalid, InputSchemaMissing,
-    InputSchemaRemoteRef, InputSchemaRequiredString, InputSchemaTypeList, MetaArray, MetaKeyBad,
-    MetaKeyForwardDns, MetaKeyReservedAny, MetaKeyReservedSecond, OutputSchemaArrayRoot,
-    OutputSchemaInvalid, OutputSchemaTrue, ResultTypeMissing, ResultTypeOdd,
-    TerminalEscapeInDescription, TitleNumber, ToolMetaString, ToolNameLong, ToolNameNumber,
-    ToolNameSpace, ToolsObject, TtlNegative,
+    self, AnnotationsStringHint, AnnotationsTitleNumber, BidiInDescription, CacheScopeShared, CachingHintsMissing,
+    DescriptionArray, ExecutionOdd, HeaderInItems, HeaderNameSpace, HeaderNameTwice, HeaderOnObject, HeaderOnPassword,
+    IconJavascript, IconSizesString, InputSchemaBooleanProperty, InputSchemaDraft4, InputSchemaInvalid,
+    InputSchemaMissing, InputSchemaRemoteRef, InputSchemaRequiredString, InputSchemaTypeList, MetaArray, MetaKeyBad,
+    MetaKeyForwardDns, MetaKeyReservedAny, MetaKeyReservedSecond, OutputSchemaArrayRoot, OutputSchemaInvalid,
+    OutputSchemaTrue, ResultTypeMissing, ResultTypeOdd, TerminalEscapeInDescription, TitleNumber, ToolMetaString,
+    ToolNameLong, ToolNameNumber, ToolNameSpace, ToolsObject, TtlNegative,
 };
 use crate::mock::fault::FaultSet;
 use crate::mock::message::{Object, object};
@@ -34,18 +32,9 @@ struct Row(Fault, Edit);
 const RESULT_FAULTS: &[Row] = &[
     Row(ToolsObject, With(key_tools)),
     Row(MetaKeyBad, With(|result| add_meta(result, "-bad key"))),
-    Row(
-        MetaKeyReservedAny,
-        With(|result| add_meta(result, "tools.mcp.example/x")),
-    ),
-    Row(
-        MetaKeyReservedSecond,
-        With(|result| add_meta(result, "com.mcp.tools/x")),
-    ),
-    Row(
-        MetaKeyForwardDns,
-        With(|result| add_meta(result, "example.com/x")),
-    ),
+    Row(MetaKeyReservedAny, With(|result| add_meta(result, "tools.mcp.example/x"))),
+    Row(MetaKeyReservedSecond, With(|result| add_meta(result, "com.mcp.tools/x"))),
+    Row(MetaKeyForwardDns, With(|result| add_meta(result, "example.com/x"))),
     Row(MetaArray, Set("_meta", || json!([]))),
     Row(ResultTypeMissing, Remove("resultType")),
     Row(ResultTypeOdd, Set("resultType", || json!("done"))),
@@ -58,10 +47,7 @@ const RESULT_FAULTS: &[Row] = &[
 fn key_tools(result: &mut Object) {
     if let Some(Value::Array(tools)) = result.get("tools") {
         let name = |tool: &Value| tool["name"].as_str().unwrap_or_default().to_owned();
-        let keyed: Object = tools
-            .iter()
-            .map(|tool| (name(tool), tool.clone()))
-            .collect();
+        let keyed: Object = tools.iter().map(|tool| (name(tool), tool.clone())).collect();
         result.insert("tools".to_owned(), json!(keyed));
     }
 }
@@ -77,12 +63,7 @@ fn add_meta(result: &mut Object, key: &str) {
 const SPECIMEN: &str = "specimen";
 
 /// Adds the tools that only faults list to those that are offered.
-pub(in crate::mock) fn add_specimens(
-    tools: &mut Vec<Object>,
-    revision: Revision,
-    faults: &FaultSet,
-    salt: u64,
-) {
+pub(in crate::mock) fn add_specimens(tools: &mut Vec<Object>, revision: Revision, faults: &FaultSet, salt: u64) {
     if faults.shows(Fault::ToolNameTwice, revision)
         && let Some(first) = tools.first().cloned()
     {
@@ -104,8 +85,7 @@ pub(in crate::mock) fn add_specimens(
 
 /// Whether a definition is one that only faults list: it takes any arguments and always succeeds.
 pub(in crate::mock) fn is_specimen(tool: &Object) -> bool {
-    tool.get("description")
-        .is_some_and(|text| text.to_string().contains(SPECIMEN))
+    tool.get("description").is_some_and(|text| text.to_string().contains(SPECIMEN))
 }
 
 fn specimen(revision: Revision) -> Object {
@@ -126,79 +106,31 @@ const DEFINITION_FAULTS: &[Row] = &[
     Row(ToolNameNumber, Set("name", || json!(7))),
     Row(ToolNameLong, Set("name", || json!("n".repeat(129)))),
     Row(ToolNameSpace, Set("name", || json!("specimen of a name"))),
-    Row(
-        DescriptionArray,
-        Set("description", || json!(["A specimen of a definition."])),
-    ),
+    Row(DescriptionArray, Set("description", || json!(["A specimen of a definition."]))),
     Row(TitleNumber, Set("title", || json!(7))),
     Row(InputSchemaMissing, Remove("inputSchema")),
-    Row(
-        InputSchemaTypeList,
-        Set("inputSchema/type", || json!(["object"])),
-    ),
-    Row(
-        InputSchemaBooleanProperty,
-        Set(PROPERTIES, || json!({"x": true})),
-    ),
-    Row(
-        InputSchemaRequiredString,
-        Set(PROPERTIES, || json!({"x": {"type": "string"}})),
-    ),
-    Row(
-        InputSchemaRequiredString,
-        Set("inputSchema/required", || json!("x")),
-    ),
-    Row(
-        InputSchemaInvalid,
-        Set(PROPERTIES, || json!({"x": {"type": "strin"}})),
-    ),
+    Row(InputSchemaTypeList, Set("inputSchema/type", || json!(["object"]))),
+    Row(InputSchemaBooleanProperty, Set(PROPERTIES, || json!({"x": true}))),
+    Row(InputSchemaRequiredString, Set(PROPERTIES, || json!({"x": {"type": "string"}}))),
+    Row(InputSchemaRequiredString, Set("inputSchema/required", || json!("x"))),
+    Row(InputSchemaInvalid, Set(PROPERTIES, || json!({"x": {"type": "strin"}}))),
     Row(InputSchemaDraft4, Set(PROPERTIES, draft4)),
     Row(InputSchemaRemoteRef, Set(PROPERTIES, remote_ref)),
-    Row(
-        OutputSchemaArrayRoot,
-        Set("outputSchema", || json!({"type": "array"})),
-    ),
+    Row(OutputSchemaArrayRoot, Set("outputSchema", || json!({"type": "array"}))),
     Row(OutputSchemaInvalid, Set("outputSchema", output_schema)),
     Row(OutputSchemaTrue, Set("outputSchema", || json!(true))),
-    Row(
-        AnnotationsStringHint,
-        Set("annotations/readOnlyHint", || json!("true")),
-    ),
-    Row(
-        AnnotationsTitleNumber,
-        Set("annotations/title", || json!(7)),
-    ),
-    Row(
-        ExecutionOdd,
-        Set("execution", || json!({"taskSupport": "maybe"})),
-    ),
-    Row(
-        IconSizesString,
-        Set("icons", || json!([{"src": PICTURE, "sizes": "48x48"}])),
-    ),
-    Row(
-        IconJavascript,
-        Set("icons", || json!([{"src": "javascript:void(0)"}])),
-    ),
-    Row(
-        HeaderNameSpace,
-        Set(PROPERTIES, || json!({"x": header("string", "Two Words")})),
-    ),
+    Row(AnnotationsStringHint, Set("annotations/readOnlyHint", || json!("true"))),
+    Row(AnnotationsTitleNumber, Set("annotations/title", || json!(7))),
+    Row(ExecutionOdd, Set("execution", || json!({"taskSupport": "maybe"}))),
+    Row(IconSizesString, Set("icons", || json!([{"src": PICTURE, "sizes": "48x48"}]))),
+    Row(IconJavascript, Set("icons", || json!([{"src": "javascript:void(0)"}]))),
+    Row(HeaderNameSpace, Set(PROPERTIES, || json!({"x": header("string", "Two Words")}))),
     Row(HeaderNameTwice, Set(PROPERTIES, twice)),
-    Row(
-        HeaderOnObject,
-        Set(PROPERTIES, || json!({"x": header("object", "Region")})),
-    ),
+    Row(HeaderOnObject, Set(PROPERTIES, || json!({"x": header("object", "Region")}))),
     Row(HeaderInItems, Set(PROPERTIES, in_items)),
-    Row(
-        HeaderOnPassword,
-        Set(PROPERTIES, || json!({"password": header("string", "Word")})),
-    ),
+    Row(HeaderOnPassword, Set(PROPERTIES, || json!({"password": header("string", "Word")}))),
     Row(ToolMetaString, Set("_meta", || json!("odd"))),
-    Row(
-        TerminalEscapeInDescription,
-        Set("description", || json!(ESCAPES)),
-    ),
+    Row(TerminalEscapeInDescription, Set("description", || json!(ESCAPES))),
     Row(BidiInDescription, Set("description", || json!(BIDI))),
 ];
 

@@ -23,11 +23,7 @@ pub(in crate::mock) fn line(outgoing: &Outgoing, first: bool, faults: &FaultSet)
         bytes.extend_from_slice(b"{\"level\":\"info\",\"msg\":\"a tool is being called\"}\n");
     }
     let wrapped = lists && shows(Fault::BatchEmitted);
-    let message = if wrapped {
-        json!([outgoing.message])
-    } else {
-        outgoing.message.clone()
-    };
+    let message = if wrapped { json!([outgoing.message]) } else { outgoing.message.clone() };
     let mut text = if lists && shows(Fault::PrettyPrinted) {
         format!("{message:#}").into_bytes()
     } else {
@@ -41,12 +37,7 @@ pub(in crate::mock) fn line(outgoing: &Outgoing, first: bool, faults: &FaultSet)
     }
     end_line(&mut bytes, text);
     if lists && shows(Fault::MessageWithoutKind) {
-        end_line(
-            &mut bytes,
-            json!({"jsonrpc": "2.0", "note": "hi"})
-                .to_string()
-                .into_bytes(),
-        );
+        end_line(&mut bytes, json!({"jsonrpc": "2.0", "note": "hi"}).to_string().into_bytes());
     }
     if shows(Fault::BlankLine) {
         bytes.push(b'\n');
@@ -85,11 +76,6 @@ pub(in crate::mock) fn nested(id: &Value) -> Vec<u8> {
 
 /// The beginning and the end of a `tools/list` response whose middle is one endless description.
 pub(in crate::mock) fn huge(id: &Value) -> (Vec<u8>, Vec<u8>) {
-    let begin = format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{{"name":"huge","description":""#
-    );
-    (
-        begin.into_bytes(),
-        b"\",\"inputSchema\":{\"type\":\"object\"}}]}}\n".to_vec(),
-    )
+    let begin = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{{"name":"huge","description":""#);
+    (begin.into_bytes(), b"\",\"inputSchema\":{\"type\":\"object\"}}]}}\n".to_vec())
 }

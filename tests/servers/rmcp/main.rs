@@ -15,8 +15,7 @@ use rmcp::{Json, ServerHandler, ServiceExt, tool, tool_handler, tool_router};
 use serde::{Deserialize, Serialize};
 
 /// A PNG of one white pixel.
-const PIXEL: &str =
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mP4DwABAQEAHLCMmQAAAABJRU5ErkJggg==";
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mP4DwABAQEAHLCMmQAAAABJRU5ErkJggg==";
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
@@ -79,9 +78,7 @@ impl Sample {
     /// Adds two whole numbers and answers with structured output.
     #[tool(annotations(title = "Add", read_only_hint = true))]
     fn add(Parameters(AddArguments { a, b }): Parameters<AddArguments>) -> Json<Sum> {
-        Json(Sum {
-            sum: i64::from(a) + i64::from(b),
-        })
+        Json(Sum { sum: i64::from(a) + i64::from(b) })
     }
 
     /// Greets in one of three languages.
