@@ -55,14 +55,14 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
     let strays = record.strays();
     let mut judged = Judged { verdict: Verdict::Pass, ..Judged::skip("") };
     judged.reason = None;
-    let mut came = false;
+    let mut answered = false;
     for (index, step) in body.steps.iter().enumerate() {
         if step.revisions.is_some_and(|revisions| !revisions.contains(revision)) {
             continue;
         }
         let mark = Mark { pass: pass.number, step: index };
         for answer in answers(record, &exchanges, &strays, step, mark) {
-            came |= answer.outcome != Outcome::Silence;
+            answered |= answer.outcome != Outcome::Silence;
             judged.seen += usize::from(answer.outcome != Outcome::Silence);
             judge_step(case, step, revision, pass, &answer, &mut judged);
             // What does not apply, or proves nothing, is not judged further.
@@ -80,7 +80,7 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
             }
         }
     }
-    if !came && judged.verdict == Verdict::Pass {
+    if !answered && judged.verdict == Verdict::Pass {
         return Judged::error("nothing came back, so nothing is proved");
     }
     judged
@@ -150,6 +150,7 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
             link: requirement.link(revision),
             hint: case.mend.clone(),
             replay: String::new(),
+            origin: None,
         },
     );
 }

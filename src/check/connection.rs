@@ -98,7 +98,8 @@ fn answered_once(index: &Index<'_>) -> Seen {
     let malformed = sent_malformed(index);
     for (position, response) in index.record.strays() {
         let unusable = response.get("id").is_none_or(Id::is_null);
-        if !(unusable && malformed) && !follows_notification(index, position, response) {
+        let excused = unusable && malformed || follows_notification(index, position, response);
+        if !excused {
             let id = response.get("id").map_or_else(|| "no id".to_owned(), |id| format!("id {id}"));
             seen.look(Some(breach(format!("a response with {id}, which no request carries"), "", &[position])));
         }
@@ -228,7 +229,7 @@ fn cursors_advance(index: &Index<'_>) -> Seen {
     seen
 }
 
-fn tool_names<'a>(result: &'a Value) -> impl Iterator<Item = &'a str> {
+fn tool_names(result: &Value) -> impl Iterator<Item = &str> {
     result.get("tools").and_then(Value::as_array).into_iter().flatten().filter_map(|tool| tool.get("name")?.as_str())
 }
 

@@ -31,19 +31,18 @@ pub(super) async fn carry_out(
     session: &mut Session,
     offer: &Offer,
     plan: &Plan,
-    numbers: &mut usize,
+    new_pass: &mut (impl FnMut() -> usize + Send),
 ) -> Result<Vec<Pass>, Unfilled> {
     let tools = candidates(case, body, offer, session)?;
     let mut passes = Vec::new();
     for tool in tools {
-        *numbers += 1;
+        let number = new_pass();
         let mut bindings = Bindings::new(offer, tool, plan.seed);
         let from = session.connection.len();
         let label = tool.map(|tool| format!("tool {}", tool.name)).unwrap_or_default();
-        let mut pass =
-            Pass { label, number: *numbers, transcript: Transcript::default(), offered: Vec::new(), trouble: None };
+        let mut pass = Pass { label, number, transcript: Transcript::default(), offered: Vec::new(), trouble: None };
         pass.offered = offer.tools.iter().map(|tool| tool.name.clone()).collect();
-        let outcome = walk_steps(body, session, &mut bindings, plan, *numbers).await;
+        let outcome = walk_steps(body, session, &mut bindings, plan, number).await;
         pass.transcript = session.transcript_from(from);
         match outcome {
             Ok(()) => {}

@@ -75,7 +75,7 @@ async fn in_sequence(
 ) -> Done {
     let offer = target.offer().await;
     let mut done = Vec::new();
-    let (mut numbers, mut restarts, mut silences) = (0, 0, 0);
+    let (mut restarts, mut silences) = (0, 0);
     let mut stragglers = Some(stragglers);
     for case in cases {
         let Body::Act(body) = &case.body else { continue };
@@ -99,7 +99,7 @@ async fn in_sequence(
             continue;
         };
         let began = Instant::now();
-        let judged = run_case(&target, &case, body, current, &offer, &mut numbers).await;
+        let judged = run_case(&target, &case, body, current, &offer).await;
         target.tell(&case, judged, Some(began));
         let silent = current.unanswered >= GIVEN_UP;
         if silent {
@@ -126,20 +126,14 @@ async fn in_sequence(
     done
 }
 
-async fn run_case(
-    target: &Target,
-    case: &Case,
-    body: &Act,
-    session: &mut Session,
-    offer: &Offer,
-    numbers: &mut usize,
-) -> Judged {
+async fn run_case(target: &Target, case: &Case, body: &Act, session: &mut Session, offer: &Offer) -> Judged {
     // A case that opens the connection itself goes by what the main session was told.
     let terms = if session.terms.opening.is_some() { &session.terms } else { &offer.terms };
     if terms.opening.is_some() && !meets(case, terms) {
         return Judged::skip(unmet(case));
     }
-    match carry_out(case, body, session, offer, &target.context.plan, numbers).await {
+    let mut new_pass = || target.new_pass(&case.id);
+    match carry_out(case, body, session, offer, &target.context.plan, &mut new_pass).await {
         Ok(passes) => judge(target, case, body, &passes),
         Err(Unfilled(reason)) => Judged::skip(reason),
     }
@@ -173,10 +167,9 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
     };
     let offer = target.offer().await;
     let began = Instant::now();
-    let mut numbers = 0;
     let judged = match target.dead() {
         Some(reason) => Judged::error(reason),
-        None => run_case(&target, &case, body, &mut session, &offer, &mut numbers).await,
+        None => run_case(&target, &case, body, &mut session, &offer).await,
     };
     target.tell(&case, judged, Some(began));
     if session.terms.opening.is_none() {

@@ -89,12 +89,11 @@ async fn try_all(context: &Context, revisions: &[Revision], insist: bool) -> Pro
             let opening = Session::open(&context.plan, revision, full_capabilities(revision), purpose, insist, tap);
             tokio::pin!(opening);
             // A process that stays silent does nothing that others would have to wait for.
-            let opened = match tokio::time::timeout(BUSY, &mut opening).await {
-                Ok(opened) => opened,
-                Err(_) => {
-                    drop(permit);
-                    opening.await
-                }
+            let opened = if let Ok(opened) = tokio::time::timeout(BUSY, &mut opening).await {
+                opened
+            } else {
+                drop(permit);
+                opening.await
             };
             (revision, opened)
         });

@@ -1,6 +1,6 @@
 //! Judges a server in one revision.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::watch;
@@ -29,6 +29,7 @@ pub(super) struct Target {
     pub(super) dead: Arc<watch::Sender<Option<String>>>,
     /// How often each verdict was given.
     pub(super) totals: Arc<Mutex<Totals>>,
+    passes: Arc<Mutex<Vec<String>>>,
 }
 
 impl Target {
@@ -43,6 +44,18 @@ impl Target {
         self.dead.borrow().clone()
     }
 
+    /// The case of each pass so far.
+    fn passes(&self) -> MutexGuard<'_, Vec<String>> {
+        self.passes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of a new pass over the steps of a case.
+    pub(super) fn new_pass(&self, case: &str) -> usize {
+        let mut passes = self.passes();
+        passes.push(case.to_owned());
+        passes.len() - 1
+    }
+
     /// Gives the server up.
     pub(super) fn give_up(&self, reason: &str) {
         self.dead.send_if_modified(|dead| {
@@ -55,7 +68,9 @@ impl Target {
     /// Makes a case's judgement a result and tells it.
     pub(super) fn tell(&self, case: &Case, mut judged: Judged, began: Option<Instant>) {
         for finding in &mut judged.findings {
-            finding.replay = self.context.plan.replay(&case.id, self.revision);
+            let origin = finding.origin.and_then(|pass| self.passes().get(pass).cloned());
+            let cases: Vec<&str> = std::iter::once(case.id.as_str()).chain(origin.as_deref()).collect();
+            finding.replay = self.context.plan.replay(&cases, self.revision);
         }
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).add(judged.verdict);
         let requirements = case.requirements.iter().filter(|r| r.revisions().contains(self.revision));
@@ -91,6 +106,7 @@ pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Proble
         offer,
         dead: Arc::new(watch::Sender::new(None)),
         totals: Arc::default(),
+        passes: Arc::default(),
     };
     let acting = |process: Process| -> Vec<Arc<Case>> {
         cases

@@ -132,7 +132,7 @@ fn public_address(place: &str, revision: Revision) -> String {
         let commit = commit.replacen("ed35f718", DRAFT_COMMIT, 1);
         let commit = commit.as_str();
         let (commit, anchor) = match commit.split_once('#') {
-            Some((commit, anchor)) if path.ends_with(".md") => (commit, format!("#{anchor}")),
+            Some((commit, anchor)) if path.starts_with("docs/") => (commit, format!("#{anchor}")),
             Some((commit, _)) => (commit, String::new()),
             None => (commit, String::new()),
         };
