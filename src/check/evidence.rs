@@ -59,7 +59,7 @@ pub(super) fn evidence_of(entries: &[Arc<Entry>], positions: &[usize]) -> Vec<Ev
     };
     let errors = (0..entries.len())
         .rev()
-        .filter(|at| matches!(entries[*at].event, Event::Stderr(_)) && moment(entries[*at].at))
+        .filter(|at| matches!(&entries[*at].event, Event::Stderr(text) if !text.is_empty()) && moment(entries[*at].at))
         .take(3);
     let mut all: Vec<usize> = errors.chain(positions.iter().copied()).collect();
     all.sort_unstable();
