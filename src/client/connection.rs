@@ -84,17 +84,13 @@ impl Connection {
     ///
     /// # Errors
     /// When the command cannot be started.
-    pub fn start(
-        program: &str,
-        command: Command,
-        responder: Responder,
-        keeping: Keeping,
-    ) -> Result<Self, LaunchError> {
+    pub fn start(program: &str, command: Command, responder: Responder, keeping: Keeping) -> Result<Self, LaunchError> {
         let record = Arc::new(Record::new(keeping));
         let (process, streams) =
             Process::start(command).map_err(|source| LaunchError::Start { program: program.to_owned(), source })?;
         let errors = tokio::spawn(read_errors(streams.errors, Arc::clone(&record)));
-        let mut connection = Self::over(streams.output, streams.input, Peer::Process(Box::new(process)), record, responder);
+        let mut connection =
+            Self::over(streams.output, streams.input, Peer::Process(Box::new(process)), record, responder);
         connection.tasks.push(errors);
         Ok(connection)
     }

@@ -104,7 +104,10 @@ impl Process {
     pub(super) fn start(mut command: Command) -> io::Result<(Self, Streams)> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
         let mut child = command.spawn()?;
-        let group = child.id().and_then(|id| i32::try_from(id).ok()).ok_or_else(|| io::Error::other("the process has no id"))?;
+        let group = child
+            .id()
+            .and_then(|id| i32::try_from(id).ok())
+            .ok_or_else(|| io::Error::other("the process has no id"))?;
         groups().insert(group);
         let missing = || io::Error::other("a standard stream of the process is missing");
         let streams = Streams {
@@ -144,7 +147,11 @@ impl Process {
             ShutdownStep::StdinClosed
         } else {
             self.signal(Signal::TERM);
-            if self.ended_within(patience.sigterm).await.is_some() { ShutdownStep::Sigterm } else { ShutdownStep::Sigkill }
+            if self.ended_within(patience.sigterm).await.is_some() {
+                ShutdownStep::Sigterm
+            } else {
+                ShutdownStep::Sigkill
+            }
         };
         // Also when the head of the group has ended: a child of it may still hold the output.
         kill_group(self.group);

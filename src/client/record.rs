@@ -87,7 +87,10 @@ pub struct Keeping {
 
 impl fmt::Debug for Keeping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keeping").field("limits", &self.limits).field("tap", &self.tap.is_some()).finish_non_exhaustive()
+        f.debug_struct("Keeping")
+            .field("limits", &self.limits)
+            .field("tap", &self.tap.is_some())
+            .finish_non_exhaustive()
     }
 }
 
@@ -109,6 +112,7 @@ pub(super) struct State {
     /// Where text of standard error stands, oldest first.
     stderr_at: VecDeque<usize>,
     stderr: usize,
+    stderr_pieces: usize,
 }
 
 /// The record of a connection.
@@ -190,14 +194,16 @@ impl Record {
     pub(super) fn stderr(&self, text: String) {
         let entry = self.entry(Event::Stderr(text));
         let mut state = self.state();
-        let State { entries, stderr_at, stderr, .. } = &mut *state;
+        let State { entries, stderr_at, stderr, stderr_pieces, .. } = &mut *state;
         let length = |entry: &Entry| if let Event::Stderr(text) = &entry.event { text.len() } else { 0 };
         *stderr += length(&entry);
         // Pieces without end are joined, so that their number is bounded as well as their text.
-        let joined = stderr_at.len() >= self.limits.stderr_pieces && stderr_at.back() == entries.len().checked_sub(1).as_ref();
+        let joined =
+            *stderr_pieces >= self.limits.stderr_pieces && stderr_at.back() == entries.len().checked_sub(1).as_ref();
         match entries.last_mut() {
             Some(last) if joined => append(Arc::make_mut(last), &entry, self.limits.stderr, stderr),
             _ => {
+                *stderr_pieces += 1;
                 stderr_at.push_back(entries.len());
                 entries.push(entry);
             }
@@ -232,7 +238,8 @@ fn append(last: &mut Entry, new: &Entry, longest: usize, total: &mut usize) {
 
 /// How many answers a line of ours may draw: whatever is malformed may draw one too.
 fn requests(value: &serde_json::Value) -> usize {
-    let silent = |message: &&serde_json::Value| matches!(Kind::of(message), Kind::Notification { .. } | Kind::Response { .. });
+    let silent =
+        |message: &&serde_json::Value| matches!(Kind::of(message), Kind::Notification { .. } | Kind::Response { .. });
     messages(value).filter(|message| !silent(message)).count()
 }
 

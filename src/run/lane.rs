@@ -32,12 +32,7 @@ const STUCK: usize = 2;
 const CUT_OFF: &str = "the server wrote more than is kept and was cut off";
 
 /// Runs the cases that share the main session.
-pub(super) async fn shared(
-    target: Target,
-    main: Session,
-    cases: Vec<Arc<Case>>,
-    stragglers: Vec<Straggler>,
-) -> Done {
+pub(super) async fn shared(target: Target, main: Session, cases: Vec<Arc<Case>>, stragglers: Vec<Straggler>) -> Done {
     let capabilities = full_capabilities(target.revision);
     in_sequence(target, Some(main), cases, capabilities, "main session", stragglers).await
 }

@@ -82,8 +82,7 @@ async fn try_all(context: &Context, revisions: &[Revision], insist: bool) -> Pro
             let purpose = format!("main session, {revision}");
             let _permit = context.permit().await;
             let keeping = context.keeping(&purpose);
-            let opening =
-                Session::open(&context.plan, revision, full_capabilities(revision), purpose, insist, keeping);
+            let opening = Session::open(&context.plan, revision, full_capabilities(revision), purpose, insist, keeping);
             let opened = tokio::select! {
                 opened = opening => opened,
                 () = out_of(patience, revision.era()) => Err(Refused { reason: Refusal::Silent, connection: None }),

@@ -14,7 +14,7 @@ use crate::transcript::{Entry, Event, Mark, Terms, Transcript, messages};
 use crate::wire::{Damage, Frame, Id, Kind, same_id, same_id_loosely};
 
 /// How long a response whose id is a damaged copy waits for a better one.
-const LOOSE_PATIENCE: Duration = Duration::from_millis(150);
+const LOOSE_PATIENCE: Duration = Duration::from_millis(100);
 
 /// A connection that has been opened in one revision.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub(super) struct Session {
     pub(super) purpose: String,
     /// Requests in a row that ran into their timeout.
     pub(super) unanswered: usize,
-    /// Whether a response came under a damaged copy of its id: then no better one is waited for again.
-    loose: bool,
+    /// Whether a better answer than the first sign of one was waited for in vain: it is not waited for again.
+    settled: bool,
     next_id: i64,
 }
 
@@ -138,7 +138,7 @@ impl Session {
     /// A session in which nothing has been sent yet.
     pub(super) fn unopened(connection: Connection, revision: Revision, capabilities: Value, purpose: String) -> Self {
         let terms = Terms { client_capabilities: capabilities, opening: None };
-        Self { connection, revision, terms, purpose, unanswered: 0, loose: false, next_id: 0 }
+        Self { connection, revision, terms, purpose, unanswered: 0, settled: false, next_id: 0 }
     }
 
     /// Starts a server and opens it in a revision.
@@ -216,7 +216,9 @@ impl Session {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }), None).await;
         let echoed = |entries: &[Arc<Entry>]| {
             entries.iter().any(|entry| {
-                entry.received().is_some_and(|value| matches!(Kind::of(value), Kind::Request { method: m, .. } if m == method))
+                entry
+                    .received()
+                    .is_some_and(|value| matches!(Kind::of(value), Kind::Request { method: m, .. } if m == method))
             })
         };
         let id = json!(id);
@@ -234,7 +236,7 @@ impl Session {
             Waited::Closed if self.connection.is_cut_off() => return Err(Refusal::CutOff),
             Waited::Closed => return Err(Refusal::Ended),
         };
-        let response = settled.map_err(Refusal::Unreadable)?;
+        let response = settled.map_err(|damage| damage.map_or(Refusal::Silent, Refusal::Unreadable))?;
         match response.get("result") {
             Some(result) => Ok(result.clone()),
             None => Err(Refusal::Error(response.get("error").cloned().unwrap_or_default())),
@@ -242,26 +244,27 @@ impl Session {
     }
 
     /// Makes of the first sign of an answer what it comes to, once a better one has had its chance.
-    async fn settle(&mut self, from: usize, id: &Id, sign: Sign) -> Result<Value, Damage> {
-        let better = match &sign {
-            Sign::Exact(_) => None,
-            Sign::Loose(_) if self.loose => None,
-            Sign::Loose(_) | Sign::Unreadable(_) => {
-                let exact = |entries: &[Arc<Entry>]| response_to(entries, id);
-                match self.connection.wait(from, LOOSE_PATIENCE, exact).await {
-                    Waited::Came(response) => Some(response),
-                    Waited::TimedOut | Waited::Closed => None,
-                }
-            }
+    async fn settle(&mut self, from: usize, id: &Id, sign: Sign) -> Result<Value, Option<Damage>> {
+        if let Sign::Exact(response) = sign {
+            return Ok(response);
+        }
+        // An id of null, or one that nobody used, may have its own reasons.
+        let damaged = match &sign {
+            Sign::Loose(response) => response.get("id").is_some_and(|id| !id.is_null()),
+            Sign::Unreadable(_) => true,
+            Sign::Exact(_) | Sign::Foreign => false,
         };
-        match (better, sign) {
-            (Some(response), _) | (None, Sign::Exact(response)) => Ok(response),
-            (None, Sign::Loose(response)) => {
-                // An id of null may have its own reasons.
-                self.loose |= response.get("id").is_some_and(|id| !id.is_null());
-                Ok(response)
+        if !(self.settled && damaged) {
+            let exact = |entries: &[Arc<Entry>]| response_to(entries, id);
+            if let Waited::Came(response) = self.connection.wait(from, LOOSE_PATIENCE, exact).await {
+                return Ok(response);
             }
-            (None, Sign::Unreadable(damage)) => Err(damage),
+            self.settled |= damaged;
+        }
+        match sign {
+            Sign::Exact(response) | Sign::Loose(response) => Ok(response),
+            Sign::Unreadable(damage) => Err(Some(damage)),
+            Sign::Foreign => Err(None),
         }
     }
 
@@ -319,9 +322,18 @@ impl Session {
     }
 
     /// Waits for the response to an id among the entries from a position on. One that is beyond what we
-    /// read counts as one that never came, though it is not waited for.
+    /// read, or that came under an id of nobody's, is one that never came, but is not waited for.
     pub(super) async fn answer(&mut self, from: usize, id: &Id, limit: Duration) -> Waited<Value> {
-        let waited = match self.connection.wait(from, limit, |entries| sign_of(entries, id)).await {
+        let soon = limit.min(LOOSE_PATIENCE);
+        let mut waited = self.connection.wait(from, soon, |entries| sign_of(entries, id)).await;
+        if matches!(waited, Waited::TimedOut) && soon < limit {
+            let known = self.connection.entries_from(0);
+            let sign = |entries: &[Arc<Entry>]| {
+                sign_of(entries, id).or_else(|| has_foreign_response(entries, &known).then_some(Sign::Foreign))
+            };
+            waited = self.connection.wait(from, limit.saturating_sub(soon), sign).await;
+        }
+        let waited = match waited {
             Waited::Came(sign) => match self.settle(from, id, sign).await {
                 Ok(response) => Waited::Came(response),
                 Err(_) => return Waited::TimedOut,
@@ -362,6 +374,17 @@ enum Sign {
     Loose(Value),
     /// A message that is beyond what we read.
     Unreadable(Damage),
+    /// A response under an id that no request carries.
+    Foreign,
+}
+
+/// Whether there is a response under an id that no request carries, in whatever form.
+fn has_foreign_response(entries: &[Arc<Entry>], known: &[Arc<Entry>]) -> bool {
+    let sent = |got: &Id| {
+        let requests = known.iter().chain(entries).filter_map(|entry| entry.sent()).flat_map(messages);
+        requests.filter_map(|request| request.get("id")).any(|id| same_id(id, got) || same_id_loosely(id, got))
+    };
+    find_response(entries, |got| !sent(got)).is_some()
 }
 
 /// The best sign of an answer among the entries.
