@@ -1,10 +1,12 @@
 //! The one test binary: every trial that is no unit test.
 //!
 //! `cargo test` runs everything. A part is run by the front of its names: `case/` (every case in both
-//! colours), `data/` (what the data promises), `house/` (who imports whom).
+//! colours), `data/` (what the data promises), `hostile/` (what the judge must
+//! bear), `house/` (who imports whom).
 
 mod builtin;
 mod data;
+mod hostile;
 mod house;
 mod matrix;
 
@@ -15,6 +17,7 @@ fn main() -> std::process::ExitCode {
     let mut trials: Vec<Trial> = Vec::new();
     trials.extend(matrix::trials());
     trials.extend(data::trials());
+    trials.extend(hostile::trials());
     trials.extend(house::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

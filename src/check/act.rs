@@ -10,7 +10,7 @@ use crate::case::{Act, Case, Outcome, Row, Step};
 use crate::spec::Revision;
 use crate::transcript::{Event, Exchange, Mark, ShutdownStep, Transcript};
 use crate::verdict::{Finding, Verdict};
-use crate::wire::{Id, Kind};
+use crate::wire::{Frame, Id, Kind};
 
 /// One thing that was sent for a step, and what came of it.
 struct Answer<'a> {
@@ -51,6 +51,9 @@ pub fn act(case: &Case, body: &Act, revision: Revision, passes: &[Pass]) -> Judg
 
 fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judged {
     let record = &pass.transcript;
+    if let Some(bound) = crossed_bound(record) {
+        return Judged::error(bound);
+    }
     let exchanges = record.exchanges();
     let strays = record.strays();
     let mut judged = Judged { verdict: Verdict::Pass, ..Judged::skip("") };
@@ -84,6 +87,17 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
         return Judged::error("nothing came back, so nothing is proved");
     }
     judged
+}
+
+/// The bound of ours that a server crossed: what it answered cannot be told.
+fn crossed_bound(record: &Transcript) -> Option<String> {
+    record.entries.iter().find_map(|entry| match &entry.event {
+        Event::Received(Frame { value: Err(damage), .. }) if damage.is_our_bound() => {
+            Some(format!("a line of the server {}, so what it answered cannot be told", damage.describe()))
+        }
+        Event::Overflow => Some("the server wrote more than is kept and was cut off".to_owned()),
+        _ => None,
+    })
 }
 
 fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer: &Answer<'_>, judged: &mut Judged) {

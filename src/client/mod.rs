@@ -5,8 +5,10 @@
 
 mod connection;
 mod process;
+mod record;
 mod responder;
 
-pub use connection::{Connection, LaunchError, Limits, Tap, Waited};
+pub use connection::{Connection, LaunchError, Patience, Waited};
 pub use process::{adopt_orphans, end_every_process};
+pub use record::{Allowance, Keeping, Limits, Tap};
 pub use responder::Responder;

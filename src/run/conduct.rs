@@ -12,7 +12,7 @@ use super::probe::{explain, probe};
 use super::session::{Refusal, Refused};
 use super::target;
 use crate::check::{evidence, stderr_of};
-use crate::client::{Connection, Tap};
+use crate::client::{Allowance, Connection, Keeping, Patience};
 use crate::event::{Event, Problem, ProblemKind, RunSummary, Sink, Timing};
 use crate::spec::Revision;
 use crate::transcript::{Entry, ShutdownStep};
@@ -31,6 +31,7 @@ pub(super) struct Context {
     permits: Arc<Semaphore>,
     sink: Arc<Mutex<dyn Sink>>,
     book: Arc<Mutex<Book>>,
+    allowance: Arc<Allowance>,
 }
 
 /// What is counted along the way.
@@ -42,6 +43,8 @@ struct Book {
     totals: Totals,
     sink_error: Option<io::Error>,
     dismissed: Vec<JoinHandle<()>>,
+    /// The furthest that shutting the server down ever had to go.
+    stubborn: Option<ShutdownStep>,
 }
 
 /// A connection that was shut down, with its record.
@@ -74,16 +77,30 @@ impl Context {
         }
     }
 
-    /// Shows every message of a connection to the sink, where that was asked for.
-    pub(super) fn tap(&self, purpose: &str) -> Option<Tap> {
+    /// How a new connection is recorded; every message is shown to the sink where that was asked for.
+    pub(super) fn keeping(&self, purpose: &str) -> Keeping {
         self.book().launches += 1;
+        let keeping = Keeping { allowance: Arc::clone(&self.allowance), ..Keeping::default() };
         if !self.plan.show_wire {
-            return None;
+            return keeping;
         }
         let (context, connection) = (self.clone(), purpose.to_owned());
-        Some(Arc::new(move |entry: &Entry| {
+        let tap = move |entry: &Entry| {
             context.emit(&Event::Wire { connection: connection.clone(), evidence: evidence(entry) });
-        }))
+        };
+        Keeping { tap: Some(Arc::new(tap)), ..keeping }
+    }
+
+    /// How long a server is given where nobody judges how it ends: less at a step that it is known to ignore.
+    fn patience(&self) -> Patience {
+        const KNOWN_BETTER: Duration = Duration::from_millis(50);
+        let quick = self.plan.shutdown_grace.min(QUICK_END);
+        let (input_closed, sigterm) = match self.book().stubborn {
+            Some(ShutdownStep::Sigkill) => (KNOWN_BETTER, KNOWN_BETTER),
+            Some(ShutdownStep::Sigterm) => (KNOWN_BETTER, quick),
+            Some(ShutdownStep::AlreadyExited | ShutdownStep::StdinClosed) | None => (quick, quick),
+        };
+        Patience { input_closed: input_closed.min(quick), sigterm: sigterm.min(quick) }
     }
 
     /// Counts the time that judging takes.
@@ -98,7 +115,14 @@ impl Context {
     pub(super) async fn end(&self, connection: Connection, purpose: String) -> Ended {
         let startup = connection.first_line();
         self.book().startups.extend(startup);
-        let (step, entries) = connection.shut_down(self.plan.shutdown_grace.min(QUICK_END)).await;
+        let (step, entries) = connection.shut_down(self.patience()).await;
+        let mut book = self.book();
+        book.stubborn = match (book.stubborn, step) {
+            (Some(ShutdownStep::Sigkill), _) | (_, ShutdownStep::Sigkill) => Some(ShutdownStep::Sigkill),
+            (Some(ShutdownStep::Sigterm), _) | (_, ShutdownStep::Sigterm) => Some(ShutdownStep::Sigterm),
+            (_, step) => Some(step),
+        };
+        drop(book);
         Ended { purpose, startup, step, entries }
     }
 
@@ -124,7 +148,8 @@ pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, mut stop: Stop) -> io::
         permits: Arc::new(Semaphore::new(plan.jobs.max(1))),
         plan: Arc::new(plan),
         sink,
-        book: Arc::new(Mutex::new(Book::default())),
+        book: Arc::default(),
+        allowance: Arc::default(),
     };
     let stopped = async {
         // A sender that is gone will never ask us to stop.

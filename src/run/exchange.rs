@@ -177,7 +177,8 @@ async fn send_unawaited(
     } else if let Some(line) = &step.raw {
         let line = fill_text(line, &mut |placeholder: &Placeholder| bindings.value(placeholder, session))?;
         // A damaged line is kept in part only where a server wrote it.
-        let frame = Frame { raw: line.as_bytes().to_vec(), ..Frame::parse(line.as_bytes()) };
+        let mut frame = Frame::parse(line.as_bytes());
+        frame.raw = line.as_bytes().to_vec();
         unsure.push((from, frame.json().and_then(|value| value.get("id")).cloned()));
         session.send_frame(frame, Some(mark)).await;
     }

@@ -1,5 +1,6 @@
 //! Judges a server in one revision.
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -27,6 +28,8 @@ pub(super) struct Target {
     pub(super) offer: watch::Receiver<Option<Arc<Offer>>>,
     /// Why nothing more is asked of the server, once that is so.
     pub(super) dead: Arc<watch::Sender<Option<String>>>,
+    /// How many processes stayed silent at their start, though the server is known to speak.
+    pub(super) stuck: Arc<AtomicUsize>,
     /// How often each verdict was given.
     pub(super) totals: Arc<Mutex<Totals>>,
     passes: Arc<Mutex<Vec<String>>>,
@@ -105,6 +108,7 @@ pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Proble
         revision,
         offer,
         dead: Arc::new(watch::Sender::new(None)),
+        stuck: Arc::default(),
         totals: Arc::default(),
         passes: Arc::default(),
     };
