@@ -10,6 +10,9 @@ mod evidence;
 mod value;
 mod watch;
 
+#[cfg(test)]
+mod tests;
+
 use crate::case::Case;
 use crate::spec::{Requirement, Revision};
 use crate::transcript::Transcript;
