@@ -287,14 +287,14 @@ impl Connection {
         }
     }
 
-    /// Shuts the server down: closes its input, waits, sends SIGTERM, waits, kills its group. Returns how far
-    /// it had to go, with everything that was recorded.
-    pub async fn shut_down(mut self, grace: Duration) -> (ShutdownStep, Vec<Arc<Entry>>) {
-        self.end(grace).await
+    /// Shuts the server down: closes its input, waits for `quiet`, sends SIGTERM, waits for `signalled`, kills
+    /// its group. Returns how far it had to go, with everything that was recorded.
+    pub async fn shut_down(mut self, quiet: Duration, signalled: Duration) -> (ShutdownStep, Vec<Arc<Entry>>) {
+        self.end(quiet, signalled).await
     }
 
     /// As [`Connection::shut_down`], for a case that judges the shutdown itself.
-    pub async fn end(&mut self, grace: Duration) -> (ShutdownStep, Vec<Arc<Entry>>) {
+    pub async fn end(&mut self, quiet: Duration, signalled: Duration) -> (ShutdownStep, Vec<Arc<Entry>>) {
         if let Some(step) = self.ended {
             return (step, self.record.state().entries.clone());
         }
@@ -309,13 +309,13 @@ impl Connection {
         self.input = None;
         let (step, status) = match &mut self.peer {
             Peer::Process(process) => {
-                let step = process.end(grace).await;
+                let step = process.end(quiet, signalled).await;
                 let step = if before.is_some() { ShutdownStep::AlreadyExited } else { step };
                 (step, process.ended_within(Duration::ZERO).await)
             }
             Peer::Task { server, ignores_sigterm } => {
                 let already = server.is_finished();
-                let ended = already || tokio::time::timeout(grace, &mut *server).await.is_ok();
+                let ended = already || tokio::time::timeout(quiet, &mut *server).await.is_ok();
                 let step = match (already, ended, *ignores_sigterm) {
                     (true, _, _) => ShutdownStep::AlreadyExited,
                     (false, true, _) => ShutdownStep::StdinClosed,

@@ -122,13 +122,14 @@ impl Process {
         self.status.clone()
     }
 
-    /// Climbs the ladder from an input that is already closed: wait, SIGTERM, wait, SIGKILL of the group.
-    pub(super) async fn end(&mut self, grace: Duration) -> ShutdownStep {
-        let step = if self.ended_within(grace).await.is_some() {
+    /// Climbs the ladder from an input that is already closed: wait for `quiet`, SIGTERM, wait for `signalled`,
+    /// SIGKILL of the group.
+    pub(super) async fn end(&mut self, quiet: Duration, signalled: Duration) -> ShutdownStep {
+        let step = if self.ended_within(quiet).await.is_some() {
             ShutdownStep::StdinClosed
         } else {
             self.signal(Signal::TERM);
-            if self.ended_within(grace).await.is_some() { ShutdownStep::Sigterm } else { ShutdownStep::Sigkill }
+            if self.ended_within(signalled).await.is_some() { ShutdownStep::Sigterm } else { ShutdownStep::Sigkill }
         };
         // Also when the head of the group has ended: a child of it may still hold the output.
         kill_group(self.group);

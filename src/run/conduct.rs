@@ -9,7 +9,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::plan::Plan;
 use super::probe::{explain, probe};
-use super::session::{Refusal, Refused};
+use super::session::{Refusal, Refused, unhurried};
 use super::target;
 use crate::check::{evidence, stderr_of};
 use crate::client::{Connection, Tap};
@@ -21,7 +21,7 @@ use crate::verdict::Totals;
 /// Tells a run to stop: send `true`, and it ends every process and sums up what it has.
 pub type Stop = watch::Receiver<bool>;
 
-/// How long a server is given at each step where nobody judges how it ends.
+/// How long a server is given to end by itself where nobody judges whether it does.
 const QUICK_END: Duration = Duration::from_millis(400);
 
 /// What every part of a run shares.
@@ -98,7 +98,9 @@ impl Context {
     pub(super) async fn end(&self, connection: Connection, purpose: String) -> Ended {
         let startup = connection.first_line();
         self.book().startups.extend(startup);
-        let (step, entries) = connection.shut_down(self.plan.shutdown_grace.min(QUICK_END)).await;
+        // Whether it survives SIGTERM is judged everywhere, so there it is given its time.
+        let grace = unhurried(self.plan.shutdown_grace, &connection);
+        let (step, entries) = connection.shut_down(self.plan.shutdown_grace.min(QUICK_END), grace).await;
         Ended { purpose, startup, step, entries }
     }
 
