@@ -9,7 +9,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::plan::Plan;
 use super::probe::{explain, probe};
-use super::session::{Refusal, Refused};
+use super::session::{Refusal, Refused, unhurried};
 use super::target;
 use crate::check::{evidence, stderr_of};
 use crate::client::{Allowance, Connection, Keeping, Patience};
@@ -21,7 +21,7 @@ use crate::verdict::Totals;
 /// Tells a run to stop: send `true`, and it ends every process and sums up what it has.
 pub type Stop = watch::Receiver<bool>;
 
-/// How long a server is given at each step where nobody judges how it ends.
+/// How long a server is given to end by itself where nobody judges whether it does.
 const QUICK_END: Duration = Duration::from_millis(400);
 
 /// What every part of a run shares.
@@ -92,15 +92,19 @@ impl Context {
     }
 
     /// How long a server is given where nobody judges how it ends: less at a step that it is known to ignore.
-    fn patience(&self) -> Patience {
+    ///
+    /// Whether it survives SIGTERM is judged everywhere, so there it is given its time until it has been seen once.
+    fn patience(&self, connection: &Connection) -> Patience {
         const KNOWN_BETTER: Duration = Duration::from_millis(50);
         let quick = self.plan.shutdown_grace.min(QUICK_END);
-        let (input_closed, sigterm) = match self.book().stubborn {
-            Some(ShutdownStep::Sigkill) => (KNOWN_BETTER, KNOWN_BETTER),
-            Some(ShutdownStep::Sigterm) => (KNOWN_BETTER, quick),
-            Some(ShutdownStep::AlreadyExited | ShutdownStep::StdinClosed) | None => (quick, quick),
-        };
-        Patience { input_closed: input_closed.min(quick), sigterm: sigterm.min(quick) }
+        let whole = unhurried(self.plan.shutdown_grace, connection);
+        match self.book().stubborn {
+            Some(ShutdownStep::Sigkill) => Patience { input_closed: KNOWN_BETTER, sigterm: KNOWN_BETTER },
+            Some(ShutdownStep::Sigterm) => Patience { input_closed: KNOWN_BETTER, sigterm: whole },
+            Some(ShutdownStep::AlreadyExited | ShutdownStep::StdinClosed) | None => {
+                Patience { input_closed: quick, sigterm: whole }
+            }
+        }
     }
 
     /// Counts the time that judging takes.
@@ -115,7 +119,8 @@ impl Context {
     pub(super) async fn end(&self, connection: Connection, purpose: String) -> Ended {
         let startup = connection.first_line();
         self.book().startups.extend(startup);
-        let (step, entries) = connection.shut_down(self.patience()).await;
+        let patience = self.patience(&connection);
+        let (step, entries) = connection.shut_down(patience).await;
         let mut book = self.book();
         book.stubborn = match (book.stubborn, step) {
             (Some(ShutdownStep::Sigkill), _) | (_, ShutdownStep::Sigkill) => Some(ShutdownStep::Sigkill),

@@ -188,6 +188,8 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
         }
     };
     let offer = target.offer().await;
+    // The first request of an unopened process is sent while that starts, which took the main session as long.
+    session.starting = context.plan.startup_timeout.min(offer.startup * 3);
     let began = Instant::now();
     let judged = match target.dead() {
         Some(reason) => Judged::error(reason),

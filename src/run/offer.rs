@@ -89,6 +89,8 @@ pub(super) struct Offer {
     pub(super) tools: Vec<Tool>,
     /// What was agreed when the main session was opened.
     pub(super) terms: Terms,
+    /// How long the process of the main session took to its first line.
+    pub(super) startup: Duration,
     /// A cursor that the server issued for `tools/list`.
     pub(super) next_cursor: Option<String>,
     /// Why nothing more can be asked of the server, if that is so.
@@ -107,7 +109,7 @@ impl Offer {
             .filter_map(|definition| Tool::new(definition, calls))
             .collect();
         let next_cursor = pages.iter().find_map(|page| page.get("nextCursor")?.as_str().map(str::to_owned));
-        Self { tools, terms: Terms::default(), next_cursor, dead: None }
+        Self { tools, terms: Terms::default(), startup: Duration::ZERO, next_cursor, dead: None }
     }
 }
 

@@ -16,6 +16,16 @@ use crate::wire::{Damage, Frame, Id, Kind, same_id, same_id_loosely};
 /// How long a response whose id is a damaged copy waits for a better one.
 const LOOSE_PATIENCE: Duration = Duration::from_millis(100);
 
+/// The longest that a server is given at a step of its shutdown because it took long to start.
+const LONGEST_GRACE: Duration = Duration::from_secs(10);
+
+/// How long a server is given to end, at least `grace`: what takes long to start, or runs on a busy
+/// machine, takes long to end as well.
+pub(super) fn unhurried(grace: Duration, connection: &Connection) -> Duration {
+    let startup = connection.first_line().unwrap_or_default();
+    grace.max((startup * 3).min(LONGEST_GRACE))
+}
+
 /// A connection that has been opened in one revision.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -28,6 +38,8 @@ pub(super) struct Session {
     pub(super) unanswered: usize,
     /// Whether a better answer than the first sign of one was waited for in vain: it is not waited for again.
     settled: bool,
+    /// How long past its timeout a request waits while the process has not written anything yet.
+    pub(super) starting: Duration,
     next_id: i64,
 }
 
@@ -138,7 +150,16 @@ impl Session {
     /// A session in which nothing has been sent yet.
     pub(super) fn unopened(connection: Connection, revision: Revision, capabilities: Value, purpose: String) -> Self {
         let terms = Terms { client_capabilities: capabilities, opening: None };
-        Self { connection, revision, terms, purpose, unanswered: 0, settled: false, next_id: 0 }
+        Self {
+            connection,
+            revision,
+            terms,
+            purpose,
+            unanswered: 0,
+            settled: false,
+            starting: Duration::ZERO,
+            next_id: 0,
+        }
     }
 
     /// Starts a server and opens it in a revision.

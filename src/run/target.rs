@@ -130,7 +130,8 @@ pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Proble
         lanes.spawn(lane::alone(target.clone(), case));
     }
     let (surveyed, stragglers) = survey(&mut main, &context.plan).await;
-    let surveyed = Arc::new(Offer { terms: main.terms.clone(), ..surveyed });
+    let startup = main.connection.first_line().unwrap_or_default();
+    let surveyed = Arc::new(Offer { terms: main.terms.clone(), startup, ..surveyed });
     if let Some(reason) = &surveyed.dead {
         target.give_up(reason);
     }

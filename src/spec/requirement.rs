@@ -88,8 +88,10 @@ impl Requirement {
     #[must_use]
     pub fn link(&self, revision: Revision) -> String {
         let places: Vec<&str> = self.source.split("; ").collect();
+        // Of several that serve as well, the first is where the rule stands; the search takes the last.
         let wanted = places
             .iter()
+            .rev()
             .filter(|place| {
                 place.contains("{rev}")
                     || place.contains(revision.as_str())
