@@ -162,6 +162,7 @@ fn judge_subject(
     }
     for rule in rules {
         let breach = match (&rule.schema, rule.check) {
+            (Some(schema), _) if watch.what == What::Line => Some(value::Look::from(quote(schema, subject.value))),
             (Some(schema), _) => Some(value::Look::from(explain(schema, subject.value))),
             (None, Some(Check::Value(check))) => value::check(check, subject, index, revision),
             (None, Some(Check::Connection(_)) | None) => None,
@@ -230,6 +231,13 @@ fn report(
             origin: origin(index, &breach.positions),
         },
     );
+}
+
+/// The line itself, if it does not fit a schema.
+fn quote(schema: &Pattern, line: &Value) -> Option<String> {
+    let text = line.get("text").and_then(Value::as_str).unwrap_or_default();
+    let damage = line.get("damage").and_then(Value::as_str).map(|damage| format!(" ({damage})")).unwrap_or_default();
+    (!schema.fits(line)).then(|| format!("the line `{}`{damage}", shortened(text, 160)))
 }
 
 /// What in a value does not fit a schema, if anything.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::plan::Plan;
+use super::plan::{Plan, Revisions};
 use super::probe::{explain, probe};
 use super::session::{Refusal, Refused, unhurried};
 use super::target;
@@ -214,6 +214,7 @@ async fn judge(context: &Context) -> Option<Problem> {
             context.dismiss(connection, "probe");
         }
     }
+    let unspoken = unspoken(&context.plan.revisions, &revisions);
     let mut targets = JoinSet::new();
     for session in probed.sessions {
         let context = context.clone();
@@ -223,13 +224,31 @@ async fn judge(context: &Context) -> Option<Problem> {
     while let Some(finished) = targets.join_next().await {
         problem = problem.or(finished.ok().flatten());
     }
-    problem
+    problem.or(unspoken)
+}
+
+/// What is to be said of revisions that were asked for by name and are not spoken: a gate must not take
+/// them for judged.
+fn unspoken(asked: &Revisions, spoken: &[Revision]) -> Option<Problem> {
+    let Revisions::Named(named) = asked else { return None };
+    let missing: Vec<&str> = named.iter().filter(|revision| !spoken.contains(revision)).map(|r| r.as_str()).collect();
+    (!missing.is_empty()).then(|| Problem {
+        kind: ProblemKind::NothingToJudge,
+        message: format!("the server does not speak {}, which was asked for", missing.join(" and ")),
+        hint: "leave that --revision out, or leave them all out to judge what the server speaks".to_owned(),
+        stderr: String::new(),
+        evidence: Vec::new(),
+    })
 }
 
 /// Why nothing could be judged.
 async fn unjudged(context: &Context, refused: Vec<(Revision, Refused)>) -> Problem {
     let (message, hint) = explain(&refused, context.plan.startup_timeout);
-    let speaks = refused.iter().any(|(_, refused)| matches!(refused.reason, Refusal::Other(_)));
+    // A server of the older era answers what it does not know by an error.
+    let speaks = refused.iter().any(|(revision, refused)| {
+        matches!(refused.reason, Refusal::Other(_))
+            || matches!(refused.reason, Refusal::Error(_)) && revision.era() == crate::spec::Era::Stateless
+    });
     let mut problem = Problem {
         kind: if speaks { ProblemKind::NothingToJudge } else { ProblemKind::NotAServer },
         message,

@@ -17,6 +17,8 @@ pub(super) enum Called {
     Refused,
     /// It was not answered while we waited.
     Unanswered,
+    /// The server ended, or closed its output, before it was answered.
+    Ended,
 }
 
 /// A tool that the server lists.
@@ -55,7 +57,8 @@ impl Tool {
 
     /// Whether cases may use it: it may be called, and a first call was answered soon.
     pub(super) fn is_usable(&self) -> bool {
-        self.barred.is_none() && self.called.is_some_and(|(how, took)| how != Called::Unanswered && took < QUICK)
+        self.barred.is_none()
+            && self.called.is_some_and(|(how, took)| matches!(how, Called::Served | Called::Refused) && took < QUICK)
     }
 
     /// Whether a first call was served as it ought to be.

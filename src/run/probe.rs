@@ -221,6 +221,10 @@ pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration) -> (St
             "the program writes back what it is sent, so it is no MCP server".to_owned(),
             "name the command that starts the server, with its arguments".to_owned(),
         ),
+        Refusal::Error(error) if revision.era() == Era::Stateless => (
+            format!("the server does not speak {revision}: it answers server/discover with {}", shown(error)),
+            "leave --revision out to judge the revisions that it speaks".to_owned(),
+        ),
         Refusal::Error(error) => (
             format!("the server refuses to open in {revision}: {}", shown(error)),
             "a server answers `initialize` with a revision that it speaks, also when another was asked for".to_owned(),

@@ -225,9 +225,10 @@ fn notes(offer: &Offer) -> Vec<ToolNote> {
         .map(|tool| {
             let note = match (&tool.barred, tool.called) {
                 (Some(reason), _) => Some(reason.clone()),
-                (None, Some((Called::Unanswered, took))) => {
-                    Some(format!("its call was not answered within {took:.1?}, so the cases did without it"))
+                (None, Some((Called::Unanswered, _))) => {
+                    Some("its call took longer than the survey waits, so the cases did without it".to_owned())
                 }
+                (None, Some((Called::Ended, _))) => Some("the server ended before its call was answered".to_owned()),
                 (None, Some((Called::Refused, _))) => Some("its plain call was refused".to_owned()),
                 (None, Some((Called::Served, _))) => None,
                 (None, None) => Some("the survey ended before its turn".to_owned()),
