@@ -155,7 +155,7 @@ impl Server {
     /// The program and its first argument, if the server is a script.
     fn command(&self) -> Vec<String> {
         let path = self.path().display().to_string();
-        if self.file.ends_with(".js") { vec!["node".to_owned(), path] } else { vec![path] }
+        if self.file.rsplit('.').next() == Some("js") { vec!["node".to_owned(), path] } else { vec![path] }
     }
 
     fn baseline(&self) -> PathBuf {
@@ -166,6 +166,9 @@ impl Server {
 fn baselines() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/baselines")
 }
+
+/// Two at a time at most: a server that has to wait for a processor looks like one that hangs.
+static LANES: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
 
 pub(crate) fn trials() -> Vec<Trial> {
     let required = std::env::var_os("MCP_CONFORMANCE_SERVERS").is_some_and(|value| value == "required");
@@ -182,8 +185,6 @@ pub(crate) fn trials() -> Vec<Trial> {
                 if absent {
                     return Err(format!("the server is not there: run {}", server.remedy));
                 }
-                // Two at a time at most: a server that has to wait for a processor looks like one that hangs.
-                static LANES: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
                 let _alone = LANES[number % LANES.len()].lock().unwrap_or_else(PoisonError::into_inner);
                 it_shows_what_its_baseline_lists(server)
             })
