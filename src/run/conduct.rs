@@ -244,10 +244,13 @@ fn unspoken(asked: &Revisions, spoken: &[Revision]) -> Option<Problem> {
 /// Why nothing could be judged.
 async fn unjudged(context: &Context, refused: Vec<(Revision, Refused)>) -> Problem {
     let (message, hint) = explain(&refused, context.plan.startup_timeout);
-    // A server of the older era answers what it does not know by an error.
-    let speaks = refused.iter().any(|(revision, refused)| {
-        matches!(refused.reason, Refusal::Other(_))
-            || matches!(refused.reason, Refusal::Error(_)) && revision.era() == crate::spec::Era::Stateless
+    // A server of the older era answers what it does not know by an error, which proves nothing where
+    // the older era was tried as well.
+    let only_stateless = refused.iter().all(|(revision, _)| revision.era() == crate::spec::Era::Stateless);
+    let speaks = refused.iter().any(|(_, refused)| match refused.reason {
+        Refusal::Other(_) => true,
+        Refusal::Error(_) => only_stateless,
+        _ => false,
     });
     let mut problem = Problem {
         kind: if speaks { ProblemKind::NothingToJudge } else { ProblemKind::NotAServer },
