@@ -10,6 +10,7 @@ use tokio::process::Command;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::allotted::{Allotted, within};
 use super::process::Process;
 use super::record::{Keeping, Record};
 use super::responder::Responder;
@@ -52,11 +53,9 @@ pub struct Patience {
     pub sigterm: Duration,
 }
 
-/// How often a wait looks whether the process is still there.
-const GLANCE: Duration = Duration::from_millis(100);
-
-/// How long the output of a process that has ended may stay silent, where somebody else holds it open.
-const AFTERLIFE: Duration = Duration::from_millis(500);
+/// For how many glances the output of a process that has ended may stay silent, where somebody else holds
+/// it open.
+const AFTERLIFE: usize = 5;
 
 /// What is at the other end.
 enum Peer {
@@ -183,8 +182,8 @@ impl Connection {
         mut find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
     ) -> Waited<T> {
         let mut changed = self.record.changed.subscribe();
-        let mut quiet_since = tokio::time::Instant::now();
-        let deadline = quiet_since + limit;
+        let mut allotted = Allotted::new(limit);
+        let mut quiet = 0;
         loop {
             {
                 let state = self.record.state();
@@ -195,18 +194,19 @@ impl Connection {
                     return Waited::Closed;
                 }
             }
-            let glance = deadline.min(tokio::time::Instant::now() + GLANCE);
-            match tokio::time::timeout_at(glance, changed.changed()).await {
-                Ok(_) => quiet_since = tokio::time::Instant::now(),
-                Err(_) if glance == deadline => return Waited::TimedOut,
-                Err(_) if quiet_since.elapsed() < AFTERLIFE => {}
-                Err(_) => {
-                    if let Peer::Process(process) = &self.peer
-                        && let Some(status) = process.status()
-                    {
-                        self.record.add(Event::Exited { status });
-                    }
-                }
+            if allotted.is_over() {
+                return Waited::TimedOut;
+            }
+            if allotted.glance(changed.changed()).await.is_some() {
+                quiet = 0;
+                continue;
+            }
+            quiet += 1;
+            if quiet >= AFTERLIFE
+                && let Peer::Process(process) = &self.peer
+                && let Some(status) = process.status()
+            {
+                self.record.add(Event::Exited { status });
             }
         }
     }
@@ -243,7 +243,7 @@ impl Connection {
             }
             Peer::Task { server, ignores_sigterm } => {
                 let already = server.is_finished();
-                let ended = already || tokio::time::timeout(patience.input_closed, &mut *server).await.is_ok();
+                let ended = already || within(patience.input_closed, &mut *server).await.is_some();
                 let step = match (already, ended, *ignores_sigterm) {
                     (true, _, _) => ShutdownStep::AlreadyExited,
                     (false, true, _) => ShutdownStep::StdinClosed,

@@ -3,6 +3,7 @@
 //! Decides nothing: what is sent comes from the caller, illegal or not, and what comes back is kept
 //! as it came. Reads, waits and memory are bounded.
 
+mod allotted;
 mod connection;
 mod process;
 mod record;

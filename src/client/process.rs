@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
+use super::allotted::within;
 use super::connection::Patience;
 use crate::transcript::ShutdownStep;
 
@@ -121,7 +122,7 @@ impl Process {
     /// Waits for the process to end, at most that long; its status in words.
     pub(super) async fn ended_within(&mut self, limit: Duration) -> Option<String> {
         if self.status.is_none()
-            && let Ok(Ok(status)) = tokio::time::timeout(limit, self.child.wait()).await
+            && let Some(Ok(status)) = within(limit, self.child.wait()).await
         {
             self.status = Some(status.to_string());
         }

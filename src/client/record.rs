@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use crate::transcript::{Entry, Event, messages};
-use crate::wire::{Frame, Kind};
+use crate::wire::{Damage, Frame, Kind};
 
 /// What a connection keeps at most.
 ///
@@ -17,8 +17,6 @@ use crate::wire::{Frame, Kind};
 /// answers may be large, while a flood is cut off early.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Memory that lines may take, in bytes.
-    pub bytes: usize,
     /// Lines that answer none of our requests.
     pub unasked: usize,
     /// Memory that these lines may take, in bytes.
@@ -36,7 +34,6 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            bytes: 48 << 20,
             unasked: 4_000,
             unasked_bytes: 6 << 20,
             line: 32 << 20,
@@ -47,27 +44,36 @@ impl Default for Limits {
     }
 }
 
+/// A message that takes more memory than this, in bytes, is a large one.
+const LARGE: usize = 2 << 20;
+
 /// The memory that several connections share: what one has taken is gone for the others.
 #[derive(Debug)]
-pub struct Allowance(AtomicUsize);
+pub struct Allowance {
+    all: AtomicUsize,
+    large: AtomicUsize,
+}
 
 impl Allowance {
-    /// An allowance of so many bytes.
+    /// An allowance of so many bytes for messages, and so many of them for large ones.
     #[must_use]
-    pub fn new(bytes: usize) -> Self {
-        Self(AtomicUsize::new(bytes))
+    pub fn new(all: usize, large: usize) -> Self {
+        Self { all: AtomicUsize::new(all), large: AtomicUsize::new(large) }
     }
 
-    /// Takes from it; `false` if there is not enough left.
-    fn take(&self, bytes: usize) -> bool {
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
+    /// Takes the room of a message from it; `false` if there is not enough left.
+    fn take(&self, room: usize) -> bool {
+        let take = |from: &AtomicUsize| {
+            from.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(room)).is_ok()
+        };
+        (room <= LARGE || take(&self.large)) && take(&self.all)
     }
 }
 
 impl Default for Allowance {
-    /// What a run of some hundred processes of a talkative server needs, and a machine can spare.
+    /// What some hundred processes of a server with some hundred tools need, and a machine can spare.
     fn default() -> Self {
-        Self::new(256 << 20)
+        Self::new(512 << 20, 64 << 20)
     }
 }
 
@@ -103,7 +109,6 @@ pub(super) struct State {
     pub(super) first_line: Option<Duration>,
     pub(super) exited: bool,
     overflowed: bool,
-    bytes: usize,
     /// Requests that went out and have not been answered.
     open: usize,
     unasked: usize,
@@ -172,7 +177,6 @@ impl Record {
             return false;
         }
         let room = frame.room();
-        state.bytes += room;
         let answers = frame.json().map_or(0, responses);
         if answers > 0 && answers <= state.open {
             state.open -= answers;
@@ -181,13 +185,12 @@ impl Record {
             state.unasked_bytes += room;
         }
         let limits = &self.limits;
-        let kept = state.bytes <= limits.bytes
-            && state.unasked <= limits.unasked
-            && state.unasked_bytes <= limits.unasked_bytes
-            && self.allowance.take(room);
+        let flood = state.unasked > limits.unasked || state.unasked_bytes > limits.unasked_bytes;
         drop(state);
-        self.add(if kept { Event::Received(frame) } else { Event::Overflow });
-        kept
+        let frame = if flood || self.allowance.take(room) { frame } else { frame.let_go() };
+        let fits = !flood && (!is_let_go(&frame) || self.allowance.take(frame.room()));
+        self.add(if fits { Event::Received(frame) } else { Event::Overflow });
+        fits
     }
 
     /// Records text of standard error. Whoever waits for a message is not woken by it.
@@ -234,6 +237,10 @@ fn append(last: &mut Entry, new: &Entry, longest: usize, total: &mut usize) {
     text.drain(..excess);
     *total -= excess;
     last.at = new.at;
+}
+
+fn is_let_go(frame: &Frame) -> bool {
+    matches!(frame.value, Err(Damage::LetGo { .. }))
 }
 
 /// How many answers a line of ours may draw: whatever is malformed may draw one too.
@@ -286,12 +293,24 @@ mod tests {
     }
 
     #[test]
-    fn connections_share_their_allowance() {
-        let keeping = Keeping { allowance: Arc::new(Allowance::new(10_000)), ..Keeping::default() };
-        let text = Frame::of(&json!({"method": "x".repeat(3_000)}));
+    fn connections_share_their_allowance_and_then_keep_less_of_an_answer() {
+        let keeping = Keeping { allowance: Arc::new(Allowance::new(10_000, 0)), ..Keeping::default() };
         let records = [Record::new(keeping.clone()), Record::new(keeping)];
-        let kept = records.iter().map(|record| (0..9).filter(|_| record.receive(text.clone())).count());
-        assert_eq!(kept.collect::<Vec<_>>(), [1, 0]);
+        let answer = Frame::of(&json!({"id": 1, "result": "x".repeat(4_000)}));
+        for record in &records {
+            record.add(Event::Sent { frame: Frame::of(&json!({"id": 1, "method": "ping"})), mark: None });
+        }
+        assert!(records[0].receive(answer.clone()));
+        assert!(!records[1].receive(answer), "what is left does not even hold the beginning");
+        assert!(records[1].state().closed);
+        let large = Keeping { allowance: Arc::new(Allowance::new(64 << 20, 0)), ..Keeping::default() };
+        let record = Record::new(large);
+        assert!(record.receive(Frame::of(&json!({"id": 1, "result": "x".repeat(2 << 20)}))));
+        let state = record.state();
+        let Some(Event::Received(frame)) = state.entries.last().map(|entry| &entry.event) else {
+            panic!("it was received");
+        };
+        assert!(is_let_go(frame) && frame.raw.len() < 5_000 && frame.bytes > 2 << 20);
     }
 
     #[test]

@@ -50,6 +50,11 @@ pub enum Damage {
     TooDeep,
     /// The message holds more values than we parse.
     TooManyValues,
+    /// So many large messages came before it that its contents are not kept.
+    LetGo {
+        /// Its length in bytes.
+        bytes: usize,
+    },
     /// The stream ended within the line.
     Unfinished,
 }
@@ -58,7 +63,7 @@ impl Damage {
     /// Whether the damage is our own bound rather than a fault of the message.
     #[must_use]
     pub fn is_our_bound(&self) -> bool {
-        matches!(self, Self::TooLong { .. } | Self::TooDeep | Self::TooManyValues)
+        matches!(self, Self::TooLong { .. } | Self::TooDeep | Self::TooManyValues | Self::LetGo { .. })
     }
 
     /// The damage in one word, as cases name it.
@@ -71,6 +76,7 @@ impl Damage {
             Self::TooLong { .. } => "too-long",
             Self::TooDeep => "too-deep",
             Self::TooManyValues => "too-many-values",
+            Self::LetGo { .. } => "let-go",
             Self::Unfinished => "unfinished",
         }
     }
@@ -87,6 +93,7 @@ impl Damage {
             }
             Self::TooDeep => format!("nests deeper than the {MAX_DEPTH} levels that we read"),
             Self::TooManyValues => format!("holds more than the {MAX_VALUES} values that we read"),
+            Self::LetGo { bytes } => format!("is one of more large messages than a run keeps ({bytes} bytes)"),
             Self::Unfinished => "ends without a newline, with the stream".to_owned(),
         }
     }
@@ -132,6 +139,14 @@ impl Frame {
         const FIXED: usize = 300;
         // The text is kept twice, as it came and in its values.
         FIXED + 2 * self.raw.len() + ROOM * self.values
+    }
+
+    /// The same line without its contents, of which the first few kilobytes stay.
+    #[must_use]
+    pub fn let_go(mut self) -> Self {
+        self.raw.truncate(KEPT_OF_DAMAGED);
+        self.raw.shrink_to_fit();
+        Self { value: Err(Damage::LetGo { bytes: self.bytes }), values: 0, ..self }
     }
 
     /// The value, if the line holds one.
