@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use libtest_mimic::Trial;
+use mcp_conformance::case::reasons;
 use mcp_conformance::spec::{Catalogue, Revision};
 
 use crate::builtin::cases;
@@ -14,6 +15,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("data/every-case-names-a-fault", every_case_names_a_fault),
         trial("data/there-are-enough-cases", there_are_enough_cases),
         trial("data/every-case-has-a-chief-requirement-in-each-revision", every_case_has_a_chief_requirement),
+        trial("data/a-reason-is-for-a-requirement-without-a-case", a_reason_is_for_a_requirement_without_a_case),
         trial("data/every-requirement-has-a-link", every_requirement_has_a_link),
     ]
 }
@@ -41,6 +43,26 @@ fn every_case_has_a_chief_requirement() -> Result<(), String> {
             if case.requirement_in(revision).is_none() {
                 return Err(format!("{} has no requirement that {revision} states", case.id));
             }
+        }
+    }
+    Ok(())
+}
+
+fn a_reason_is_for_a_requirement_without_a_case() -> Result<(), String> {
+    let mut known = BTreeSet::new();
+    for (reason, id) in reasons() {
+        let reason = reason.as_str();
+        if Catalogue::embedded().get(id).is_none() {
+            return Err(format!("`{reason}` is given for `{id}`, which is no requirement"));
+        }
+        if !known.insert(id) {
+            return Err(format!("`{id}` has more than one reason"));
+        }
+        let cites = |case: &&std::sync::Arc<mcp_conformance::case::Case>| {
+            case.requirements.iter().any(|requirement| requirement.id == id)
+        };
+        if let Some(case) = cases().iter().find(cites) {
+            return Err(format!("`{reason}` is given for `{id}`, and {} checks it", case.id));
         }
     }
     Ok(())

@@ -5,6 +5,7 @@
 //! loader touches the disk.
 
 mod checks;
+mod coverage;
 mod fault;
 mod format;
 mod inspect;
@@ -20,6 +21,7 @@ mod select;
 mod shape;
 
 pub use checks::{Check, Comparison, ConnectionCheck, UnknownName, ValueCheck};
+pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, reasons};
 pub use fault::{CaseFault, LoadError};
 pub use format::{FORMATS, with_formats};
 pub use load::{CaseText, MAX_FILE_BYTES, MAX_FILES, Trust, load, read_directory, read_embedded, understand};

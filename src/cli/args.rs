@@ -49,6 +49,8 @@ pub(super) struct Args {
 pub(super) enum Command {
     /// Says what a case or a requirement asks, why, and how to mend a server that breaks it.
     Explain(ExplainArgs),
+    /// Says which requirements of the specification the cases check, and which they do not.
+    Coverage(CoverageArgs),
     /// Judges the built-in server with three faults switched on; exits with 0 when it finds exactly those.
     Demo(DemoArgs),
     /// The built-in server itself, over standard input and output.
@@ -171,6 +173,40 @@ pub(super) struct ExplainArgs {
     /// Your own cases, known beside ours [default: ours alone].
     #[arg(long, value_name = "DIR")]
     pub(super) cases: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct CoverageArgs {
+    /// How it is written.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TableFormat::Text)]
+    pub(super) format: TableFormat,
+
+    /// Names the requirements that have no case yet.
+    #[arg(long, conflicts_with = "all")]
+    pub(super) unanswered: bool,
+
+    /// Names every requirement with the cases that check it.
+    #[arg(long)]
+    pub(super) all: bool,
+
+    /// Only this area of the specification; may be repeated [default: every area].
+    #[arg(long, value_name = "AREA")]
+    pub(super) area: Vec<String>,
+
+    /// Your own cases, counted beside ours [default: ours alone].
+    #[arg(long, value_name = "DIR")]
+    pub(super) cases: Option<PathBuf>,
+}
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum TableFormat {
+    /// For a terminal.
+    Text,
+    /// For a program.
+    Json,
+    /// For a document.
+    Markdown,
 }
 
 #[derive(Debug, ClapArgs)]

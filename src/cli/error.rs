@@ -51,6 +51,14 @@ pub(super) enum CliError {
         /// The known names that look alike, the likest first.
         nearest: Vec<String>,
     },
+    /// A name that is no area of the specification.
+    #[error("no area is named `{name}`; the areas are {}", known.join(", "))]
+    UnknownArea {
+        /// The name.
+        name: String,
+        /// The areas that there are.
+        known: Vec<String>,
+    },
     /// The program does not know where it lies, so that it cannot start itself.
     #[error("failed to find this program's own file, which the demo starts as its server: {0}")]
     Own(io::Error),

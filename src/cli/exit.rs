@@ -24,6 +24,7 @@ fn number(outcome: &Result<Conclusion, CliError>) -> u8 {
             | CliError::SamePlace(_)
             | CliError::Open { .. }
             | CliError::UnknownName { .. }
+            | CliError::UnknownArea { .. }
             | CliError::Own(_)
             | CliError::Runtime(_)
             | CliError::Serve(_),

@@ -5,6 +5,7 @@
 mod args;
 mod cases;
 mod command;
+mod coverage;
 mod demo;
 mod error;
 mod exit;

@@ -1,0 +1,246 @@
+//! Which requirements of the catalogue the cases check, and why the others are checked by none.
+//!
+//! Owns the closed list of reasons (`cases/requirements/reasons.toml`) and the counting. It knows of
+//! nothing that a run has found: a requirement is answered by a case, whether or not a server shows
+//! what the case looks at.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+use super::loaded::Case;
+use crate::spec::{Catalogue, Level, Requirement};
+
+/// Why no case checks a requirement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reason {
+    /// Nothing that the server writes tells whether it keeps to it.
+    NotObservable,
+    /// It permits something, so that nothing breaks it.
+    Permission,
+    /// It shows over HTTP only.
+    Http,
+}
+
+impl Reason {
+    /// Every reason, in the order in which they are counted.
+    pub const ALL: [Self; 3] = [Self::NotObservable, Self::Permission, Self::Http];
+
+    /// The word for it in the list of reasons and in every report.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotObservable => "not-observable",
+            Self::Permission => "permission",
+            Self::Http => "http",
+        }
+    }
+
+    /// What it means, in a sentence.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::NotObservable => "Nothing that the server writes tells whether it keeps to it.",
+            Self::Permission => "It permits something, so that nothing breaks it.",
+            Self::Http => "It shows over HTTP only, while servers are judged over their standard input and output.",
+        }
+    }
+}
+
+/// The list of reasons, as it stands in its file.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Reasons {
+    not_observable: Vec<String>,
+    permission: Vec<String>,
+    http: Vec<String>,
+}
+
+impl Reasons {
+    /// The embedded list, read once.
+    fn embedded() -> &'static Self {
+        static REASONS: OnceLock<Reasons> = OnceLock::new();
+        const TEXT: &str = include_str!("../../cases/requirements/reasons.toml");
+        REASONS.get_or_init(|| toml::from_str(TEXT).expect("the embedded reasons are tested"))
+    }
+
+    fn of(&self, reason: Reason) -> &[String] {
+        match reason {
+            Reason::NotObservable => &self.not_observable,
+            Reason::Permission => &self.permission,
+            Reason::Http => &self.http,
+        }
+    }
+}
+
+/// The requirements that are listed under each reason, as they stand in the list.
+///
+/// # Panics
+/// When the embedded data is damaged, which the suite rules out.
+pub fn reasons() -> impl Iterator<Item = (Reason, &'static str)> {
+    let under = |reason| Reasons::embedded().of(reason).iter().map(move |id| (reason, id.as_str()));
+    Reason::ALL.into_iter().flat_map(under)
+}
+
+/// What answers for a requirement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer<'a> {
+    /// These cases, by id: never none.
+    Cases(Vec<&'a str>),
+    /// No case, for this reason.
+    Reason(Reason),
+    /// No case yet.
+    None,
+}
+
+/// A requirement and what answers for it.
+#[derive(Debug, Clone)]
+pub struct Entry<'a> {
+    /// The requirement.
+    pub requirement: &'static Requirement,
+    /// What answers for it.
+    pub answer: Answer<'a>,
+}
+
+/// How many requirements there are, and what answers for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Count {
+    /// All of them.
+    pub all: usize,
+    /// Those that a case checks.
+    pub by_case: usize,
+    /// Those that have a reason.
+    pub by_reason: usize,
+}
+
+impl Count {
+    /// Those without an answer.
+    #[must_use]
+    pub const fn unanswered(self) -> usize {
+        self.all - self.by_case - self.by_reason
+    }
+
+    fn add(&mut self, answer: &Answer<'_>) {
+        self.all += 1;
+        match answer {
+            Answer::Cases(_) => self.by_case += 1,
+            Answer::Reason(_) => self.by_reason += 1,
+            Answer::None => {}
+        }
+    }
+}
+
+/// The counts of some requirements, level by level.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Of every level.
+    pub total: Count,
+    levels: BTreeMap<Level, Count>,
+}
+
+impl Counts {
+    /// Of one level.
+    #[must_use]
+    pub fn of(&self, level: Level) -> Count {
+        self.levels.get(&level).copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, entry: &Entry<'_>) {
+        self.total.add(&entry.answer);
+        self.levels.entry(entry.requirement.level).or_default().add(&entry.answer);
+    }
+}
+
+/// What answers for every requirement of the catalogue.
+#[derive(Debug, Clone)]
+pub struct Coverage<'a> {
+    /// Each requirement, by area and then by id.
+    pub entries: Vec<Entry<'a>>,
+}
+
+impl<'a> Coverage<'a> {
+    /// What these cases, and the reasons, answer.
+    ///
+    /// # Panics
+    /// When the embedded data is damaged, which the suite rules out.
+    #[must_use]
+    pub fn of(cases: &'a [Case]) -> Self {
+        let mut citing: BTreeMap<&str, Vec<&'a str>> = BTreeMap::new();
+        for case in cases {
+            for requirement in &case.requirements {
+                citing.entry(requirement.id.as_str()).or_default().push(&case.id);
+            }
+        }
+        let why: BTreeMap<&str, Reason> = reasons().map(|(reason, id)| (id, reason)).collect();
+        let answer = |id: &str| match (citing.remove(id), why.get(id)) {
+            (Some(cases), _) => Answer::Cases(cases),
+            (None, Some(reason)) => Answer::Reason(*reason),
+            (None, None) => Answer::None,
+        };
+        Self::answered(answer)
+    }
+
+    fn answered(mut answer: impl FnMut(&str) -> Answer<'a>) -> Self {
+        let mut entries: Vec<Entry<'a>> = Catalogue::embedded()
+            .iter()
+            .map(|requirement| Entry { requirement, answer: answer(&requirement.id) })
+            .collect();
+        entries.sort_by(|a, b| (&a.requirement.area, &a.requirement.id).cmp(&(&b.requirement.area, &b.requirement.id)));
+        Self { entries }
+    }
+
+    /// The counts of each area, by name.
+    #[must_use]
+    pub fn areas(&self) -> BTreeMap<&'static str, Counts> {
+        let mut areas: BTreeMap<&'static str, Counts> = BTreeMap::new();
+        for entry in &self.entries {
+            areas.entry(entry.requirement.area.as_str()).or_default().add(entry);
+        }
+        areas
+    }
+
+    /// The counts of all requirements.
+    #[must_use]
+    pub fn total(&self) -> Counts {
+        let mut total = Counts::default();
+        self.entries.iter().for_each(|entry| total.add(entry));
+        total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_cases_every_requirement_has_a_reason_or_nothing() {
+        let coverage = Coverage::of(&[]);
+        let total = coverage.total().total;
+        assert_eq!(total.all, Catalogue::embedded().iter().count());
+        assert_eq!((total.by_case, total.by_reason), (0, reasons().count()));
+        assert_eq!(total.unanswered(), total.all - reasons().count());
+    }
+
+    #[test]
+    fn the_counts_of_areas_and_levels_add_up() {
+        let coverage = Coverage::of(&[]);
+        let areas = coverage.areas();
+        let total = coverage.total();
+        assert_eq!(areas.values().map(|counts| counts.total.all).sum::<usize>(), total.total.all);
+        let levels = [Level::Must, Level::Schema, Level::Should, Level::May];
+        assert_eq!(levels.map(|level| total.of(level).all).iter().sum::<usize>(), total.total.all);
+    }
+
+    #[test]
+    fn a_reason_fits_what_the_catalogue_says() {
+        for (reason, id) in reasons() {
+            let requirement = Catalogue::embedded().get(id).unwrap_or_else(|| panic!("{id} is no requirement"));
+            match reason {
+                Reason::Http => assert_eq!(requirement.transport, crate::spec::Transport::Http, "{id}"),
+                Reason::Permission => assert_eq!(requirement.level, Level::May, "{id}"),
+                Reason::NotObservable => {}
+            }
+        }
+    }
+}
