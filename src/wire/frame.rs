@@ -13,7 +13,7 @@ pub const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 /// The deepest nesting that is parsed.
 pub const MAX_DEPTH: usize = 120;
 
-/// The greatest number of values in one message that is parsed; an array or an object counts as [`NESTED`].
+/// The greatest number of values in one message that is parsed; an array or an object counts as 6.
 pub const MAX_VALUES: usize = 200_000;
 
 /// How many plain values take the room of an array or an object with one thing in it.
