@@ -461,7 +461,7 @@ mod tests {
     #[test]
     fn the_help_tells_every_default_and_the_exit_codes() {
         let help = Args::command().render_long_help().to_string();
-        for code in ["0  everything", "1  a rule", "2  we could not", "3  nothing was"] {
+        for code in ["0  everything", "1  a case fails", "2  we could not", "3  nothing was"] {
             assert!(help.contains(code), "{code}");
         }
         for option in Args::command().get_arguments().filter(|option| option.get_action().takes_values()) {
