@@ -177,7 +177,7 @@ impl Transcript {
                 .filter(|exchange| exchange.sent < position && exchange.responses.is_empty())
                 .find(|exchange| {
                     if id.is_null() {
-                        Some(exchange.sent) == last_sent
+                        Some(exchange.sent) == last_sent && !follows_unanswerable(&self.entries[..exchange.sent])
                     } else {
                         same_id_loosely(id_of(exchange.request), id)
                     }
@@ -214,6 +214,28 @@ impl Transcript {
     pub fn closed(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry.event, Event::Closed | Event::Exited { .. }))
     }
+}
+
+/// Whether one of the last messages that a case sent may draw a response without a usable id: a line
+/// that is no message, an array, a notification, or a request that is not well-formed.
+#[must_use]
+pub fn follows_unanswerable(before: &[Arc<Entry>]) -> bool {
+    const LAST: usize = 2;
+    let sent = before.iter().rev().filter_map(|entry| match &entry.event {
+        Event::Sent { frame, mark: Some(_) } => Some(frame),
+        _ => None,
+    });
+    sent.take(LAST).any(|frame| match frame.json() {
+        Some(value) => match Kind::of(value) {
+            Kind::Request { id, .. } => {
+                !(id.is_string() || id.is_i64() || id.is_u64())
+                    || value.get("jsonrpc").is_none_or(|version| version != "2.0")
+            }
+            Kind::Response { .. } => false,
+            Kind::Notification { .. } | Kind::Batch(_) | Kind::Unknown => true,
+        },
+        None => true,
+    })
 }
 
 /// Gives a response to the request of its id: the open one, or the one that was answered last.

@@ -10,7 +10,7 @@ use super::plan::{Launcher, Plan};
 use crate::client::{Connection, Keeping, LaunchError, Responder, Waited};
 use crate::mock;
 use crate::spec::{Era, Revision};
-use crate::transcript::{Entry, Event, Mark, Terms, Transcript, messages};
+use crate::transcript::{Entry, Event, Mark, Terms, Transcript, follows_unanswerable, messages};
 use crate::wire::{Damage, Frame, Id, Kind, same_id, same_id_loosely};
 
 /// How long a response whose id is a damaged copy waits for a better one.
@@ -346,6 +346,12 @@ impl Session {
     /// read, or that came under an id of nobody's, is one that never came, but is not waited for.
     pub(super) async fn answer(&mut self, from: usize, id: &Id, limit: Duration) -> Waited<Value> {
         let soon = limit.min(LOOSE_PATIENCE);
+        // What was sent right before may have an answer under no id of its own, which is not this one's.
+        let known = self.connection.entries_from(0);
+        if follows_unanswerable(known.get(..from).unwrap_or_default()) {
+            let waited = self.connection.wait(from, limit, |entries| response_to(entries, id)).await;
+            return self.told(waited, limit);
+        }
         let mut waited = self.connection.wait(from, soon, |entries| sign_of(entries, id)).await;
         if matches!(waited, Waited::TimedOut) && soon < limit {
             let known = self.connection.entries_from(0);
@@ -362,6 +368,11 @@ impl Session {
             Waited::TimedOut => Waited::TimedOut,
             Waited::Closed => Waited::Closed,
         };
+        self.told(waited, limit)
+    }
+
+    /// Takes note of how a wait for an answer ended.
+    fn told(&mut self, waited: Waited<Value>, limit: Duration) -> Waited<Value> {
         match &waited {
             Waited::Came(_) => self.unanswered = 0,
             Waited::TimedOut => {
