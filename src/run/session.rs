@@ -349,7 +349,10 @@ impl Session {
         // What was sent right before may have an answer under no id of its own, which is not this one's.
         let known = self.connection.entries_from(0);
         if follows_unanswerable(known.get(..from).unwrap_or_default()) {
-            let waited = self.connection.wait(from, limit, |entries| response_to(entries, id)).await;
+            let copy =
+                |entries: &[Arc<Entry>]| find_response(entries, |got| !got.is_null() && same_id_loosely(id, got));
+            let own = |entries: &[Arc<Entry>]| response_to(entries, id).or_else(|| copy(entries));
+            let waited = self.connection.wait(from, limit, own).await;
             return self.told(waited, limit);
         }
         let mut waited = self.connection.wait(from, soon, |entries| sign_of(entries, id)).await;
