@@ -7,6 +7,7 @@ mod act;
 mod compare;
 mod connection;
 mod evidence;
+mod others;
 mod value;
 mod watch;
 
