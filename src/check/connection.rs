@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::act::shortened;
 use super::others;
+use super::subscription;
 use super::watch::{Index, method_of};
 use crate::case::ConnectionCheck;
 use crate::spec::{Era, Revision};
@@ -78,6 +79,9 @@ pub(super) fn check(check: ConnectionCheck, index: &Index<'_>, revision: Revisio
         ConnectionCheck::PromptNamesUnique => others::unique(index, &others::PROMPTS),
         ConnectionCheck::OtherCacheScopeSame => others::cache_scope_same(index),
         ConnectionCheck::UpdatesSubscribed => others::updates_subscribed(index),
+        ConnectionCheck::ListenAcknowledgedFirst => subscription::acknowledged_first(index),
+        ConnectionCheck::ListenGrantsAsked => subscription::grants_asked(index),
+        ConnectionCheck::ChangesListened => subscription::changes_listened(index, revision),
         ConnectionCheck::PingBeforeInitialized => others::ping_before_initialized(index),
         ConnectionCheck::FallbackNewest => others::fallback_newest(index, revision),
         ConnectionCheck::ServerRequestIds => server_request_ids(index),

@@ -8,6 +8,7 @@ mod compare;
 mod connection;
 mod evidence;
 mod others;
+mod subscription;
 mod value;
 mod watch;
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use mcp_conformance::case::{Answer, Count, Counts, Coverage, Entry};
 use mcp_conformance::report::prose::wrap;
 use mcp_conformance::report::visible::visible;
-use mcp_conformance::spec::Level;
+use mcp_conformance::spec::{Level, Revision};
 use serde_json::{Map, Value, json};
 
 use super::args::{CoverageArgs, TableFormat};
@@ -154,7 +154,7 @@ fn json_report(coverage: &Coverage<'_>, unanswered: bool, out: &mut dyn Write) -
         .filter(|entry| !unanswered || entry.answer == Answer::None)
         .map(|entry| {
             let requirement = entry.requirement;
-            let revisions: Vec<&str> = requirement.revisions().iter().map(|revision| revision.as_str()).collect();
+            let revisions: Vec<&str> = requirement.revisions().iter().map(Revision::as_str).collect();
             let (cases, reason) = match &entry.answer {
                 Answer::Cases(cases) => (cases.as_slice(), None),
                 Answer::Reason(reason) => (&[][..], Some(reason.as_str())),

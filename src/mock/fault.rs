@@ -342,6 +342,12 @@ faults! {
     SetLevelAny, "set-level-any", HANDSHAKE, "takes any log level";
     LogLevelAny, "log-level-any", MODERN, "serves requests that ask for logs of an unknown level";
     ListByClient, "list-by-client", MODERN, "lists fewer tools for clients that it does not know by name";
+    // subscriptions
+    ListenFilterUnchecked, "listen-filter-unchecked", MODERN, "opens a subscription without a filter";
+    ListenGrantsMore, "listen-grants-more", MODERN, "grants a subscription more than was asked for";
+    ListenGrantString, "listen-grant-string", MODERN, "says by a string what a subscription is granted";
+    ListenUpdateFirst, "listen-update-first", MODERN, "sends an update before it acknowledges the subscription";
+    ChangeUnasked, "change-unasked", MODERN, "reports a changed list to a client that does not listen";
     // bad servers: what makes judging itself hard
     Floods, "floods", EVERY, "writes notifications without end once it was opened";
     HugeLine, "huge-line", EVERY, "answers tools/list with a message of 100 MiB";

@@ -28,6 +28,9 @@ impl Connection<'_> {
         Some(match method {
             "resources/list" if self.fails(request, Fault::ResourcesListRefused) => internal(),
             "resources/list" => {
+                if self.fails(request, Fault::ChangeUnasked) {
+                    self.afterwards.push(notification("notifications/resources/list_changed", &json!({})));
+                }
                 if self.fails(request, Fault::UpdateUnasked) {
                     self.afterwards.push(updated(resource::NOTES));
                 }
@@ -50,6 +53,7 @@ impl Connection<'_> {
                 prompt::get(params, revision, lax).map_err(Stop::from)
             }
             "completion/complete" if prompt::completes(revision) => self.complete(request, params),
+            "subscriptions/listen" if revision.is_modern() => self.listen(request, params),
             _ => return None,
         })
     }
@@ -108,6 +112,32 @@ impl Connection<'_> {
         }
         self.afterwards.push(message);
         Ok(Object::new())
+    }
+
+    /// Acknowledges a subscription, which then stays open. Nothing here ever changes, so that of what is
+    /// asked for nothing is granted.
+    fn listen(&mut self, request: &Request, params: &Object) -> Result<Object, Stop> {
+        const ID: &str = "io.modelcontextprotocol/subscriptionId";
+        if !params.get("notifications").is_some_and(Value::is_object)
+            && !self.fails(request, Fault::ListenFilterUnchecked)
+        {
+            return Err(invalid_params("notifications must be an object").into());
+        }
+        let mut granted = json!({});
+        if self.fails(request, Fault::ListenGrantsMore) {
+            granted = json!({"toolsListChanged": true, "promptsListChanged": true});
+        }
+        if self.fails(request, Fault::ListenGrantString) {
+            granted = json!("all");
+        }
+        let meta = json!({ ID: request.id });
+        if self.fails(request, Fault::ListenUpdateFirst) {
+            let params = json!({"_meta": meta, "uri": resource::NOTES});
+            self.tell(notification("notifications/resources/updated", &params), request.revision);
+        }
+        let params = json!({"_meta": meta, "notifications": granted});
+        self.tell(notification("notifications/subscriptions/acknowledged", &params), request.revision);
+        Err(Stop::Later)
     }
 
     fn complete(&self, request: &Request, params: &Object) -> Result<Object, Stop> {

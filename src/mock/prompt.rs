@@ -87,30 +87,30 @@ pub(super) fn get(params: &Object, revision: Revision, lax: Lax) -> Result<Objec
                 None if lax.missing => "",
                 None => return Err(invalid("the argument code is missing")),
             };
-            vec![message("user", content::text(format!("Please review this code: {}", quoted(code))))]
+            vec![message("user", &content::text(format!("Please review this code: {}", quoted(code))))]
         }
         "picture" => {
-            let mut messages = vec![message("user", content::image())];
+            let mut messages = vec![message("user", &content::image())];
             if revision >= Revision::V2025_03_26 {
-                messages.push(message("user", content::audio()));
+                messages.push(message("user", &content::audio()));
             }
             messages
         }
         "briefing" => {
             let notes = resource::contents(resource::NOTES).unwrap_or_default();
-            let mut messages = vec![message("user", content::embedded(&notes))];
+            let mut messages = vec![message("user", &content::embedded(&notes))];
             if revision >= Revision::V2025_06_18 {
-                messages.push(message("assistant", content::link(&resource::notes(revision))));
+                messages.push(message("assistant", &content::link(&resource::notes(revision))));
             }
             messages
         }
-        "greeting" => vec![message("assistant", content::text("Hello."))],
-        _ => vec![message("assistant", content::text("Goodbye."))],
+        "greeting" => vec![message("assistant", &content::text("Hello."))],
+        _ => vec![message("assistant", &content::text("Goodbye."))],
     };
     Ok(object(json!({"description": description, "messages": messages})))
 }
 
-fn message(role: &str, content: Value) -> Value {
+fn message(role: &str, content: &Value) -> Value {
     json!({"role": role, "content": content})
 }
 

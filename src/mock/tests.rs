@@ -156,6 +156,8 @@ impl Script {
         if self.revision.is_modern() {
             self.ask_with("tools/list", json!({}), &stranger);
             self.ask_with("tools/list", json!({}), &json!({"io.modelcontextprotocol/logLevel": "verbose"}));
+            self.ask("subscriptions/listen", json!({"notifications": {"resourcesListChanged": true}}));
+            self.ask("subscriptions/listen", json!({}));
         } else {
             self.ask("logging/setLevel", json!({"level": "verbose"}));
         }
@@ -414,6 +416,8 @@ fn every_request_of_the_conversation_is_answered_exactly_once() {
             if let Ok(Value::Object(message)) = serde_json::from_slice(&line)
                 && let (Some(id), Some(Value::String(_))) = (message.get("id"), message.get("method"))
                 && !id.is_object()
+                // A subscription stays open.
+                && message.get("params").and_then(|params| params.get("notifications")).is_none()
             {
                 asked.push(id.clone());
             }
