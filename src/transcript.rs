@@ -175,9 +175,12 @@ impl Transcript {
             let open = exchanges
                 .iter_mut()
                 .filter(|exchange| exchange.sent < position && exchange.responses.is_empty())
-                .find(|exchange| match id.is_null() {
-                    true => Some(exchange.sent) == last_sent,
-                    false => same_id_loosely(id_of(exchange.request), id),
+                .find(|exchange| {
+                    if id.is_null() {
+                        Some(exchange.sent) == last_sent
+                    } else {
+                        same_id_loosely(id_of(exchange.request), id)
+                    }
                 });
             if let Some(exchange) = open {
                 exchange.responses.push((position, response));

@@ -121,6 +121,9 @@ pub struct Finding {
     pub hint: String,
     /// The command that shows just this again.
     pub replay: String,
+    /// The pass of an acting case that drew what a watching case saw; of use while the run lasts.
+    #[serde(skip)]
+    pub origin: Option<usize>,
 }
 
 /// How often each verdict was given.

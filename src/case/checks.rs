@@ -107,6 +107,7 @@ names! {
         LoggingDeclared = "logging-declared": "Log messages are sent only where `logging` was declared.",
         LogOptIn = "log-opt-in": "Log messages are sent only for requests that asked for them.",
         EmbeddedNeedsResources = "embedded-needs-resources": "Embedded resources come only from a server that declared `resources`.",
+        CallsSurvived = "calls-survived": "The server does not end while a valid call is under way.",
         EndsOnSigterm = "ends-on-sigterm": "A process that outlives the closing of its input ends on SIGTERM.",
         QuietBeforeInitialized = "quiet-before-initialized": "The server asks nothing but ping before `notifications/initialized`.",
         UnknownVersionNotEchoed = "unknown-version-not-echoed": "A version that nobody knows is not agreed to.",

@@ -10,7 +10,7 @@ use crate::case::{Act, Case, Outcome, Row, Step};
 use crate::spec::Revision;
 use crate::transcript::{Event, Exchange, Mark, ShutdownStep, Transcript};
 use crate::verdict::{Finding, Verdict};
-use crate::wire::{Id, Kind};
+use crate::wire::{Frame, Id, Kind};
 
 /// One thing that was sent for a step, and what came of it.
 struct Answer<'a> {
@@ -51,18 +51,21 @@ pub fn act(case: &Case, body: &Act, revision: Revision, passes: &[Pass]) -> Judg
 
 fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judged {
     let record = &pass.transcript;
+    if let Some(bound) = crossed_bound(record) {
+        return Judged::error(bound);
+    }
     let exchanges = record.exchanges();
     let strays = record.strays();
     let mut judged = Judged { verdict: Verdict::Pass, ..Judged::skip("") };
     judged.reason = None;
-    let mut came = false;
+    let mut answered = false;
     for (index, step) in body.steps.iter().enumerate() {
         if step.revisions.is_some_and(|revisions| !revisions.contains(revision)) {
             continue;
         }
         let mark = Mark { pass: pass.number, step: index };
         for answer in answers(record, &exchanges, &strays, step, mark) {
-            came |= answer.outcome != Outcome::Silence;
+            answered |= answer.outcome != Outcome::Silence;
             judged.seen += usize::from(answer.outcome != Outcome::Silence);
             judge_step(case, step, revision, pass, &answer, &mut judged);
             // What does not apply, or proves nothing, is not judged further.
@@ -80,10 +83,21 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
             }
         }
     }
-    if !came && judged.verdict == Verdict::Pass {
+    if !answered && judged.verdict == Verdict::Pass {
         return Judged::error("nothing came back, so nothing is proved");
     }
     judged
+}
+
+/// The bound of ours that a server crossed: what it answered cannot be told.
+fn crossed_bound(record: &Transcript) -> Option<String> {
+    record.entries.iter().find_map(|entry| match &entry.event {
+        Event::Received(Frame { value: Err(damage), .. }) if damage.is_our_bound() => {
+            Some(format!("a line of the server {}, so what it answered cannot be told", damage.describe()))
+        }
+        Event::Overflow => Some("the server wrote more than is kept and was cut off".to_owned()),
+        _ => None,
+    })
 }
 
 fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer: &Answer<'_>, judged: &mut Judged) {
@@ -150,6 +164,7 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
             link: requirement.link(revision),
             hint: case.mend.clone(),
             replay: String::new(),
+            origin: None,
         },
     );
 }

@@ -57,6 +57,7 @@ pub(super) fn together(
             link: requirement.link(revision),
             hint: case.mend.clone(),
             replay: String::new(),
+            origin: None,
         },
     );
 }

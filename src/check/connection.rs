@@ -71,6 +71,7 @@ pub(super) fn check(check: ConnectionCheck, index: &Index<'_>, revision: Revisio
         ConnectionCheck::LoggingDeclared => logging_declared(index),
         ConnectionCheck::LogOptIn => log_opt_in(index, revision),
         ConnectionCheck::EmbeddedNeedsResources => embedded_needs_resources(index),
+        ConnectionCheck::CallsSurvived => calls_survived(index),
         ConnectionCheck::EndsOnSigterm => ends_on_sigterm(index),
         ConnectionCheck::QuietBeforeInitialized => quiet_before_initialized(index),
         ConnectionCheck::UnknownVersionNotEchoed => unknown_version_not_echoed(index),
@@ -111,7 +112,8 @@ fn answered_once(index: &Index<'_>) -> Seen {
     let malformed = sent_malformed(index);
     for (position, response) in index.record.strays() {
         let unusable = response.get("id").is_none_or(Id::is_null);
-        if !(unusable && malformed) && !follows_notification(index, position, response) {
+        let excused = unusable && malformed || follows_notification(index, position, response);
+        if !excused {
             let id = response.get("id").map_or_else(|| "no id".to_owned(), |id| format!("id {id}"));
             seen.look(Some(breach(format!("a response with {id}, which no request carries"), "", &[position])));
         }
@@ -246,7 +248,7 @@ fn cursors_advance(index: &Index<'_>) -> Seen {
     seen
 }
 
-fn tool_names<'a>(result: &'a Value) -> impl Iterator<Item = &'a str> {
+fn tool_names(result: &Value) -> impl Iterator<Item = &str> {
     result.get("tools").and_then(Value::as_array).into_iter().flatten().filter_map(|tool| tool.get("name")?.as_str())
 }
 
@@ -502,6 +504,34 @@ fn embedded_needs_resources(index: &Index<'_>) -> Seen {
                     &[exchange.sent, *position],
                 )
             }));
+        }
+    }
+    seen
+}
+
+fn calls_survived(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    let entries = &index.record.entries;
+    let end = entries.iter().position(|entry| matches!(entry.event, Event::Closed | Event::Exited { .. }));
+    // Where we shut it down ourselves the end tells nothing.
+    let by_itself =
+        entries.iter().any(|entry| matches!(entry.event, Event::Shutdown { step: ShutdownStep::AlreadyExited, .. }));
+    // What the session itself sends are plain calls with valid arguments; cases judge their own.
+    let plain = |at: usize| matches!(entries[at].event, Event::Sent { mark: None, .. });
+    // Nor does it where a case had sent something by then that may have ended the server.
+    let by_itself = by_itself
+        && !entries[..end.unwrap_or(0)].iter().any(|entry| matches!(entry.event, Event::Sent { mark: Some(_), .. }));
+    for exchange in index.exchanges.iter().filter(|e| method_of(e.request) == "tools/call" && plain(e.sent)) {
+        match (exchange.responses.first(), end) {
+            (Some(_), _) => seen.look(None),
+            (None, Some(end)) if end > exchange.sent && by_itself => {
+                seen.look(Some(breach(
+                    "the server ended before it answered",
+                    name_of(exchange.request),
+                    &[exchange.sent, end],
+                )));
+            }
+            _ => {}
         }
     }
     seen

@@ -55,7 +55,7 @@ pub(super) fn evidence_of(entries: &[Arc<Entry>], positions: &[usize]) -> Vec<Ev
         |at: Duration| positions.iter().any(|position| entries[*position].at.abs_diff(at) < Duration::from_millis(100));
     let errors = (0..entries.len())
         .rev()
-        .filter(|at| matches!(entries[*at].event, Event::Stderr(_)) && moment(entries[*at].at))
+        .filter(|at| matches!(&entries[*at].event, Event::Stderr(text) if !text.is_empty()) && moment(entries[*at].at))
         .take(3);
     let mut all: Vec<usize> = errors.chain(positions.iter().copied()).collect();
     all.sort_unstable();

@@ -12,6 +12,9 @@ mod subscription;
 mod value;
 mod watch;
 
+#[cfg(test)]
+mod tests;
+
 use crate::case::Case;
 use crate::spec::{Requirement, Revision};
 use crate::transcript::Transcript;

@@ -7,15 +7,25 @@ use serde_json::Value;
 use super::act::shortened;
 use super::watch::{Index, Subject, method_of};
 use crate::case::ValueCheck;
+use crate::fuzz::is_bounded;
 use crate::spec::Revision;
 
-/// Holds a check against a value: `None` if it does not apply or cannot tell, else what is wrong, if anything.
-pub(super) fn check(
-    check: ValueCheck,
-    subject: &Subject<'_>,
-    index: &Index<'_>,
-    revision: Revision,
-) -> Option<Option<String>> {
+/// What a check saw of a value.
+pub(super) enum Look {
+    /// The rule holds.
+    Holds,
+    /// It does not, for this reason.
+    Breach(String),
+}
+
+impl From<Option<String>> for Look {
+    fn from(problem: Option<String>) -> Self {
+        problem.map_or(Self::Holds, Self::Breach)
+    }
+}
+
+/// Holds a check against a value: `None` if it does not apply or cannot tell.
+pub(super) fn check(check: ValueCheck, subject: &Subject<'_>, index: &Index<'_>, revision: Revision) -> Option<Look> {
     match check {
         ValueCheck::JsonSchema => valid_schema(subject.value),
         ValueCheck::StructuredConforms => structured_conforms(subject, index, revision),
@@ -23,7 +33,7 @@ pub(super) fn check(
         ValueCheck::StructuredText => structured_text(subject.value),
         ValueCheck::JsonSchemaInItsDialect => valid_in_its_dialect(subject.value),
         ValueCheck::JsonSchemaInAnyDialect => valid_in_any_dialect(subject.value),
-        ValueCheck::NoRemoteRef => no_remote_reference(subject.value),
+        ValueCheck::NoRemoteRef => Some(no_remote_reference(subject.value)),
         ValueCheck::HeaderNamesUnique => header_names_unique(subject.value),
         ValueCheck::ToolKnown => tool_known(subject, index),
         ValueCheck::ImageMagic => image_magic(subject.value),
@@ -54,7 +64,6 @@ const DIALECTS: [&str; 5] = [
 /// Whether the dialect that a schema names, if it names one, is one that we know.
 fn knows_dialect(schema: &Value) -> bool {
     match schema.get("$schema") {
-        None => true,
         Some(Value::String(name)) => {
             let name = name.trim_end_matches('#');
             DIALECTS.iter().any(|known| {
@@ -63,18 +72,24 @@ fn knows_dialect(schema: &Value) -> bool {
                     .is_some_and(|rest| rest == *known)
             })
         }
-        Some(_) => true,
+        _ => true,
     }
 }
 
-fn valid_schema(schema: &Value) -> Option<Option<String>> {
+fn valid_schema(schema: &Value) -> Option<Look> {
     if !schema.is_object() || !knows_dialect(schema) {
         return None;
     }
-    let problem = jsonschema::meta::validate(schema)
-        .err()
-        .map(|error| format!("at `{}`: {}", error.instance_path(), shortened(&error.to_string(), 200)));
-    Some(problem)
+    if schema.get("$schema").is_some_and(|dialect| !dialect.is_string()) {
+        return Some(Look::Breach("at `/$schema`: it is no string".to_owned()));
+    }
+    let problem = jsonschema::meta::validate(schema).err();
+    Some(Look::from(problem.map(|error| describe(&error))))
+}
+
+/// A validation error in words, with its place.
+fn describe(error: &jsonschema::ValidationError<'_>) -> String {
+    format!("at `{}`: {}", error.instance_path(), shortened(&error.to_string(), 200))
 }
 
 const META_SCHEMAS: [&str; 5] = [
@@ -94,22 +109,24 @@ fn valid_elsewhere(schema: &Value) -> bool {
     })
 }
 
-fn valid_in_any_dialect(schema: &Value) -> Option<Option<String>> {
-    let problem = valid_schema(schema)?;
-    Some(problem.filter(|_| !valid_elsewhere(schema)))
-}
-
-fn valid_in_its_dialect(schema: &Value) -> Option<Option<String>> {
-    let problem = valid_schema(schema)?;
-    // What no dialect allows is told by another check.
-    if problem.is_some() && !valid_elsewhere(schema) {
-        return None;
+fn valid_in_any_dialect(schema: &Value) -> Option<Look> {
+    match valid_schema(schema)? {
+        // What another dialect allows is told by another check.
+        Look::Breach(_) if valid_elsewhere(schema) => None,
+        look => Some(look),
     }
-    Some(problem)
 }
 
-fn no_remote_reference(schema: &Value) -> Option<Option<String>> {
-    Some(remote_reference(schema).map(|target| format!("a reference to {}", shortened(&target, 120))))
+fn valid_in_its_dialect(schema: &Value) -> Option<Look> {
+    match valid_schema(schema)? {
+        // What no dialect allows is told by another check.
+        Look::Breach(_) if !valid_elsewhere(schema) => None,
+        look => Some(look),
+    }
+}
+
+fn no_remote_reference(schema: &Value) -> Look {
+    Look::from(remote_reference(schema).map(|target| format!("a reference to {}", shortened(&target, 120))))
 }
 
 /// A reference in a schema that leads to the network.
@@ -137,12 +154,12 @@ fn header_names(schema: &Value, names: &mut Vec<String>) {
     }
 }
 
-fn header_names_unique(schema: &Value) -> Option<Option<String>> {
+fn header_names_unique(schema: &Value) -> Option<Look> {
     let mut names = Vec::new();
     header_names(schema, &mut names);
     let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)).map(|(_, name)| name.clone());
-    (!names.is_empty())
-        .then(|| twice.map(|name| format!("two properties are annotated with `{}`", shortened(&name, 80))))
+    let problem = twice.map(|name| format!("two properties are annotated with `{}`", shortened(&name, 80)));
+    (!names.is_empty()).then(|| Look::from(problem))
 }
 
 fn tool_of<'a>(subject: &Subject<'_>, index: &Index<'a>) -> Option<&'a Value> {
@@ -161,7 +178,7 @@ fn is_success(result: &Value) -> bool {
 }
 
 /// Whether a well-formed call of a listed tool is told that there is no such method or tool.
-fn tool_known(subject: &Subject<'_>, index: &Index<'_>) -> Option<Option<String>> {
+fn tool_known(subject: &Subject<'_>, index: &Index<'_>) -> Option<Look> {
     let tool = tool_of(subject, index)?;
     let arguments = subject.request?.pointer("/params/arguments");
     let only_as_task = tool.pointer("/execution/taskSupport").is_some_and(|support| support == "required");
@@ -169,51 +186,49 @@ fn tool_known(subject: &Subject<'_>, index: &Index<'_>) -> Option<Option<String>
         return None;
     }
     let unknown = subject.value.pointer("/error/code").and_then(Value::as_i64) == Some(-32601);
-    Some(unknown.then(|| "an error with code -32601".to_owned()))
+    Some(Look::from(unknown.then(|| "an error with code -32601".to_owned())))
 }
 
-fn structured_conforms(subject: &Subject<'_>, index: &Index<'_>, revision: Revision) -> Option<Option<String>> {
+fn structured_conforms(subject: &Subject<'_>, index: &Index<'_>, revision: Revision) -> Option<Look> {
     let schema = tool_of(subject, index)?.get("outputSchema")?;
     let structured = subject.value.get("structuredContent")?;
     if !is_success(subject.value) || has_remote_reference(schema) || !knows_dialect(schema) {
         return None;
     }
-    let problem = |draft: jsonschema::Draft| -> Option<Option<String>> {
-        let validator = jsonschema::options().with_draft(draft).build(schema).ok()?;
-        Some(
-            validator
-                .iter_errors(structured)
-                .next()
-                .map(|error| format!("at `{}`: {}", error.instance_path(), shortened(&error.to_string(), 200))),
-        )
+    // A schema of the server may be built to keep its reader busy for ever.
+    if !is_bounded(schema) {
+        return None;
+    }
+    let look = |options: &jsonschema::ValidationOptions<'_>| -> Option<Look> {
+        let validator = options.build(schema).ok()?;
+        Some(Look::from(validator.iter_errors(structured).next().map(|error| describe(&error))))
     };
     if schema.get("$schema").is_some() {
-        let validator = jsonschema::options().build(schema).ok()?;
-        return Some(
-            validator
-                .iter_errors(structured)
-                .next()
-                .map(|error| format!("at `{}`: {}", error.instance_path(), shortened(&error.to_string(), 200))),
-        );
+        return look(&jsonschema::options());
     }
-    let newest = problem(jsonschema::Draft::Draft202012)?;
-    if revision == Revision::V2025_06_18 && newest.is_some() {
+    let newest = look(&jsonschema::options().with_draft(jsonschema::Draft::Draft202012))?;
+    match newest {
         // This revision names no default dialect, so either reading of the schema may be meant.
-        return problem(jsonschema::Draft::Draft7).map(|older| older.and(newest));
+        Look::Breach(_) if revision == Revision::V2025_06_18 => {
+            match look(&jsonschema::options().with_draft(jsonschema::Draft::Draft7))? {
+                Look::Holds => Some(Look::Holds),
+                Look::Breach(_) => Some(newest),
+            }
+        }
+        look => Some(look),
     }
-    Some(newest)
 }
 
-fn structured_present(subject: &Subject<'_>, index: &Index<'_>) -> Option<Option<String>> {
+fn structured_present(subject: &Subject<'_>, index: &Index<'_>) -> Option<Look> {
     tool_of(subject, index)?.get("outputSchema")?;
     if !is_success(subject.value) {
         return None;
     }
     let missing = subject.value.get("structuredContent").is_none();
-    Some(missing.then(|| "a successful result without structuredContent".to_owned()))
+    Some(Look::from(missing.then(|| "a successful result without structuredContent".to_owned())))
 }
 
-fn structured_text(result: &Value) -> Option<Option<String>> {
+fn structured_text(result: &Value) -> Option<Look> {
     let structured = result.get("structuredContent")?;
     if !is_success(result) {
         return None;
@@ -229,7 +244,7 @@ fn structured_text(result: &Value) -> Option<Option<String>> {
         (!structured.is_object() && !text.trim().is_empty())
             || serde_json::from_str::<Value>(text).is_ok_and(|value| same_json(&value, structured))
     });
-    Some((!copied).then(|| "no text item parses to the value of structuredContent".to_owned()))
+    Some(Look::from((!copied).then(|| "no text item parses to the value of structuredContent".to_owned())))
 }
 
 /// Whether two values are the same JSON, numbers by value.
@@ -244,7 +259,7 @@ fn same_json(a: &Value, b: &Value) -> bool {
     }
 }
 
-fn image_magic(item: &Value) -> Option<Option<String>> {
+fn image_magic(item: &Value) -> Option<Look> {
     let mime = item.get("mimeType")?.as_str()?.to_ascii_lowercase();
     let data = item.get("data")?.as_str()?;
     let end = data.len().min(64) / 4 * 4;
@@ -261,5 +276,5 @@ fn image_magic(item: &Value) -> Option<Option<String>> {
     .or_else(|| (head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP")).then_some("image/webp"))?;
     let named = mime.split(';').next().unwrap_or_default().trim();
     let same = named == found || (named == "image/jpg" && found == "image/jpeg");
-    Some((!same).then(|| format!("the bytes are {found}, mimeType says {named}")))
+    Some(Look::from((!same).then(|| format!("the bytes are {found}, mimeType says {named}"))))
 }

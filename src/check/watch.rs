@@ -162,13 +162,14 @@ fn judge_subject(
     }
     for rule in rules {
         let breach = match (&rule.schema, rule.check) {
-            (Some(schema), _) => Some(explain(schema, subject.value)),
+            (Some(schema), _) if watch.what == What::Line => Some(value::Look::from(quote(schema, subject.value))),
+            (Some(schema), _) => Some(value::Look::from(explain(schema, subject.value))),
             (None, Some(Check::Value(check))) => value::check(check, subject, index, revision),
             (None, Some(Check::Connection(_)) | None) => None,
         };
         let Some(breach) = breach else { continue };
         judged.seen += 1;
-        if let Some(actual) = breach {
+        if let value::Look::Breach(actual) = breach {
             let breach = connection::Breach {
                 actual,
                 subject: subject.label.clone(),
@@ -227,8 +228,16 @@ fn report(
             link: requirement.link(revision),
             hint: case.mend.clone(),
             replay: String::new(),
+            origin: origin(index, &breach.positions),
         },
     );
+}
+
+/// The line itself, if it does not fit a schema.
+fn quote(schema: &Pattern, line: &Value) -> Option<String> {
+    let text = line.get("text").and_then(Value::as_str).unwrap_or_default();
+    let damage = line.get("damage").and_then(Value::as_str).map(|damage| format!(" ({damage})")).unwrap_or_default();
+    (!schema.fits(line)).then(|| format!("the line `{}`{damage}", shortened(text, 160)))
 }
 
 /// What in a value does not fit a schema, if anything.
@@ -237,6 +246,17 @@ fn explain(schema: &Pattern, value: &Value) -> Option<String> {
     let at = error.instance_path().to_string();
     let text = shortened(&error.to_string(), 240);
     Some(if at.is_empty() { text } else { format!("at `{at}`: {text}") })
+}
+
+/// The pass whose message drew what stands at these positions: the one that was sent there, or last before.
+fn origin(index: &Index<'_>, positions: &[usize]) -> Option<usize> {
+    let first = *positions.iter().min()?;
+    let marked = |at: usize| match index.record.entries.get(at)?.event {
+        Event::Sent { mark, .. } => Some(mark.map(|mark| mark.pass)),
+        _ => None,
+    };
+    let own = positions.iter().find_map(|at| marked(*at));
+    own.or_else(|| (0..first).rev().find_map(marked)).flatten()
 }
 
 /// Every line of standard output as a value: `{"text", "bytes", "damage", "json"}`.

@@ -11,7 +11,8 @@ use mcp_conformance::spec::Revision;
 const AFTER: &str = "\
 Exit codes:
   0  everything judged passes; warnings are allowed unless --strict is given
-  1  a rule of level MUST is broken, or any rule at all under --strict
+  1  a case fails: a rule of level MUST is broken, or one in a way that no
+     reading allows; any rule at all under --strict
   2  we could not judge: bad usage, a bad case file, the server cannot be started or never speaks MCP
   3  nothing was judged: no case was selected, or none applies
 

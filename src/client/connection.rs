@@ -2,39 +2,20 @@
 //! a pipe in memory.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 use tokio::process::Command;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::allotted::{Allotted, within};
 use super::process::Process;
+use super::record::{Keeping, Record};
 use super::responder::Responder;
 use crate::transcript::{Entry, Event, Mark, ShutdownStep, messages};
 use crate::wire::{Frame, Kind, Splitter};
-
-/// What a connection keeps at most.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Entries of the transcript.
-    pub entries: usize,
-    /// Bytes of messages in the transcript.
-    pub bytes: usize,
-    /// Bytes of an unfinished or over-long line before the server is cut off.
-    pub line: usize,
-    /// Bytes of standard error that are kept; of more, the newest.
-    pub stderr: usize,
-    /// Requests of the server that are answered.
-    pub answers: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { entries: 20_000, bytes: 24 << 20, line: 32 << 20, stderr: 64 << 10, answers: 1_000 }
-    }
-}
 
 /// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -52,9 +33,6 @@ pub enum LaunchError {
     },
 }
 
-/// Somebody who sees every entry at once as it is recorded.
-pub type Tap = Arc<dyn Fn(&Entry) + Send + Sync>;
-
 /// How a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waited<T> {
@@ -66,86 +44,18 @@ pub enum Waited<T> {
     Closed,
 }
 
-/// What is known of a connection so far.
-struct State {
-    entries: Vec<Arc<Entry>>,
-    bytes: usize,
-    stderr: usize,
-    answers: usize,
-    closed: bool,
-    overflowed: bool,
-    first_line: Option<Duration>,
+/// How long a server is given at each step of being shut down where it lets us wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// From the closing of its input.
+    pub input_closed: Duration,
+    /// From SIGTERM.
+    pub sigterm: Duration,
 }
 
-struct Record {
-    started: Instant,
-    state: Mutex<State>,
-    changed: watch::Sender<()>,
-    limits: Limits,
-    tap: Option<Tap>,
-}
-
-impl Record {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add(&self, event: Event) {
-        let entry = Arc::new(Entry { at: self.started.elapsed(), event });
-        if let Some(tap) = &self.tap {
-            tap(&entry);
-        }
-        let mut state = self.state();
-        match &entry.event {
-            Event::Closed | Event::Overflow => state.closed = true,
-            Event::Received(_) if state.first_line.is_none() => state.first_line = Some(entry.at),
-            _ => {}
-        }
-        state.entries.push(entry);
-        drop(state);
-        self.changed.send_replace(());
-    }
-
-    /// Records a line of the server; `false` once it has written more than is kept.
-    fn receive(&self, frame: Frame) -> bool {
-        {
-            let mut state = self.state();
-            if state.overflowed {
-                return false;
-            }
-            // Parsed values take several times the room of their text.
-            state.bytes += frame.raw.len() * 2;
-            if state.entries.len() >= self.limits.entries || state.bytes > self.limits.bytes {
-                state.overflowed = true;
-                drop(state);
-                self.add(Event::Overflow);
-                return false;
-            }
-        }
-        self.add(Event::Received(frame));
-        true
-    }
-
-    fn stderr(&self, text: String) {
-        let mut state = self.state();
-        state.stderr += text.len();
-        if state.stderr > self.limits.stderr {
-            // The oldest text goes; what a server wrote last says why it ended.
-            let excess = state.stderr - self.limits.stderr;
-            let mut freed = 0;
-            state.entries.retain(|entry| match &entry.event {
-                Event::Stderr(old) if freed < excess => {
-                    freed += old.len();
-                    false
-                }
-                _ => true,
-            });
-            state.stderr -= freed;
-        }
-        drop(state);
-        self.add(Event::Stderr(text));
-    }
-}
+/// For how many glances the output of a process that has ended may stay silent, where somebody else holds
+/// it open.
+const AFTERLIFE: usize = 5;
 
 /// What is at the other end.
 enum Peer {
@@ -173,14 +83,8 @@ impl Connection {
     ///
     /// # Errors
     /// When the command cannot be started.
-    pub fn start(
-        program: &str,
-        command: Command,
-        responder: Responder,
-        limits: Limits,
-        tap: Option<Tap>,
-    ) -> Result<Self, LaunchError> {
-        let record = new_record(limits, tap);
+    pub fn start(program: &str, command: Command, responder: Responder, keeping: Keeping) -> Result<Self, LaunchError> {
+        let record = Arc::new(Record::new(keeping));
         let (process, streams) =
             Process::start(command).map_err(|source| LaunchError::Start { program: program.to_owned(), source })?;
         let errors = tokio::spawn(read_errors(streams.errors, Arc::clone(&record)));
@@ -197,11 +101,10 @@ impl Connection {
         server: JoinHandle<()>,
         ignores_sigterm: bool,
         responder: Responder,
-        limits: Limits,
-        tap: Option<Tap>,
+        keeping: Keeping,
     ) -> Self {
         let (output, input) = tokio::io::split(pipe);
-        Self::over(output, input, Peer::Task { server, ignores_sigterm }, new_record(limits, tap), responder)
+        Self::over(output, input, Peer::Task { server, ignores_sigterm }, Arc::new(Record::new(keeping)), responder)
     }
 
     fn over<R, W>(output: R, input: W, peer: Peer, record: Arc<Record>, responder: Responder) -> Self
@@ -262,7 +165,16 @@ impl Connection {
         self.record.add(event);
     }
 
+    /// Whether the server was cut off because it wrote more than is kept.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        self.record.state().entries.iter().rev().any(|entry| entry.event == Event::Overflow)
+    }
+
     /// Waits until `find` finds what it looks for among the entries from `position` on.
+    ///
+    /// A process that has ended counts as closed also where a child of it holds its output open, unless
+    /// that child goes on writing.
     pub async fn wait<T>(
         &self,
         position: usize,
@@ -270,7 +182,8 @@ impl Connection {
         mut find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
     ) -> Waited<T> {
         let mut changed = self.record.changed.subscribe();
-        let deadline = tokio::time::Instant::now() + limit;
+        let mut allotted = Allotted::new(limit);
+        let mut quiet = 0;
         loop {
             {
                 let state = self.record.state();
@@ -281,20 +194,35 @@ impl Connection {
                     return Waited::Closed;
                 }
             }
-            if tokio::time::timeout_at(deadline, changed.changed()).await.is_err() {
+            if allotted.is_over() {
                 return Waited::TimedOut;
+            }
+            if allotted.glance(changed.changed()).await.is_some() {
+                quiet = 0;
+                continue;
+            }
+            quiet += 1;
+            if quiet >= AFTERLIFE
+                && let Peer::Process(process) = &self.peer
+                && let Some(status) = process.status()
+            {
+                self.record.add(Event::Exited { status });
             }
         }
     }
 
     /// Shuts the server down: closes its input, waits, sends SIGTERM, waits, kills its group. Returns how far
     /// it had to go, with everything that was recorded.
-    pub async fn shut_down(mut self, grace: Duration) -> (ShutdownStep, Vec<Arc<Entry>>) {
-        self.end(grace).await
+    pub async fn shut_down(mut self, patience: Patience) -> (ShutdownStep, Vec<Arc<Entry>>) {
+        self.climb(patience).await
     }
 
     /// As [`Connection::shut_down`], for a case that judges the shutdown itself.
     pub async fn end(&mut self, grace: Duration) -> (ShutdownStep, Vec<Arc<Entry>>) {
+        self.climb(Patience { input_closed: grace, sigterm: grace }).await
+    }
+
+    async fn climb(&mut self, patience: Patience) -> (ShutdownStep, Vec<Arc<Entry>>) {
         if let Some(step) = self.ended {
             return (step, self.record.state().entries.clone());
         }
@@ -309,13 +237,13 @@ impl Connection {
         self.input = None;
         let (step, status) = match &mut self.peer {
             Peer::Process(process) => {
-                let step = process.end(grace).await;
+                let step = process.end(patience).await;
                 let step = if before.is_some() { ShutdownStep::AlreadyExited } else { step };
                 (step, process.ended_within(Duration::ZERO).await)
             }
             Peer::Task { server, ignores_sigterm } => {
                 let already = server.is_finished();
-                let ended = already || tokio::time::timeout(grace, &mut *server).await.is_ok();
+                let ended = already || within(patience.input_closed, &mut *server).await.is_some();
                 let step = match (already, ended, *ignores_sigterm) {
                     (true, _, _) => ShutdownStep::AlreadyExited,
                     (false, true, _) => ShutdownStep::StdinClosed,
@@ -334,7 +262,9 @@ impl Connection {
         for task in self.tasks.drain(..) {
             task.abort();
         }
-        if let Some(status) = status {
+        if let Some(status) = status
+            && !self.record.state().exited
+        {
             self.record.add(Event::Exited { status });
         }
         self.record.add(Event::Shutdown { step, took: began.elapsed() });
@@ -352,24 +282,6 @@ impl Drop for Connection {
             server.abort();
         }
     }
-}
-
-fn new_record(limits: Limits, tap: Option<Tap>) -> Arc<Record> {
-    Arc::new(Record {
-        started: Instant::now(),
-        state: Mutex::new(State {
-            entries: Vec::new(),
-            bytes: 0,
-            stderr: 0,
-            answers: 0,
-            closed: false,
-            overflowed: false,
-            first_line: None,
-        }),
-        changed: watch::channel(()).0,
-        limits,
-        tap,
-    })
 }
 
 async fn write_lines<W: AsyncWrite + Unpin>(mut input: W, mut lines: mpsc::Receiver<Vec<u8>>) {
@@ -434,12 +346,8 @@ fn replies(value: &serde_json::Value, responder: &Responder) -> Vec<serde_json::
 }
 
 fn answer_server(record: &Record, answers: &mpsc::WeakSender<Vec<u8>>, answer: &serde_json::Value) {
-    {
-        let mut state = record.state();
-        if state.answers >= record.limits.answers {
-            return;
-        }
-        state.answers += 1;
+    if !record.may_answer() {
+        return;
     }
     if let Some(input) = answers.upgrade() {
         let frame = Frame::of(answer);

@@ -3,10 +3,13 @@
 //! Decides nothing: what is sent comes from the caller, illegal or not, and what comes back is kept
 //! as it came. Reads, waits and memory are bounded.
 
+mod allotted;
 mod connection;
 mod process;
+mod record;
 mod responder;
 
-pub use connection::{Connection, LaunchError, Limits, Tap, Waited};
+pub use connection::{Connection, LaunchError, Patience, Waited};
 pub use process::{adopt_orphans, end_every_process};
+pub use record::{Allowance, Keeping, Limits, Tap};
 pub use responder::Responder;

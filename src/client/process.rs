@@ -8,11 +8,13 @@ use std::collections::BTreeSet;
 use std::io;
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
+use super::allotted::within;
+use super::connection::Patience;
 use crate::transcript::ShutdownStep;
 
 /// The process groups that are alive.
@@ -47,12 +49,17 @@ pub fn adopt_orphans() {
     }
 }
 
+/// How long orphans are looked for, should they multiply while they are ended.
+#[cfg(target_os = "linux")]
+const ORPHANS: Duration = Duration::from_secs(3);
+
 /// Ends the children of this process that nobody here started: orphans that were handed to it.
 #[cfg(target_os = "linux")]
 fn end_orphans() {
     let own = std::process::id();
+    let began = Instant::now();
     // An orphan may have children of its own, which are handed on when it ends.
-    for _ in 0..8 {
+    while began.elapsed() < ORPHANS {
         let mut found = false;
         let Ok(processes) = std::fs::read_dir("/proc") else { return };
         for name in processes.flatten().map(|entry| entry.file_name()) {
@@ -115,20 +122,37 @@ impl Process {
     /// Waits for the process to end, at most that long; its status in words.
     pub(super) async fn ended_within(&mut self, limit: Duration) -> Option<String> {
         if self.status.is_none()
-            && let Ok(Ok(status)) = tokio::time::timeout(limit, self.child.wait()).await
+            && let Some(Ok(status)) = within(limit, self.child.wait()).await
         {
             self.status = Some(status.to_string());
         }
         self.status.clone()
     }
 
+    /// The status of a process that has ended, in words. It stays a child of ours, so that the number of its
+    /// group goes to nobody else before the group is killed.
+    pub(super) fn status(&self) -> Option<String> {
+        let pid = Pid::from_raw(self.group)?;
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = waitid(WaitId::Pid(pid), options).ok()??;
+        Some(match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => format!("exit status: {code}"),
+            (None, Some(signal)) => format!("signal: {signal}"),
+            (None, None) => "unknown status".to_owned(),
+        })
+    }
+
     /// Climbs the ladder from an input that is already closed: wait, SIGTERM, wait, SIGKILL of the group.
-    pub(super) async fn end(&mut self, grace: Duration) -> ShutdownStep {
-        let step = if self.ended_within(grace).await.is_some() {
+    pub(super) async fn end(&mut self, patience: Patience) -> ShutdownStep {
+        let step = if self.ended_within(patience.input_closed).await.is_some() {
             ShutdownStep::StdinClosed
         } else {
             self.signal(Signal::TERM);
-            if self.ended_within(grace).await.is_some() { ShutdownStep::Sigterm } else { ShutdownStep::Sigkill }
+            if self.ended_within(patience.sigterm).await.is_some() {
+                ShutdownStep::Sigterm
+            } else {
+                ShutdownStep::Sigkill
+            }
         };
         // Also when the head of the group has ended: a child of it may still hold the output.
         kill_group(self.group);

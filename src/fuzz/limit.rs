@@ -50,6 +50,12 @@ pub(super) fn with_room<T: Send>(depth: usize, work: impl FnOnce() -> T + Send) 
     })
 }
 
+/// Whether a schema is small enough for a validator of it to end in reasonable time.
+#[must_use]
+pub fn is_bounded(schema: &Value) -> bool {
+    check(schema).is_ok()
+}
+
 /// Refuses a schema that is too deep, too large, or multiplies through its references; says how
 /// deep it is.
 pub(super) fn check(schema: &Value) -> Result<usize, SchemaError> {

@@ -131,7 +131,7 @@ mod tests {
                         assert!(!value.is_object(), "{name}");
                     }
                     Grammar::NotJson => {
-                        assert!(serde_json::from_slice::<Value>(&malformed.arguments).is_err(), "{name}")
+                        assert!(serde_json::from_slice::<Value>(&malformed.arguments).is_err(), "{name}");
                     }
                 }
             }

@@ -70,6 +70,7 @@ mod text;
 pub use cover::Obligation;
 pub use dialect::Dialect;
 pub use generator::{Class, GenerationError, Generator};
+pub use limit::is_bounded;
 pub use malformed::{Grammar, Malformed};
 pub use schema::{Breakage, BrokenArguments, Domain, SchemaError, ToolSchema, ViolationError};
 pub use shrink::Shrinker;

@@ -222,9 +222,10 @@ impl Script {
             self.ask("logging/setLevel", json!({"level": "error"}));
             self.call("log", &json!({}));
             self.call("grow", &json!({}));
+            self.call("ask", &json!({}));
+            self.call("ask", &json!({}));
             let roots = json!({"roots": [{"uri": "file:///tmp"}]});
             for question in ["question-1", "question-2"] {
-                self.call("ask", &json!({}));
                 self.line(&json!({"jsonrpc": "2.0", "id": question, "result": roots}));
             }
         }

@@ -230,6 +230,7 @@ fn unknown_tool(revision: Revision, count: usize, subjects: &[&str]) -> Finding 
         replay: format!(
             "mcp-conformance --revision {revision} --select tools/call/unknown-tool -- node server.js --root '/srv/my files'"
         ),
+        origin: None,
     }
 }
 
@@ -264,6 +265,7 @@ fn image(revision: Revision) -> Finding {
         replay: format!(
             "mcp-conformance --revision {revision} --select tools/call/image-data -- node server.js --root '/srv/my files'"
         ),
+        origin: None,
     }
 }
 
@@ -292,5 +294,6 @@ fn long_message(revision: Revision) -> Finding {
         replay: format!(
             "mcp-conformance --revision {revision} --select jsonrpc/error-message -- node server.js --root '/srv/my files'"
         ),
+        origin: None,
     }
 }

@@ -153,7 +153,9 @@ impl Page {
     }
 
     fn group(&self, group: &Group<'_>, shorten: bool, out: &mut dyn Write) -> io::Result<()> {
-        let level = if group.derived {
+        let level = if group.derived && group.verdict == Verdict::Fail {
+            format!("{} by our reading, as the text has no keyword; but no reading allows this", group.level)
+        } else if group.derived {
             format!("{}, by our reading: the text has no keyword", group.level)
         } else {
             group.level.to_string()

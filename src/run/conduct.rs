@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::plan::Plan;
+use super::plan::{Plan, Revisions};
 use super::probe::{explain, probe};
-use super::session::{Refusal, Refused};
+use super::session::{Refusal, Refused, unhurried};
 use super::target;
 use crate::check::{evidence, stderr_of};
-use crate::client::{Connection, Tap};
+use crate::client::{Allowance, Connection, Keeping, Patience};
 use crate::event::{Event, Problem, ProblemKind, RunSummary, Sink, Timing};
 use crate::spec::Revision;
 use crate::transcript::{Entry, ShutdownStep};
@@ -21,7 +21,7 @@ use crate::verdict::Totals;
 /// Tells a run to stop: send `true`, and it ends every process and sums up what it has.
 pub type Stop = watch::Receiver<bool>;
 
-/// How long a server is given at each step where nobody judges how it ends.
+/// How long a server is given to end by itself where nobody judges whether it does.
 const QUICK_END: Duration = Duration::from_millis(400);
 
 /// What every part of a run shares.
@@ -31,6 +31,7 @@ pub(super) struct Context {
     permits: Arc<Semaphore>,
     sink: Arc<Mutex<dyn Sink>>,
     book: Arc<Mutex<Book>>,
+    allowance: Arc<Allowance>,
 }
 
 /// What is counted along the way.
@@ -42,6 +43,8 @@ struct Book {
     totals: Totals,
     sink_error: Option<io::Error>,
     dismissed: Vec<JoinHandle<()>>,
+    /// The furthest that shutting the server down ever had to go.
+    stubborn: Option<ShutdownStep>,
 }
 
 /// A connection that was shut down, with its record.
@@ -74,16 +77,34 @@ impl Context {
         }
     }
 
-    /// Shows every message of a connection to the sink, where that was asked for.
-    pub(super) fn tap(&self, purpose: &str) -> Option<Tap> {
+    /// How a new connection is recorded; every message is shown to the sink where that was asked for.
+    pub(super) fn keeping(&self, purpose: &str) -> Keeping {
         self.book().launches += 1;
+        let keeping = Keeping { allowance: Arc::clone(&self.allowance), ..Keeping::default() };
         if !self.plan.show_wire {
-            return None;
+            return keeping;
         }
         let (context, connection) = (self.clone(), purpose.to_owned());
-        Some(Arc::new(move |entry: &Entry| {
+        let tap = move |entry: &Entry| {
             context.emit(&Event::Wire { connection: connection.clone(), evidence: evidence(entry) });
-        }))
+        };
+        Keeping { tap: Some(Arc::new(tap)), ..keeping }
+    }
+
+    /// How long a server is given where nobody judges how it ends: less at a step that it is known to ignore.
+    ///
+    /// Whether it survives SIGTERM is judged everywhere, so there it is given its time until it has been seen once.
+    fn patience(&self, connection: &Connection) -> Patience {
+        const KNOWN_BETTER: Duration = Duration::from_millis(50);
+        let quick = self.plan.shutdown_grace.min(QUICK_END);
+        let whole = unhurried(self.plan.shutdown_grace, connection);
+        match self.book().stubborn {
+            Some(ShutdownStep::Sigkill) => Patience { input_closed: KNOWN_BETTER, sigterm: KNOWN_BETTER },
+            Some(ShutdownStep::Sigterm) => Patience { input_closed: KNOWN_BETTER, sigterm: whole },
+            Some(ShutdownStep::AlreadyExited | ShutdownStep::StdinClosed) | None => {
+                Patience { input_closed: quick, sigterm: whole }
+            }
+        }
     }
 
     /// Counts the time that judging takes.
@@ -98,7 +119,15 @@ impl Context {
     pub(super) async fn end(&self, connection: Connection, purpose: String) -> Ended {
         let startup = connection.first_line();
         self.book().startups.extend(startup);
-        let (step, entries) = connection.shut_down(self.plan.shutdown_grace.min(QUICK_END)).await;
+        let patience = self.patience(&connection);
+        let (step, entries) = connection.shut_down(patience).await;
+        let mut book = self.book();
+        book.stubborn = match (book.stubborn, step) {
+            (Some(ShutdownStep::Sigkill), _) | (_, ShutdownStep::Sigkill) => Some(ShutdownStep::Sigkill),
+            (Some(ShutdownStep::Sigterm), _) | (_, ShutdownStep::Sigterm) => Some(ShutdownStep::Sigterm),
+            (_, step) => Some(step),
+        };
+        drop(book);
         Ended { purpose, startup, step, entries }
     }
 
@@ -124,7 +153,8 @@ pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, mut stop: Stop) -> io::
         permits: Arc::new(Semaphore::new(plan.jobs.max(1))),
         plan: Arc::new(plan),
         sink,
-        book: Arc::new(Mutex::new(Book::default())),
+        book: Arc::default(),
+        allowance: Arc::default(),
     };
     let stopped = async {
         // A sender that is gone will never ask us to stop.
@@ -184,6 +214,7 @@ async fn judge(context: &Context) -> Option<Problem> {
             context.dismiss(connection, "probe");
         }
     }
+    let unspoken = unspoken(&context.plan.revisions, &revisions);
     let mut targets = JoinSet::new();
     for session in probed.sessions {
         let context = context.clone();
@@ -193,13 +224,34 @@ async fn judge(context: &Context) -> Option<Problem> {
     while let Some(finished) = targets.join_next().await {
         problem = problem.or(finished.ok().flatten());
     }
-    problem
+    problem.or(unspoken)
+}
+
+/// What is to be said of revisions that were asked for by name and are not spoken: a gate must not take
+/// them for judged.
+fn unspoken(asked: &Revisions, spoken: &[Revision]) -> Option<Problem> {
+    let Revisions::Named(named) = asked else { return None };
+    let missing: Vec<&str> = named.iter().filter(|revision| !spoken.contains(revision)).map(|r| r.as_str()).collect();
+    (!missing.is_empty()).then(|| Problem {
+        kind: ProblemKind::NothingToJudge,
+        message: format!("the server does not speak {}, which was asked for", missing.join(" and ")),
+        hint: "leave that --revision out, or leave them all out to judge what the server speaks".to_owned(),
+        stderr: String::new(),
+        evidence: Vec::new(),
+    })
 }
 
 /// Why nothing could be judged.
 async fn unjudged(context: &Context, refused: Vec<(Revision, Refused)>) -> Problem {
     let (message, hint) = explain(&refused, context.plan.startup_timeout);
-    let speaks = refused.iter().any(|(_, refused)| matches!(refused.reason, Refusal::Other(_)));
+    // A server of the older era answers what it does not know by an error, which proves nothing where
+    // the older era was tried as well.
+    let only_stateless = refused.iter().all(|(revision, _)| revision.era() == crate::spec::Era::Stateless);
+    let speaks = refused.iter().any(|(_, refused)| match refused.reason {
+        Refusal::Other(_) => true,
+        Refusal::Error(_) => only_stateless,
+        _ => false,
+    });
     let mut problem = Problem {
         kind: if speaks { ProblemKind::NothingToJudge } else { ProblemKind::NotAServer },
         message,

@@ -1,13 +1,13 @@
 //! Carries out the steps of an acting case on a session.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::bindings::{Bindings, Unfilled, candidates};
 use super::offer::Offer;
 use super::plan::Plan;
-use super::session::Session;
+use super::session::{Session, unhurried};
 use super::survey::MOST_PAGES;
 use crate::case::{Act, Case, Outcome, Placeholder, Step, fill, fill_text};
 use crate::check::Pass;
@@ -21,6 +21,9 @@ const SETTLE: Duration = Duration::from_millis(25);
 /// The same where nothing was sent after it that could have been answered.
 const SETTLE_ALONE: Duration = Duration::from_millis(250);
 
+/// The longest that is waited for it, however slow the server is.
+const SETTLE_LONGEST: Duration = Duration::from_secs(1);
+
 /// Requests in a row without an answer after which a session is given up.
 pub(super) const GIVEN_UP: usize = 2;
 
@@ -31,19 +34,18 @@ pub(super) async fn carry_out(
     session: &mut Session,
     offer: &Offer,
     plan: &Plan,
-    numbers: &mut usize,
+    new_pass: &mut (impl FnMut() -> usize + Send),
 ) -> Result<Vec<Pass>, Unfilled> {
     let tools = candidates(case, body, offer, session)?;
     let mut passes = Vec::new();
     for tool in tools {
-        *numbers += 1;
+        let number = new_pass();
         let mut bindings = Bindings::new(offer, tool, plan.seed);
         let from = session.connection.len();
         let label = tool.map(|tool| format!("tool {}", tool.name)).unwrap_or_default();
-        let mut pass =
-            Pass { label, number: *numbers, transcript: Transcript::default(), offered: Vec::new(), trouble: None };
+        let mut pass = Pass { label, number, transcript: Transcript::default(), offered: Vec::new(), trouble: None };
         pass.offered = offer.tools.iter().map(|tool| tool.name.clone()).collect();
-        let outcome = walk_steps(body, session, &mut bindings, plan, *numbers).await;
+        let outcome = walk_steps(body, session, &mut bindings, plan, number).await;
         pass.transcript = session.transcript_from(from);
         match outcome {
             Ok(()) => {}
@@ -72,6 +74,8 @@ async fn walk_steps(
     let mut open: Vec<(usize, Id)> = Vec::new();
     let mut unsure: Vec<(usize, Option<Id>)> = Vec::new();
     let mut served_after = false;
+    let mut awaited = false;
+    let mut pace = Duration::ZERO;
     for (index, step) in body.steps.iter().enumerate() {
         if step.revisions.is_some_and(|revisions| !revisions.contains(session.revision)) {
             continue;
@@ -93,18 +97,27 @@ async fn walk_steps(
             } else if step.pipelined {
                 open.push((from, id));
             } else {
+                let asked = Instant::now();
                 let waited = session.answer(from, &id, patience(session, plan)).await;
-                served_after |= matches!(waited, Waited::Came(_));
+                if matches!(waited, Waited::Came(_)) {
+                    served_after = true;
+                    pace = pace.max(asked.elapsed());
+                }
                 keep(step, &waited, bindings);
             }
         } else {
             let from = session.connection.len();
+            let before = unsure.len();
             send_unawaited(step, session, bindings, mark, &mut unsure, from).await?;
             if !unsure.is_empty() {
                 served_after = false;
             }
+            // Where silence is what tells, it is waited for longer, also when later requests are answered.
+            let is_judged = !step.expect.is_empty() || step.otherwise.is_some();
+            awaited |= unsure.len() > before && is_judged && !may_be_silent(step);
             if step.shutdown.is_some() {
-                session.connection.end(plan.shutdown_grace).await;
+                let grace = unhurried(plan.shutdown_grace, &session.connection);
+                session.connection.end(grace).await;
             }
         }
         if session.connection.is_closed() || session.unanswered >= GIVEN_UP {
@@ -115,7 +128,9 @@ async fn walk_steps(
         let limit = patience(session, plan);
         session.answer(from, &id, limit).await;
     }
-    let limit = if served_after { SETTLE } else { SETTLE_ALONE };
+    // What a server is given follows its own pace: on a busy machine both are slower.
+    let limit = if served_after && !awaited { SETTLE } else { SETTLE_ALONE }.max(SETTLE_LONGEST.min(pace * 4));
+    let until = Instant::now() + limit;
     for (from, id) in unsure {
         let wanted = |message: &Value| {
             message.get("method").is_none()
@@ -126,7 +141,7 @@ async fn walk_steps(
         };
         session
             .connection
-            .wait(from, limit, |entries| {
+            .wait(from, until.saturating_duration_since(Instant::now()), |entries| {
                 let mut received = entries.iter().filter_map(|entry| entry.received());
                 received.any(|value| crate::transcript::messages(value).any(wanted)).then_some(())
             })
@@ -141,9 +156,15 @@ fn may_be_silent(step: &Step) -> bool {
     step.expect.iter().any(|row| row.is.contains(&Outcome::Silence))
 }
 
-/// How long an answer is waited for: less once a request has gone unanswered.
+/// How long an answer is waited for: more while the process starts, less once a request has gone unanswered.
 fn patience(session: &Session, plan: &Plan) -> Duration {
-    if session.unanswered == 0 { plan.timeout } else { plan.timeout.min(Duration::from_secs(2)) }
+    if session.unanswered > 0 {
+        plan.timeout.min(Duration::from_secs(2))
+    } else if session.connection.first_line().is_none() {
+        plan.timeout + session.starting
+    } else {
+        plan.timeout
+    }
 }
 
 fn filled(value: &Value, bindings: &Bindings<'_>, session: &mut Session) -> Result<Value, Unfilled> {
@@ -178,7 +199,8 @@ async fn send_unawaited(
     } else if let Some(line) = &step.raw {
         let line = fill_text(line, &mut |placeholder: &Placeholder| bindings.value(placeholder, session))?;
         // A damaged line is kept in part only where a server wrote it.
-        let frame = Frame { raw: line.as_bytes().to_vec(), ..Frame::parse(line.as_bytes()) };
+        let mut frame = Frame::parse(line.as_bytes());
+        frame.raw = line.as_bytes().to_vec();
         unsure.push((from, frame.json().and_then(|value| value.get("id")).cloned()));
         session.send_frame(frame, Some(mark)).await;
     }

@@ -1,6 +1,7 @@
 //! Lanes: sequences of acting cases that run beside one another, each on processes of its own.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -8,12 +9,11 @@ use serde_json::{Value, json};
 use super::bindings::Unfilled;
 use super::exchange::{GIVEN_UP, carry_out};
 use super::offer::Offer;
-use super::session::{Refused, Session, connect, full_capabilities};
+use super::session::{Refusal, Refused, Session, connect, full_capabilities};
 use super::survey::{Straggler, wait_for_stragglers};
 use super::target::{Kept, Target, meets, unmet};
 use crate::case::{Act, Body, Case, Process};
 use crate::check::{self, Judged, Pass};
-use crate::transcript::Event;
 use crate::wire::Kind;
 
 /// The connections that a lane has ended.
@@ -24,6 +24,12 @@ const RESTARTS: usize = 40;
 
 /// How often a lane meets a server that does not answer before it is given up.
 const SILENCES: usize = 2;
+
+/// How many processes may stay silent at their start before no more are started for single cases.
+const STUCK: usize = 2;
+
+/// Why a server is given up that writes without end.
+const CUT_OFF: &str = "the server wrote more than is kept and was cut off";
 
 /// Runs the cases that share the main session.
 pub(super) async fn shared(target: Target, main: Session, cases: Vec<Arc<Case>>, stragglers: Vec<Straggler>) -> Done {
@@ -48,13 +54,23 @@ pub(super) async fn expendable(target: Target, cases: Vec<Arc<Case>>) -> Done {
 
 async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Session, String> {
     let context = &target.context;
-    let tap = context.tap(purpose);
-    Session::open(&context.plan, target.revision, capabilities, purpose.to_owned(), true, tap).await.map_err(
+    if target.stuck.load(Ordering::Relaxed) >= STUCK {
+        return Err("other processes of the server did not answer, so no more were started".to_owned());
+    }
+    let keeping = context.keeping(purpose);
+    Session::open(&context.plan, target.revision, capabilities, purpose.to_owned(), true, keeping).await.map_err(
         |Refused { reason, connection }| {
             if let Some(connection) = connection {
                 context.dismiss(connection, purpose);
             }
-            format!("another process of the server could not be opened: {reason:?}")
+            match reason {
+                Refusal::Silent => {
+                    target.stuck.fetch_add(1, Ordering::Relaxed);
+                }
+                Refusal::CutOff => target.give_up(CUT_OFF),
+                _ => {}
+            }
+            format!("another process of the server could not be opened: it {}", reason.describe())
         },
     )
 }
@@ -75,10 +91,15 @@ async fn in_sequence(
 ) -> Done {
     let offer = target.offer().await;
     let mut done = Vec::new();
-    let (mut numbers, mut restarts, mut silences) = (0, 0, 0);
+    let (mut restarts, mut silences) = (0, 0);
     let mut stragglers = Some(stragglers);
     for case in cases {
         let Body::Act(body) = &case.body else { continue };
+        if let Some(spent) = session.take_if(|session| is_spent(&target, session)) {
+            // They went with their session.
+            stragglers = None;
+            done.push(close(&target, spent).await);
+        }
         if let Some(reason) = target.dead() {
             target.tell(&case, Judged::error(reason), None);
             continue;
@@ -99,23 +120,12 @@ async fn in_sequence(
             continue;
         };
         let began = Instant::now();
-        let judged = run_case(&target, &case, body, current, &offer, &mut numbers).await;
+        let judged = run_case(&target, &case, body, current, &offer).await;
         target.tell(&case, judged, Some(began));
-        let silent = current.unanswered >= GIVEN_UP;
-        if silent {
+        if current.unanswered >= GIVEN_UP {
             silences += 1;
             if silences >= SILENCES {
                 target.give_up("the server stopped answering");
-            }
-        }
-        if silent || current.connection.is_closed() {
-            if current.connection.entries_from(0).iter().any(|entry| entry.event == Event::Overflow) {
-                target.give_up("the server wrote more than is kept and was cut off");
-            }
-            // They went with their session.
-            stragglers = None;
-            if let Some(ended) = session.take() {
-                done.push(close(&target, ended).await);
             }
         }
     }
@@ -126,20 +136,22 @@ async fn in_sequence(
     done
 }
 
-async fn run_case(
-    target: &Target,
-    case: &Case,
-    body: &Act,
-    session: &mut Session,
-    offer: &Offer,
-    numbers: &mut usize,
-) -> Judged {
+/// Whether nothing more can be asked on a session; a server that was cut off is given up.
+fn is_spent(target: &Target, session: &Session) -> bool {
+    if session.connection.is_cut_off() {
+        target.give_up(CUT_OFF);
+    }
+    session.unanswered >= GIVEN_UP || session.connection.is_closed()
+}
+
+async fn run_case(target: &Target, case: &Case, body: &Act, session: &mut Session, offer: &Offer) -> Judged {
     // A case that opens the connection itself goes by what the main session was told.
     let terms = if session.terms.opening.is_some() { &session.terms } else { &offer.terms };
     if terms.opening.is_some() && !meets(case, terms) {
         return Judged::skip(unmet(case));
     }
-    match carry_out(case, body, session, offer, &target.context.plan, numbers).await {
+    let mut new_pass = || target.new_pass(&case.id);
+    match carry_out(case, body, session, offer, &target.context.plan, &mut new_pass).await {
         Ok(passes) => judge(target, case, body, &passes),
         Err(Unfilled(reason)) => Judged::skip(reason),
     }
@@ -154,11 +166,15 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
     let Body::Act(body) = &case.body else { return Vec::new() };
     let context = target.context.clone();
     let _permit = context.permit().await;
+    if let Some(reason) = target.dead() {
+        target.tell(&case, Judged::error(reason), None);
+        return Vec::new();
+    }
     let capabilities = body.declare.clone().unwrap_or_else(|| full_capabilities(target.revision));
     let purpose = format!("case {}", case.id);
     let opened = if body.process == Process::Unopened {
-        let tap = context.tap(&purpose);
-        connect(&context.plan, &capabilities, tap)
+        let keeping = context.keeping(&purpose);
+        connect(&context.plan, &capabilities, keeping)
             .map(|connection| Session::unopened(connection, target.revision, capabilities, purpose))
             .map_err(|error| error.to_string())
     } else {
@@ -172,13 +188,15 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
         }
     };
     let offer = target.offer().await;
+    // The first request of an unopened process is sent while that starts, which took the main session as long.
+    session.starting = context.plan.startup_timeout.min(offer.startup * 3);
     let began = Instant::now();
-    let mut numbers = 0;
     let judged = match target.dead() {
         Some(reason) => Judged::error(reason),
-        None => run_case(&target, &case, body, &mut session, &offer, &mut numbers).await,
+        None => run_case(&target, &case, body, &mut session, &offer).await,
     };
     target.tell(&case, judged, Some(began));
+    is_spent(&target, &session);
     if session.terms.opening.is_none() {
         take_terms(&mut session);
     }

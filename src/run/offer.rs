@@ -18,6 +18,8 @@ pub(super) enum Called {
     Refused,
     /// It was not answered while we waited.
     Unanswered,
+    /// The server ended, or closed its output, before it was answered.
+    Ended,
 }
 
 /// A tool that the server lists.
@@ -56,7 +58,8 @@ impl Tool {
 
     /// Whether cases may use it: it may be called, and a first call was answered soon.
     pub(super) fn is_usable(&self) -> bool {
-        self.barred.is_none() && self.called.is_some_and(|(how, took)| how != Called::Unanswered && took < QUICK)
+        self.barred.is_none()
+            && self.called.is_some_and(|(how, took)| matches!(how, Called::Served | Called::Refused) && took < QUICK)
     }
 
     /// Whether a first call was served as it ought to be.
@@ -92,6 +95,8 @@ pub(super) struct Offer {
     pub(super) others: Others,
     /// What was agreed when the main session was opened.
     pub(super) terms: Terms,
+    /// How long the process of the main session took to its first line.
+    pub(super) startup: Duration,
     /// A cursor that the server issued for `tools/list`.
     pub(super) next_cursor: Option<String>,
     /// Why nothing more can be asked of the server, if that is so.

@@ -101,9 +101,10 @@ impl Plan {
         }
     }
 
-    /// The command that shows a case in a revision again.
+    /// The command that runs these cases in a revision again.
     #[must_use]
-    pub fn replay(&self, case: &str, revision: Revision) -> String {
-        format!("{} --revision {revision} --select {case}{}", self.replay_prefix, self.replay_suffix)
+    pub fn replay(&self, cases: &[&str], revision: Revision) -> String {
+        let selected = cases.join(" --select ");
+        format!("{} --revision {revision} --select {selected}{}", self.replay_prefix, self.replay_suffix)
     }
 }

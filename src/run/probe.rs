@@ -5,8 +5,10 @@
 //! That `server/discover` is answered with older revisions only counts as not speaking the stateless
 //! era, and an error of any code, silence or an exit do as well.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::conduct::Context;
@@ -54,15 +56,8 @@ pub(super) async fn probe(context: &Context) -> Probed {
     probed.sessions.sort_by_key(|session| session.revision);
     for (_, refused) in &mut probed.refused {
         // The connection that tells most is kept for the message; the rest is shut down.
-        if !matches!(
-            refused.reason,
-            Refusal::NotStarted(_)
-                | Refusal::Ended
-                | Refusal::Silent
-                | Refusal::Echo
-                | Refusal::Unusable(_)
-                | Refusal::Error(_)
-        ) && let Some(connection) = refused.connection.take()
+        if matches!(refused.reason, Refusal::Other(_))
+            && let Some(connection) = refused.connection.take()
         {
             context.dismiss(connection, "probe");
         }
@@ -80,62 +75,116 @@ fn offered(probed: &Probed) -> Option<Revision> {
 
 async fn try_all(context: &Context, revisions: &[Revision], insist: bool) -> Probed {
     let mut attempts = JoinSet::new();
-    for revision in revisions.iter().rev().copied() {
-        let context = context.clone();
+    let patience = Arc::new(watch::Sender::new(Patience::default()));
+    // The newest with a handshake goes first: it opens most servers, and tells how long they take.
+    let first = revisions.iter().filter(|revision| **revision == Revision::LATEST_HANDSHAKE);
+    let others = revisions.iter().rev().filter(|revision| **revision != Revision::LATEST_HANDSHAKE);
+    for revision in first.chain(others).copied() {
+        let (context, patience) = (context.clone(), patience.subscribe());
         attempts.spawn(async move {
             let purpose = format!("main session, {revision}");
             let permit = context.permit().await;
-            let tap = context.tap(&purpose);
-            let opening = Session::open(&context.plan, revision, full_capabilities(revision), purpose, insist, tap);
+            let keeping = context.keeping(&purpose);
+            let opening = Session::open(&context.plan, revision, full_capabilities(revision), purpose, insist, keeping);
+            let opening = async {
+                tokio::select! {
+                    opened = opening => opened,
+                    () = out_of(patience, revision.era()) => Err(Refused { reason: Refusal::Silent, connection: None }),
+                }
+            };
             tokio::pin!(opening);
             // A process that stays silent does nothing that others would have to wait for.
-            let opened = match tokio::time::timeout(BUSY, &mut opening).await {
-                Ok(opened) => opened,
-                Err(_) => {
-                    drop(permit);
-                    opening.await
-                }
+            let opened = if let Ok(opened) = tokio::time::timeout(BUSY, &mut opening).await {
+                opened
+            } else {
+                drop(permit);
+                opening.await
             };
             (revision, opened)
         });
     }
     let mut probed = Probed::default();
-    let mut patience = None;
-    while !attempts.is_empty() {
-        let finished = match patience {
-            // Once another revision has opened, a server that stays silent gets no more than a second and a bit.
-            Some(patience) if attempts.len() == 1 => match tokio::time::timeout(patience, attempts.join_next()).await {
-                Ok(finished) => finished,
-                Err(_) => break,
-            },
-            _ => attempts.join_next().await,
-        };
+    while let Some(finished) = attempts.join_next().await {
         match finished {
-            Some(Ok((_, Ok(session)))) => {
+            Ok((_, Ok(session))) => {
                 let took = session.connection.first_line().unwrap_or_default();
-                patience = Some(Duration::from_secs(1).max(took * 2));
+                patience.send_modify(|patience| patience.opened(took));
                 probed.sessions.push(session);
             }
-            Some(Ok((revision, Err(refused)))) => probed.refused.push((revision, refused)),
-            Some(Err(_)) | None => break,
+            Ok((revision, Err(refused))) => {
+                if matches!(refused.reason, Refusal::Silent) && revision.era() == Era::Handshake {
+                    patience.send_modify(|patience| patience.silent(context.plan.startup_timeout));
+                }
+                probed.refused.push((revision, refused));
+            }
+            Err(_) => {}
         }
     }
     probed
 }
 
+/// How long an attempt may take from its start, as far as others have shown.
+#[derive(Debug, Clone, Copy, Default)]
+struct Patience {
+    handshake: Option<Duration>,
+    stateless: Option<Duration>,
+}
+
+impl Patience {
+    /// Another revision has opened after this time. Older servers meet the opening of the stateless era
+    /// with silence; no server is known to be silent to a handshake, so that gets more time.
+    fn opened(&mut self, took: Duration) {
+        self.handshake = Some(Duration::from_secs(5).max(took * 4));
+        self.stateless = Some(Duration::from_secs(1).max(took * 2));
+    }
+
+    /// A handshake stayed silent for the whole time that starting may take: others will hardly fare better.
+    fn silent(&mut self, startup: Duration) {
+        let little = Duration::from_secs(1).max(startup / 10);
+        self.handshake.get_or_insert(little);
+        self.stateless.get_or_insert(little);
+    }
+}
+
+/// Returns when an attempt that begins now has taken too long.
+async fn out_of(mut patience: watch::Receiver<Patience>, era: Era) {
+    let began = Instant::now();
+    loop {
+        let limit = match era {
+            Era::Handshake => patience.borrow_and_update().handshake,
+            Era::Stateless => patience.borrow_and_update().stateless,
+        };
+        let left = limit.map(|limit| limit.saturating_sub(began.elapsed()));
+        let over = async {
+            match left {
+                Some(left) => tokio::time::sleep(left).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = over => return,
+            // The sender outlives every attempt.
+            _ = patience.changed() => {}
+        }
+    }
+}
+
 /// What the attempts say of a server that opened nothing, in one sentence and a hint.
 pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration) -> (String, String) {
-    let weight = |reason: &Refusal| match reason {
-        Refusal::NotStarted(_) => 6,
-        Refusal::Echo => 5,
-        Refusal::Unusable(_) => 4,
-        Refusal::Other(_) => 3,
-        Refusal::Error(_) => 2,
-        Refusal::Ended => 1,
+    let weight = |refused: &Refused| match &refused.reason {
+        Refusal::NotStarted(_) => 9,
+        Refusal::CutOff => 8,
+        Refusal::Unreadable(_) => 7,
+        Refusal::Echo => 6,
+        Refusal::Unusable(_) => 5,
+        Refusal::Other(_) => 4,
+        Refusal::Error(_) => 3,
+        Refusal::Ended => 2,
+        Refusal::Silent if wrote_noise(refused) => 1,
         Refusal::Silent => 0,
     };
     let handshake = refused.iter().filter(|(revision, _)| revision.era() == Era::Handshake);
-    let telling = handshake.max_by_key(|(_, refused)| weight(&refused.reason)).or(refused.first());
+    let telling = handshake.max_by_key(|(_, refused)| weight(refused)).or(refused.first());
     let Some((revision, refused)) = telling else {
         return ("no revision was tried".to_owned(), "name a revision with --revision".to_owned());
     };
@@ -151,6 +200,14 @@ pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration) -> (St
             "run the command by hand and see what it prints; it may lack an argument, a variable (--env K=V) or a folder (--cwd)"
                 .to_owned(),
         ),
+        Refusal::CutOff => (
+            "the server wrote more than is kept before it answered the first message, and was cut off".to_owned(),
+            "stdout carries nothing but messages, one line each; banners and logs go to stderr".to_owned(),
+        ),
+        Refusal::Unreadable(damage) => (
+            format!("the server answers the first message with a line that {}", damage.describe()),
+            "stdout carries nothing but messages, one line each, and the first one is small".to_owned(),
+        ),
         Refusal::Silent if wrote_noise(refused) => (
             format!("the server wrote to its output, but no JSON-RPC answer within {startup:.0?}"),
             "stdout carries nothing but messages, one line each; banners and logs go to stderr".to_owned(),
@@ -163,6 +220,10 @@ pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration) -> (St
         Refusal::Echo => (
             "the program writes back what it is sent, so it is no MCP server".to_owned(),
             "name the command that starts the server, with its arguments".to_owned(),
+        ),
+        Refusal::Error(error) if revision.era() == Era::Stateless => (
+            format!("the server does not speak {revision}: it answers server/discover with {}", shown(error)),
+            "leave --revision out to judge the revisions that it speaks".to_owned(),
         ),
         Refusal::Error(error) => (
             format!("the server refuses to open in {revision}: {}", shown(error)),

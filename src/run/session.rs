@@ -7,14 +7,24 @@ use serde_json::{Map, Value, json};
 use tokio::process::Command;
 
 use super::plan::{Launcher, Plan};
-use crate::client::{Connection, LaunchError, Limits, Responder, Tap, Waited};
+use crate::client::{Connection, Keeping, LaunchError, Responder, Waited};
 use crate::mock;
 use crate::spec::{Era, Revision};
 use crate::transcript::{Entry, Event, Mark, Terms, Transcript, messages};
-use crate::wire::{Frame, Id, Kind, same_id, same_id_loosely};
+use crate::wire::{Damage, Frame, Id, Kind, same_id, same_id_loosely};
 
 /// How long a response whose id is a damaged copy waits for a better one.
-const LOOSE_PATIENCE: Duration = Duration::from_millis(150);
+const LOOSE_PATIENCE: Duration = Duration::from_millis(100);
+
+/// The longest that a server is given at a step of its shutdown because it took long to start.
+const LONGEST_GRACE: Duration = Duration::from_secs(10);
+
+/// How long a server is given to end, at least `grace`: what takes long to start, or runs on a busy
+/// machine, takes long to end as well.
+pub(super) fn unhurried(grace: Duration, connection: &Connection) -> Duration {
+    let startup = connection.first_line().unwrap_or_default();
+    grace.max((startup * 3).min(LONGEST_GRACE))
+}
 
 /// A connection that has been opened in one revision.
 #[derive(Debug)]
@@ -26,6 +36,10 @@ pub(super) struct Session {
     pub(super) purpose: String,
     /// Requests in a row that ran into their timeout.
     pub(super) unanswered: usize,
+    /// Whether a better answer than the first sign of one was waited for in vain: it is not waited for again.
+    settled: bool,
+    /// How long past its timeout a request waits while the process has not written anything yet.
+    pub(super) starting: Duration,
     next_id: i64,
 }
 
@@ -38,6 +52,10 @@ pub(super) enum Refusal {
     Ended,
     /// It did not answer in time.
     Silent,
+    /// It wrote more than is kept.
+    CutOff,
+    /// It wrote a message that we do not read.
+    Unreadable(Damage),
     /// It wrote back what we sent.
     Echo,
     /// It answered with an error.
@@ -46,6 +64,23 @@ pub(super) enum Refusal {
     Unusable(Value),
     /// It speaks another revision.
     Other(String),
+}
+
+impl Refusal {
+    /// What came of it, as the end of the sentence "the server ...".
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Self::NotStarted(error) => format!("could not be started: {error}"),
+            Self::Ended => "ended before it answered the first message".to_owned(),
+            Self::Silent => "did not answer the first message in time".to_owned(),
+            Self::CutOff => "wrote more than is kept before it answered the first message, and was cut off".to_owned(),
+            Self::Unreadable(damage) => format!("answers the first message with a line that {}", damage.describe()),
+            Self::Echo => "writes back what it is sent".to_owned(),
+            Self::Error(error) => format!("answers the first message with the error {error}"),
+            Self::Unusable(_) => "answers the first message with a result that opens nothing".to_owned(),
+            Self::Other(version) => format!("speaks {version}"),
+        }
+    }
 }
 
 /// A connection that was not opened: why, and what was recorded.
@@ -84,7 +119,7 @@ pub(super) fn initialize_params(revision: &str, capabilities: &Value) -> Value {
 }
 
 /// Starts the server and connects to it.
-pub(super) fn connect(plan: &Plan, capabilities: &Value, tap: Option<Tap>) -> Result<Connection, LaunchError> {
+pub(super) fn connect(plan: &Plan, capabilities: &Value, keeping: Keeping) -> Result<Connection, LaunchError> {
     let responder = Responder::new(capabilities.clone());
     match &plan.launcher {
         Launcher::Command(server) => {
@@ -95,7 +130,7 @@ pub(super) fn connect(plan: &Plan, capabilities: &Value, tap: Option<Tap>) -> Re
             if let Some(directory) = &server.directory {
                 command.current_dir(directory);
             }
-            Connection::start(program, command, responder, Limits::default(), tap)
+            Connection::start(program, command, responder, keeping)
         }
         Launcher::BuiltIn(faults) => {
             let (ours, theirs) = tokio::io::duplex(256 << 10);
@@ -106,7 +141,7 @@ pub(super) fn connect(plan: &Plan, capabilities: &Value, tap: Option<Tap>) -> Re
                 // What ends the built-in server ends the connection, which is what is judged.
                 let _ended = mock::serve(reader, writer, &faults).await;
             });
-            Ok(Connection::within(ours, server, ignores_sigterm, responder, Limits::default(), tap))
+            Ok(Connection::within(ours, server, ignores_sigterm, responder, keeping))
         }
     }
 }
@@ -115,7 +150,16 @@ impl Session {
     /// A session in which nothing has been sent yet.
     pub(super) fn unopened(connection: Connection, revision: Revision, capabilities: Value, purpose: String) -> Self {
         let terms = Terms { client_capabilities: capabilities, opening: None };
-        Self { connection, revision, terms, purpose, unanswered: 0, next_id: 0 }
+        Self {
+            connection,
+            revision,
+            terms,
+            purpose,
+            unanswered: 0,
+            settled: false,
+            starting: Duration::ZERO,
+            next_id: 0,
+        }
     }
 
     /// Starts a server and opens it in a revision.
@@ -127,9 +171,9 @@ impl Session {
         capabilities: Value,
         purpose: String,
         insist: bool,
-        tap: Option<Tap>,
+        keeping: Keeping,
     ) -> Result<Self, Refused> {
-        let connection = connect(plan, &capabilities, tap)
+        let connection = connect(plan, &capabilities, keeping)
             .map_err(|error| Refused { reason: Refusal::NotStarted(error), connection: None })?;
         let mut session = Self::unopened(connection, revision, capabilities, purpose);
         let limit = plan.startup_timeout;
@@ -199,30 +243,49 @@ impl Session {
             })
         };
         let id = json!(id);
-        let mut echo = false;
         let waited = self
             .connection
-            .wait(0, limit, |entries| {
-                echo = echoed(entries);
-                if echo { Some(None) } else { response_to(entries, &id).map(Some) }
-            })
+            .wait(0, limit, |entries| if echoed(entries) { Some(None) } else { sign_of(entries, &id).map(Some) })
             .await;
-        match waited {
-            Waited::Came(Some(response)) => match response.get("result") {
-                Some(result) => Ok(result.clone()),
-                None => Err(Refusal::Error(response.get("error").cloned().unwrap_or_default())),
-            },
-            Waited::Came(None) => Err(Refusal::Echo),
+        let settled = match waited {
+            Waited::Came(None) => return Err(Refusal::Echo),
+            Waited::Came(Some(sign)) => self.settle(0, &id, sign).await,
             Waited::TimedOut => {
                 self.connection.note(Event::TimedOut { waited: limit });
-                // An answer under a damaged id opens the session too; that it is damaged is found later.
-                let entries = self.connection.entries_from(0);
-                match loose_response_to(&entries, &id).and_then(|response| response.get("result").cloned()) {
-                    Some(result) => Ok(result),
-                    None => Err(Refusal::Silent),
-                }
+                return Err(Refusal::Silent);
             }
-            Waited::Closed => Err(Refusal::Ended),
+            Waited::Closed if self.connection.is_cut_off() => return Err(Refusal::CutOff),
+            Waited::Closed => return Err(Refusal::Ended),
+        };
+        let response = settled.map_err(|damage| damage.map_or(Refusal::Silent, Refusal::Unreadable))?;
+        match response.get("result") {
+            Some(result) => Ok(result.clone()),
+            None => Err(Refusal::Error(response.get("error").cloned().unwrap_or_default())),
+        }
+    }
+
+    /// Makes of the first sign of an answer what it comes to, once a better one has had its chance.
+    async fn settle(&mut self, from: usize, id: &Id, sign: Sign) -> Result<Value, Option<Damage>> {
+        if let Sign::Exact(response) = sign {
+            return Ok(response);
+        }
+        // An id of null, or one that nobody used, may have its own reasons.
+        let damaged = match &sign {
+            Sign::Loose(response) => response.get("id").is_some_and(|id| !id.is_null()),
+            Sign::Unreadable(_) => true,
+            Sign::Exact(_) | Sign::Foreign => false,
+        };
+        if !(self.settled && damaged) {
+            let exact = |entries: &[Arc<Entry>]| response_to(entries, id);
+            if let Waited::Came(response) = self.connection.wait(from, LOOSE_PATIENCE, exact).await {
+                return Ok(response);
+            }
+            self.settled |= damaged;
+        }
+        match sign {
+            Sign::Exact(response) | Sign::Loose(response) => Ok(response),
+            Sign::Unreadable(damage) => Err(Some(damage)),
+            Sign::Foreign => Err(None),
         }
     }
 
@@ -279,18 +342,25 @@ impl Session {
         }
     }
 
-    /// Waits for the response to an id among the entries from a position on.
+    /// Waits for the response to an id among the entries from a position on. One that is beyond what we
+    /// read, or that came under an id of nobody's, is one that never came, but is not waited for.
     pub(super) async fn answer(&mut self, from: usize, id: &Id, limit: Duration) -> Waited<Value> {
-        let exact = self.connection.wait(from, limit.min(LOOSE_PATIENCE), |entries| response_to(entries, id)).await;
-        let waited = match exact {
-            Waited::TimedOut if limit > LOOSE_PATIENCE => {
-                self.connection
-                    .wait(from, limit.saturating_sub(LOOSE_PATIENCE), |entries| {
-                        response_to(entries, id).or_else(|| loose_response_to(entries, id))
-                    })
-                    .await
-            }
-            other => other,
+        let soon = limit.min(LOOSE_PATIENCE);
+        let mut waited = self.connection.wait(from, soon, |entries| sign_of(entries, id)).await;
+        if matches!(waited, Waited::TimedOut) && soon < limit {
+            let known = self.connection.entries_from(0);
+            let sign = |entries: &[Arc<Entry>]| {
+                sign_of(entries, id).or_else(|| has_foreign_response(entries, &known).then_some(Sign::Foreign))
+            };
+            waited = self.connection.wait(from, limit.saturating_sub(soon), sign).await;
+        }
+        let waited = match waited {
+            Waited::Came(sign) => match self.settle(from, id, sign).await {
+                Ok(response) => Waited::Came(response),
+                Err(_) => return Waited::TimedOut,
+            },
+            Waited::TimedOut => Waited::TimedOut,
+            Waited::Closed => Waited::Closed,
         };
         match &waited {
             Waited::Came(_) => self.unanswered = 0,
@@ -315,6 +385,39 @@ impl Session {
     pub(super) fn transcript_from(&self, position: usize) -> Transcript {
         Transcript { entries: self.connection.entries_from(position), terms: self.terms.clone() }
     }
+}
+
+/// A sign that a request was answered.
+enum Sign {
+    /// A response that carries its id.
+    Exact(Value),
+    /// A response that carries a damaged copy of its id.
+    Loose(Value),
+    /// A message that is beyond what we read.
+    Unreadable(Damage),
+    /// A response under an id that no request carries.
+    Foreign,
+}
+
+/// Whether there is a response under an id that no request carries, in whatever form.
+fn has_foreign_response(entries: &[Arc<Entry>], known: &[Arc<Entry>]) -> bool {
+    let sent = |got: &Id| {
+        let requests = known.iter().chain(entries).filter_map(|entry| entry.sent()).flat_map(messages);
+        requests.filter_map(|request| request.get("id")).any(|id| same_id(id, got) || same_id_loosely(id, got))
+    };
+    find_response(entries, |got| !sent(got)).is_some()
+}
+
+/// The best sign of an answer among the entries.
+fn sign_of(entries: &[Arc<Entry>], id: &Id) -> Option<Sign> {
+    let unreadable = || {
+        entries.iter().find_map(|entry| match &entry.event {
+            Event::Received(Frame { value: Err(damage), .. }) if damage.is_our_bound() => Some(damage.clone()),
+            _ => None,
+        })
+    };
+    let loose = || loose_response_to(entries, id).map(Sign::Loose);
+    response_to(entries, id).map(Sign::Exact).or_else(loose).or_else(|| unreadable().map(Sign::Unreadable))
 }
 
 /// The response that carries exactly this id.

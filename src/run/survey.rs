@@ -50,6 +50,11 @@ pub(super) async fn survey(session: &mut Session, plan: &Plan) -> (Offer, Vec<St
     offer.others = others::look(session, plan.timeout).await;
     let began = session.connection.len();
     let mut under = call_each(session, plan, &mut offer, began).await;
+    if session.connection.is_closed() {
+        for call in under.drain(..) {
+            offer.tools[call.tool].called = Some((Called::Ended, call.since.elapsed()));
+        }
+    }
     if !under.is_empty() && !session.connection.is_closed() {
         // A server that serves others meanwhile may take its time; one that is blocked is waited for.
         let limit = STRAGGLER_PATIENCE.min(plan.timeout);

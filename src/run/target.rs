@@ -1,6 +1,7 @@
 //! Judges a server in one revision.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::watch;
@@ -27,8 +28,11 @@ pub(super) struct Target {
     pub(super) offer: watch::Receiver<Option<Arc<Offer>>>,
     /// Why nothing more is asked of the server, once that is so.
     pub(super) dead: Arc<watch::Sender<Option<String>>>,
+    /// How many processes stayed silent at their start, though the server is known to speak.
+    pub(super) stuck: Arc<AtomicUsize>,
     /// How often each verdict was given.
     pub(super) totals: Arc<Mutex<Totals>>,
+    passes: Arc<Mutex<Vec<String>>>,
 }
 
 impl Target {
@@ -43,6 +47,18 @@ impl Target {
         self.dead.borrow().clone()
     }
 
+    /// The case of each pass so far.
+    fn passes(&self) -> MutexGuard<'_, Vec<String>> {
+        self.passes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of a new pass over the steps of a case.
+    pub(super) fn new_pass(&self, case: &str) -> usize {
+        let mut passes = self.passes();
+        passes.push(case.to_owned());
+        passes.len() - 1
+    }
+
     /// Gives the server up.
     pub(super) fn give_up(&self, reason: &str) {
         self.dead.send_if_modified(|dead| {
@@ -55,7 +71,9 @@ impl Target {
     /// Makes a case's judgement a result and tells it.
     pub(super) fn tell(&self, case: &Case, mut judged: Judged, began: Option<Instant>) {
         for finding in &mut judged.findings {
-            finding.replay = self.context.plan.replay(&case.id, self.revision);
+            let origin = finding.origin.and_then(|pass| self.passes().get(pass).cloned());
+            let cases: Vec<&str> = std::iter::once(case.id.as_str()).chain(origin.as_deref()).collect();
+            finding.replay = self.context.plan.replay(&cases, self.revision);
         }
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).add(judged.verdict);
         let requirements = case.requirements.iter().filter(|r| r.revisions().contains(self.revision));
@@ -90,7 +108,9 @@ pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Proble
         revision,
         offer,
         dead: Arc::new(watch::Sender::new(None)),
+        stuck: Arc::default(),
         totals: Arc::default(),
+        passes: Arc::default(),
     };
     let acting = |process: Process| -> Vec<Arc<Case>> {
         cases
@@ -110,7 +130,8 @@ pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Proble
         lanes.spawn(lane::alone(target.clone(), case));
     }
     let (surveyed, stragglers) = survey(&mut main, &context.plan).await;
-    let surveyed = Arc::new(Offer { terms: main.terms.clone(), ..surveyed });
+    let startup = main.connection.first_line().unwrap_or_default();
+    let surveyed = Arc::new(Offer { terms: main.terms.clone(), startup, ..surveyed });
     if let Some(reason) = &surveyed.dead {
         target.give_up(reason);
     }
@@ -204,9 +225,10 @@ fn notes(offer: &Offer) -> Vec<ToolNote> {
         .map(|tool| {
             let note = match (&tool.barred, tool.called) {
                 (Some(reason), _) => Some(reason.clone()),
-                (None, Some((Called::Unanswered, took))) => {
-                    Some(format!("its call was not answered within {took:.1?}, so the cases did without it"))
+                (None, Some((Called::Unanswered, _))) => {
+                    Some("its call took longer than the survey waits, so the cases did without it".to_owned())
                 }
+                (None, Some((Called::Ended, _))) => Some("the server ended before its call was answered".to_owned()),
                 (None, Some((Called::Refused, _))) => Some("its plain call was refused".to_owned()),
                 (None, Some((Called::Served, _))) => None,
                 (None, None) => Some("the survey ended before its turn".to_owned()),

@@ -88,8 +88,10 @@ impl Requirement {
     #[must_use]
     pub fn link(&self, revision: Revision) -> String {
         let places: Vec<&str> = self.source.split("; ").collect();
+        // Of several that serve as well, the first is where the rule stands; the search takes the last.
         let wanted = places
             .iter()
+            .rev()
             .filter(|place| {
                 place.contains("{rev}")
                     || place.contains(revision.as_str())
@@ -132,7 +134,7 @@ fn public_address(place: &str, revision: Revision) -> String {
         let commit = commit.replacen("ed35f718", DRAFT_COMMIT, 1);
         let commit = commit.as_str();
         let (commit, anchor) = match commit.split_once('#') {
-            Some((commit, anchor)) if path.ends_with(".md") => (commit, format!("#{anchor}")),
+            Some((commit, anchor)) if path.starts_with("docs/") => (commit, format!("#{anchor}")),
             Some((commit, _)) => (commit, String::new()),
             None => (commit, String::new()),
         };

@@ -13,8 +13,14 @@ pub const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 /// The deepest nesting that is parsed.
 pub const MAX_DEPTH: usize = 120;
 
-/// The greatest number of values in one message that is parsed.
-pub const MAX_VALUES: usize = 400_000;
+/// The greatest number of values in one message that is parsed; an array or an object counts as [`NESTED`].
+pub const MAX_VALUES: usize = 200_000;
+
+/// How many plain values take the room of an array or an object with one thing in it.
+const NESTED: usize = 6;
+
+/// What a plain value takes in memory at most, its text left aside.
+const ROOM: usize = 80;
 
 /// How much of a damaged line is kept as evidence, in bytes.
 const KEPT_OF_DAMAGED: usize = 4096;
@@ -44,6 +50,11 @@ pub enum Damage {
     TooDeep,
     /// The message holds more values than we parse.
     TooManyValues,
+    /// So many large messages came before it that its contents are not kept.
+    LetGo {
+        /// Its length in bytes.
+        bytes: usize,
+    },
     /// The stream ended within the line.
     Unfinished,
 }
@@ -52,7 +63,7 @@ impl Damage {
     /// Whether the damage is our own bound rather than a fault of the message.
     #[must_use]
     pub fn is_our_bound(&self) -> bool {
-        matches!(self, Self::TooLong { .. } | Self::TooDeep | Self::TooManyValues)
+        matches!(self, Self::TooLong { .. } | Self::TooDeep | Self::TooManyValues | Self::LetGo { .. })
     }
 
     /// The damage in one word, as cases name it.
@@ -65,6 +76,7 @@ impl Damage {
             Self::TooLong { .. } => "too-long",
             Self::TooDeep => "too-deep",
             Self::TooManyValues => "too-many-values",
+            Self::LetGo { .. } => "let-go",
             Self::Unfinished => "unfinished",
         }
     }
@@ -81,6 +93,7 @@ impl Damage {
             }
             Self::TooDeep => format!("nests deeper than the {MAX_DEPTH} levels that we read"),
             Self::TooManyValues => format!("holds more than the {MAX_VALUES} values that we read"),
+            Self::LetGo { bytes } => format!("is one of more large messages than a run keeps ({bytes} bytes)"),
             Self::Unfinished => "ends without a newline, with the stream".to_owned(),
         }
     }
@@ -95,6 +108,8 @@ pub struct Frame {
     pub bytes: usize,
     /// The value, or why there is none.
     pub value: Result<Value, Damage>,
+    /// How many values there are, as [`MAX_VALUES`] counts them.
+    values: usize,
 }
 
 impl Frame {
@@ -102,16 +117,36 @@ impl Frame {
     #[must_use]
     pub fn parse(line: &[u8]) -> Self {
         let bytes = line.len();
-        let value = read(line);
+        let (value, values) = match read(line) {
+            Ok((value, values)) => (Ok(value), values),
+            Err(damage) => (Err(damage), 0),
+        };
         let kept = if value.is_ok() { bytes } else { bytes.min(KEPT_OF_DAMAGED) };
-        Self { raw: line[..kept].to_vec(), bytes, value }
+        Self { raw: line[..kept].to_vec(), bytes, value, values }
     }
 
     /// A frame of our own making.
     #[must_use]
     pub fn of(value: &Value) -> Self {
         let raw = value.to_string().into_bytes();
-        Self { bytes: raw.len(), raw, value: Ok(value.clone()) }
+        let values = count(&raw);
+        Self { bytes: raw.len(), raw, value: Ok(value.clone()), values }
+    }
+
+    /// What it takes in memory, in bytes: an upper bound that is of the right order.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        const FIXED: usize = 300;
+        // The text is kept twice, as it came and in its values.
+        FIXED + 2 * self.raw.len() + ROOM * self.values
+    }
+
+    /// The same line without its contents, of which the first few kilobytes stay.
+    #[must_use]
+    pub fn let_go(mut self) -> Self {
+        self.raw.truncate(KEPT_OF_DAMAGED);
+        self.raw.shrink_to_fit();
+        Self { value: Err(Damage::LetGo { bytes: self.bytes }), values: 0, ..self }
     }
 
     /// The value, if the line holds one.
@@ -127,17 +162,23 @@ impl Frame {
     }
 }
 
-fn read(line: &[u8]) -> Result<Value, Damage> {
+fn read(line: &[u8]) -> Result<(Value, usize), Damage> {
     if line.iter().all(u8::is_ascii_whitespace) {
         return Err(Damage::Blank);
     }
     let text = std::str::from_utf8(line).map_err(|error| Damage::NotUtf8 { at: error.valid_up_to() })?;
-    measure(line)?;
-    serde_json::from_str(text).map_err(|error| Damage::NotJson { reason: error.to_string() })
+    let values = measure(line)?;
+    let value = serde_json::from_str(text).map_err(|error| Damage::NotJson { reason: error.to_string() })?;
+    Ok((value, values))
 }
 
-/// Bounds the depth and the number of values before anything is allocated for them.
-fn measure(line: &[u8]) -> Result<(), Damage> {
+/// The number of values of a line of our own, which may break the bounds.
+fn count(line: &[u8]) -> usize {
+    measure(line).unwrap_or(MAX_VALUES)
+}
+
+/// Bounds the depth and the number of values before anything is allocated for them; returns the number.
+fn measure(line: &[u8]) -> Result<usize, Damage> {
     let (mut depth, mut values, mut quoted, mut escaped) = (0_usize, 1_usize, false, false);
     for byte in line {
         if quoted {
@@ -153,7 +194,7 @@ fn measure(line: &[u8]) -> Result<(), Damage> {
             b'"' => quoted = true,
             b'[' | b'{' => {
                 depth += 1;
-                values += 1;
+                values += NESTED;
                 if depth > MAX_DEPTH {
                     return Err(Damage::TooDeep);
                 }
@@ -166,13 +207,13 @@ fn measure(line: &[u8]) -> Result<(), Damage> {
             return Err(Damage::TooManyValues);
         }
     }
-    Ok(())
+    Ok(values)
 }
 
 /// Splits a stream of bytes into frames at each line feed.
 ///
-/// Holds at most [`MAX_MESSAGE_BYTES`] of an unfinished line; the rest of a longer one is counted
-/// and dropped until its line feed comes.
+/// Holds at most [`MAX_MESSAGE_BYTES`] of an unfinished line; of a longer one it holds the beginning
+/// and counts the rest until its line feed comes.
 #[derive(Debug, Default)]
 pub struct Splitter {
     line: Vec<u8>,
@@ -214,10 +255,16 @@ impl Splitter {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        let room = MAX_MESSAGE_BYTES.saturating_sub(self.line.len());
-        let kept = bytes.len().min(room);
-        self.line.extend_from_slice(&bytes[..kept]);
-        self.dropped += bytes.len() - kept;
+        if self.dropped == 0 && self.line.len() + bytes.len() <= MAX_MESSAGE_BYTES {
+            self.line.extend_from_slice(bytes);
+            return;
+        }
+        let length = self.pending() + bytes.len();
+        let room = KEPT_OF_DAMAGED.saturating_sub(self.line.len());
+        self.line.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.line.truncate(KEPT_OF_DAMAGED);
+        self.line.shrink_to_fit();
+        self.dropped = length - self.line.len();
     }
 
     fn take(&mut self) -> Frame {
@@ -227,7 +274,7 @@ impl Splitter {
             return Frame::parse(strip_carriage_return(&line));
         }
         let bytes = line.len() + dropped;
-        Frame { raw: line[..line.len().min(KEPT_OF_DAMAGED)].to_vec(), bytes, value: Err(Damage::TooLong { bytes }) }
+        Frame { raw: line, bytes, value: Err(Damage::TooLong { bytes }), values: 0 }
     }
 }
 

@@ -46,9 +46,8 @@ impl<'a> Kind<'a> {
                 Some(id) => Self::Request { id, method },
                 None => Self::Notification { method },
             },
-            Some(_) => Self::Unknown,
             None if object.contains_key("result") || object.contains_key("error") => Self::Response { id },
-            None => Self::Unknown,
+            _ => Self::Unknown,
         }
     }
 }

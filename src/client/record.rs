@@ -1,0 +1,331 @@
+//! What is kept of a connection, within bounds that a server cannot move.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use crate::transcript::{Entry, Event, messages};
+use crate::wire::{Damage, Frame, Kind};
+
+/// What a connection keeps at most.
+///
+/// A server decides how much it writes, so what it was asked for is told apart from what comes unasked:
+/// answers may be large, while a flood is cut off early.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Lines that answer none of our requests.
+    pub unasked: usize,
+    /// Memory that these lines may take, in bytes.
+    pub unasked_bytes: usize,
+    /// Bytes of an unfinished or over-long line before the server is cut off.
+    pub line: usize,
+    /// Bytes of standard error that are kept; of more, the newest.
+    pub stderr: usize,
+    /// Pieces of standard error that keep a time of their own.
+    pub stderr_pieces: usize,
+    /// Requests of the server that are answered.
+    pub answers: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            unasked: 4_000,
+            unasked_bytes: 6 << 20,
+            line: 32 << 20,
+            stderr: 64 << 10,
+            stderr_pieces: 1_000,
+            answers: 1_000,
+        }
+    }
+}
+
+/// A message that takes more memory than this, in bytes, is a large one.
+const LARGE: usize = 2 << 20;
+
+/// The memory that several connections share: what one has taken is gone for the others.
+#[derive(Debug)]
+pub struct Allowance {
+    all: AtomicUsize,
+    large: AtomicUsize,
+}
+
+impl Allowance {
+    /// An allowance of so many bytes for messages, and so many of them for large ones.
+    #[must_use]
+    pub fn new(all: usize, large: usize) -> Self {
+        Self { all: AtomicUsize::new(all), large: AtomicUsize::new(large) }
+    }
+
+    /// Takes the room of a message from it; `false` if there is not enough left.
+    fn take(&self, room: usize) -> bool {
+        let take = |from: &AtomicUsize| {
+            from.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(room)).is_ok()
+        };
+        (room <= LARGE || take(&self.large)) && take(&self.all)
+    }
+}
+
+impl Default for Allowance {
+    /// What some hundred processes of a server with some hundred tools need, and a machine can spare.
+    fn default() -> Self {
+        Self::new(512 << 20, 64 << 20)
+    }
+}
+
+/// Somebody who sees every entry at once as it is recorded.
+pub type Tap = Arc<dyn Fn(&Entry) + Send + Sync>;
+
+/// How the record of a connection is kept.
+#[derive(Clone, Default)]
+pub struct Keeping {
+    /// What is kept of it.
+    pub limits: Limits,
+    /// What it shares with other connections.
+    pub allowance: Arc<Allowance>,
+    /// Who sees it as it grows.
+    pub tap: Option<Tap>,
+}
+
+impl fmt::Debug for Keeping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeping")
+            .field("limits", &self.limits)
+            .field("tap", &self.tap.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is known of a connection so far.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) entries: Vec<Arc<Entry>>,
+    /// Whether nothing more can come.
+    pub(super) closed: bool,
+    pub(super) first_line: Option<Duration>,
+    pub(super) exited: bool,
+    overflowed: bool,
+    /// Requests that went out and have not been answered.
+    open: usize,
+    unasked: usize,
+    unasked_bytes: usize,
+    answers: usize,
+    /// Where text of standard error stands, oldest first.
+    stderr_at: VecDeque<usize>,
+    stderr: usize,
+    stderr_pieces: usize,
+}
+
+/// The record of a connection.
+pub(super) struct Record {
+    pub(super) changed: watch::Sender<()>,
+    pub(super) limits: Limits,
+    started: Instant,
+    state: Mutex<State>,
+    allowance: Arc<Allowance>,
+    tap: Option<Tap>,
+}
+
+impl Record {
+    pub(super) fn new(keeping: Keeping) -> Self {
+        Self {
+            started: Instant::now(),
+            state: Mutex::default(),
+            changed: watch::channel(()).0,
+            limits: keeping.limits,
+            allowance: keeping.allowance,
+            tap: keeping.tap,
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn entry(&self, event: Event) -> Arc<Entry> {
+        let entry = Arc::new(Entry { at: self.started.elapsed(), event });
+        if let Some(tap) = &self.tap {
+            tap(&entry);
+        }
+        entry
+    }
+
+    pub(super) fn add(&self, event: Event) {
+        let entry = self.entry(event);
+        let mut state = self.state();
+        match &entry.event {
+            Event::Closed => state.closed = true,
+            Event::Overflow => (state.closed, state.overflowed) = (true, true),
+            Event::Exited { .. } => (state.closed, state.exited) = (true, true),
+            Event::Received(_) if state.first_line.is_none() => state.first_line = Some(entry.at),
+            Event::Sent { frame, .. } => state.open += frame.json().map_or(1, requests),
+            _ => {}
+        }
+        state.entries.push(entry);
+        drop(state);
+        self.changed.send_replace(());
+    }
+
+    /// Records a line of the server; `false` once it has written more than is kept.
+    pub(super) fn receive(&self, frame: Frame) -> bool {
+        let mut state = self.state();
+        if state.overflowed {
+            return false;
+        }
+        let room = frame.room();
+        let answers = frame.json().map_or(0, responses);
+        if answers > 0 && answers <= state.open {
+            state.open -= answers;
+        } else {
+            state.unasked += 1;
+            state.unasked_bytes += room;
+        }
+        let limits = &self.limits;
+        let flood = state.unasked > limits.unasked || state.unasked_bytes > limits.unasked_bytes;
+        drop(state);
+        let frame = if flood || self.allowance.take(room) { frame } else { frame.let_go() };
+        let fits = !flood && (!is_let_go(&frame) || self.allowance.take(frame.room()));
+        self.add(if fits { Event::Received(frame) } else { Event::Overflow });
+        fits
+    }
+
+    /// Records text of standard error. Whoever waits for a message is not woken by it.
+    pub(super) fn stderr(&self, text: String) {
+        let entry = self.entry(Event::Stderr(text));
+        let mut state = self.state();
+        let State { entries, stderr_at, stderr, stderr_pieces, .. } = &mut *state;
+        let length = |entry: &Entry| if let Event::Stderr(text) = &entry.event { text.len() } else { 0 };
+        *stderr += length(&entry);
+        // Pieces without end are joined, so that their number is bounded as well as their text.
+        let joined =
+            *stderr_pieces >= self.limits.stderr_pieces && stderr_at.back() == entries.len().checked_sub(1).as_ref();
+        match entries.last_mut() {
+            Some(last) if joined => append(Arc::make_mut(last), &entry, self.limits.stderr, stderr),
+            _ => {
+                *stderr_pieces += 1;
+                stderr_at.push_back(entries.len());
+                entries.push(entry);
+            }
+        }
+        // The oldest text goes; what a server wrote last says why it ended. Entries stay where they are, as
+        // others know them by their position.
+        while *stderr > self.limits.stderr && stderr_at.len() > 1 {
+            let Some(oldest) = stderr_at.pop_front() else { break };
+            *stderr -= length(&entries[oldest]);
+            entries[oldest] = Arc::new(Entry { at: entries[oldest].at, event: Event::Stderr(String::new()) });
+        }
+    }
+
+    /// Whether one more request of the server is answered.
+    pub(super) fn may_answer(&self) -> bool {
+        let mut state = self.state();
+        state.answers += 1;
+        state.answers <= self.limits.answers
+    }
+}
+
+/// Adds text of standard error to an entry, which keeps the newest `longest` bytes.
+fn append(last: &mut Entry, new: &Entry, longest: usize, total: &mut usize) {
+    let (Event::Stderr(text), Event::Stderr(more)) = (&mut last.event, &new.event) else { return };
+    text.push_str(more);
+    let excess = text.len().saturating_sub(longest);
+    let excess = (excess..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    text.drain(..excess);
+    *total -= excess;
+    last.at = new.at;
+}
+
+fn is_let_go(frame: &Frame) -> bool {
+    matches!(frame.value, Err(Damage::LetGo { .. }))
+}
+
+/// How many answers a line of ours may draw: whatever is malformed may draw one too.
+fn requests(value: &serde_json::Value) -> usize {
+    let silent =
+        |message: &&serde_json::Value| matches!(Kind::of(message), Kind::Notification { .. } | Kind::Response { .. });
+    messages(value).filter(|message| !silent(message)).count()
+}
+
+/// How many responses a line carries.
+fn responses(value: &serde_json::Value) -> usize {
+    messages(value).filter(|message| matches!(Kind::of(message), Kind::Response { .. })).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn record(limits: Limits) -> Record {
+        Record::new(Keeping { limits, ..Keeping::default() })
+    }
+
+    fn received(record: &Record) -> usize {
+        record.state().entries.iter().filter(|entry| matches!(entry.event, Event::Received(_))).count()
+    }
+
+    #[test]
+    fn a_flood_is_cut_off_and_answers_are_not() {
+        let record = record(Limits { unasked: 10, ..Limits::default() });
+        for id in 0..50 {
+            record.add(Event::Sent { frame: Frame::of(&json!({"id": id, "method": "ping"})), mark: None });
+            assert!(record.receive(Frame::of(&json!({"id": id, "result": {}}))));
+        }
+        for _ in 0..10 {
+            assert!(record.receive(Frame::of(&json!({"method": "notifications/message"}))));
+        }
+        assert!(!record.receive(Frame::of(&json!({"method": "notifications/message"}))));
+        assert!(!record.receive(Frame::of(&json!({"id": 50, "result": {}}))));
+        assert_eq!(received(&record), 60);
+        assert!(record.state().closed);
+    }
+
+    #[test]
+    fn an_answer_beyond_those_that_are_open_is_unasked() {
+        let record = record(Limits { unasked: 3, ..Limits::default() });
+        record.add(Event::Sent { frame: Frame::of(&json!({"id": 1, "method": "ping"})), mark: None });
+        let kept = (0..9).filter(|_| record.receive(Frame::of(&json!({"id": 1, "result": {}})))).count();
+        assert_eq!(kept, 4);
+    }
+
+    #[test]
+    fn connections_share_their_allowance_and_then_keep_less_of_an_answer() {
+        let keeping = Keeping { allowance: Arc::new(Allowance::new(10_000, 0)), ..Keeping::default() };
+        let records = [Record::new(keeping.clone()), Record::new(keeping)];
+        let answer = Frame::of(&json!({"id": 1, "result": "x".repeat(4_000)}));
+        for record in &records {
+            record.add(Event::Sent { frame: Frame::of(&json!({"id": 1, "method": "ping"})), mark: None });
+        }
+        assert!(records[0].receive(answer.clone()));
+        assert!(!records[1].receive(answer), "what is left does not even hold the beginning");
+        assert!(records[1].state().closed);
+        let large = Keeping { allowance: Arc::new(Allowance::new(64 << 20, 0)), ..Keeping::default() };
+        let record = Record::new(large);
+        assert!(record.receive(Frame::of(&json!({"id": 1, "result": "x".repeat(2 << 20)}))));
+        let state = record.state();
+        let Some(Event::Received(frame)) = state.entries.last().map(|entry| &entry.event) else {
+            panic!("it was received");
+        };
+        assert!(is_let_go(frame) && frame.raw.len() < 5_000 && frame.bytes > 2 << 20);
+    }
+
+    #[test]
+    fn standard_error_is_bounded_and_moves_nothing() {
+        let record = record(Limits { stderr: 100, stderr_pieces: 5, ..Limits::default() });
+        record.stderr("old ".repeat(20));
+        let position = record.state().entries.len();
+        record.receive(Frame::of(&json!({"id": 1, "result": {}})));
+        for number in 0..1_000 {
+            record.stderr(format!("line {number}\n"));
+        }
+        let state = record.state();
+        assert!(state.entries[position].received().is_some());
+        assert!(state.entries.len() < 20, "{} entries", state.entries.len());
+        let kept: String = crate::check::stderr_of(&state.entries, usize::MAX);
+        assert!(kept.ends_with("line 999\n") && kept.len() <= 100, "{kept}");
+    }
+}

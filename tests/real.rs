@@ -1,0 +1,456 @@
+//! The judge held against real servers: what it finds in each is what its baseline lists, no more and no less.
+//!
+//! A baseline (`tests/baselines/<server>.jsonc`) was checked by hand, line by line, against the messages on the
+//! wire and the text of the specification. The servers are pinned and installed by `tests/servers/install.sh`;
+//! where one is not there its trial is ignored, unless `MCP_CONFORMANCE_SERVERS=required` is set.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use jsonc_parser::ast::Value as Node;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use libtest_mimic::Trial;
+use mcp_conformance::report::Report;
+use mcp_conformance::spec::{Revision, RevisionSet};
+use mcp_conformance::verdict::{Finding, Verdict};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+
+use crate::trial;
+
+/// A real server: how it is started, and what has to be there for that.
+struct Server {
+    name: &'static str,
+    /// The file that is there once it is installed, below the folder that [`Server::root`] names.
+    file: &'static str,
+    /// Programs that it needs from the search path.
+    programs: &'static [&'static str],
+    /// What has to be run when it is not there.
+    remedy: &'static str,
+    /// Prepares its folder; its options for the judge and its own arguments.
+    prepare: fn(&Path) -> Result<Start, String>,
+}
+
+/// What the command line of one run has beside the program of the server.
+#[derive(Default)]
+struct Start {
+    options: Vec<String>,
+    arguments: Vec<String>,
+}
+
+const INSTALL: &str = "tests/servers/install.sh";
+
+const SERVERS: [Server; 6] = [
+    Server {
+        name: "everything",
+        file: "node_modules/@modelcontextprotocol/server-everything/dist/index.js",
+        programs: &["node"],
+        remedy: INSTALL,
+        prepare: |_| Ok(Start { arguments: vec!["stdio".to_owned()], ..Start::default() }),
+    },
+    Server {
+        name: "filesystem",
+        file: "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js",
+        programs: &["node"],
+        remedy: INSTALL,
+        prepare: |folder| {
+            write(&folder.join("hello.txt"), "hello\n")?;
+            Ok(Start { options: in_folder(folder), arguments: vec![folder.display().to_string()] })
+        },
+    },
+    Server {
+        name: "memory",
+        file: "node_modules/@modelcontextprotocol/server-memory/dist/index.js",
+        programs: &["node"],
+        remedy: INSTALL,
+        prepare: |folder| {
+            let file = format!("MEMORY_FILE_PATH={}", folder.join("memory.jsonl").display());
+            Ok(Start { options: vec!["--env".to_owned(), file], ..Start::default() })
+        },
+    },
+    Server {
+        name: "time",
+        file: ".venv/bin/mcp-server-time",
+        programs: &[],
+        remedy: INSTALL,
+        prepare: |_| Ok(Start { arguments: words("--local-timezone UTC"), ..Start::default() }),
+    },
+    Server {
+        name: "git",
+        file: ".venv/bin/mcp-server-git",
+        programs: &["git"],
+        remedy: INSTALL,
+        prepare: |folder| {
+            make_repository(folder)?;
+            let arguments = vec!["--repository".to_owned(), folder.display().to_string()];
+            Ok(Start { options: in_folder(folder), arguments })
+        },
+    },
+    Server {
+        name: "rmcp",
+        file: "rmcp-server",
+        programs: &[],
+        remedy: "cargo build --examples",
+        prepare: |_| Ok(Start::default()),
+    },
+];
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+fn in_folder(folder: &Path) -> Vec<String> {
+    vec!["--cwd".to_owned(), folder.display().to_string()]
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn make_repository(folder: &Path) -> Result<(), String> {
+    write(&folder.join("hello.txt"), "hello\n")?;
+    let author = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"];
+    for arguments in [&["init", "--quiet"][..], &["add", "."], &["commit", "--quiet", "--message", "First"]] {
+        let output = Command::new("git").current_dir(folder).args(author).args(arguments).output();
+        let output = output.map_err(|error| format!("git: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+    }
+    Ok(())
+}
+
+impl Server {
+    /// The folder that its file stands in.
+    fn root(&self) -> PathBuf {
+        if self.name != "rmcp" {
+            return Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers");
+        }
+        // Cargo builds the examples beside the tests: target/<profile>/examples and target/<profile>/deps.
+        let own = std::env::current_exe().unwrap_or_default();
+        own.ancestors().nth(2).map(|profile| profile.join("examples")).unwrap_or_default()
+    }
+
+    fn is_there(&self) -> bool {
+        let runs = |program: &&str| {
+            let mut command = Command::new(program);
+            command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+            command.status().is_ok_and(|status| status.success())
+        };
+        self.path().is_file() && self.programs.iter().all(runs)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.root().join(format!(
+            "{}{}",
+            self.file,
+            if self.name == "rmcp" { std::env::consts::EXE_SUFFIX } else { "" }
+        ))
+    }
+
+    /// The program and its first argument, if the server is a script.
+    fn command(&self) -> Vec<String> {
+        let path = self.path().display().to_string();
+        if self.file.rsplit('.').next() == Some("js") { vec!["node".to_owned(), path] } else { vec![path] }
+    }
+
+    fn baseline(&self) -> PathBuf {
+        baselines().join(format!("{}.jsonc", self.name))
+    }
+}
+
+fn baselines() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/baselines")
+}
+
+/// Two at a time at most: a server that has to wait for a processor looks like one that hangs.
+static LANES: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let required = std::env::var_os("MCP_CONFORMANCE_SERVERS").is_some_and(|value| value == "required");
+    let mut trials = vec![
+        trial("real/every-baseline-is-of-a-server", every_baseline_is_of_a_server),
+        trial("real/a-finding-that-is-not-listed-is-told", a_finding_that_is_not_listed_is_told),
+        trial("real/a-line-that-is-not-found-is-told", a_line_that_is_not_found_is_told),
+        trial("real/what-could-not-be-judged-is-told", what_could_not_be_judged_is_told),
+    ];
+    for (number, server) in SERVERS.iter().enumerate() {
+        let absent = !server.is_there();
+        trials.push(
+            trial(format!("real/{}", server.name), move || {
+                if absent {
+                    return Err(format!("the server is not there: run {}", server.remedy));
+                }
+                let _alone = LANES[number % LANES.len()].lock().unwrap_or_else(PoisonError::into_inner);
+                it_shows_what_its_baseline_lists(server)
+            })
+            .with_ignored_flag(absent && !required),
+        );
+    }
+    trials
+}
+
+/// What a baseline lists.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Baseline {
+    /// The revisions that the server speaks.
+    revisions: RevisionSet,
+    findings: Vec<Line>,
+}
+
+/// A finding that is known, with why it is right.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    case: String,
+    requirement: String,
+    revisions: RevisionSet,
+    verdict: Verdict,
+    /// What the server does, and why that is a deviation; checked by hand.
+    reason: String,
+}
+
+impl Line {
+    fn key(&self) -> Key {
+        Key { case: self.case.clone(), requirement: self.requirement.clone(), verdict: self.verdict.as_str() }
+    }
+}
+
+/// What makes two findings the same, but for the revision.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    case: String,
+    requirement: String,
+    verdict: &'static str,
+}
+
+impl Key {
+    fn of(case: &str, finding: &Finding) -> Self {
+        let verdict = finding.verdict.as_str();
+        Self { case: case.to_owned(), requirement: finding.requirement.clone(), verdict }
+    }
+}
+
+impl Baseline {
+    fn read(path: &Path) -> Result<Self, String> {
+        let name = path.display();
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
+        let strict = ParseOptions {
+            allow_comments: true,
+            allow_trailing_commas: true,
+            allow_loose_object_property_names: false,
+            allow_missing_commas: false,
+            allow_single_quoted_strings: false,
+            ..ParseOptions::default()
+        };
+        let parsed = parse_to_ast(&text, &CollectOptions::default(), &strict);
+        let tree = parsed.map_err(|error| format!("{name}: {error}"))?.value.ok_or_else(|| format!("{name}: empty"))?;
+        let baseline: Self = serde_json::from_value(value_of(&tree)).map_err(|error| format!("{name}: {error}"))?;
+        baseline.check().map_err(|told| format!("{name}: {told}"))?;
+        Ok(baseline)
+    }
+
+    /// Every line says why, and none says what another says.
+    fn check(&self) -> Result<(), String> {
+        let mut known: BTreeMap<Key, RevisionSet> = BTreeMap::new();
+        for line in &self.findings {
+            let told = format!("the line of {} and {}", line.case, line.requirement);
+            if line.reason.trim().is_empty() || line.revisions.is_empty() {
+                return Err(format!("{told} needs a reason and revisions"));
+            }
+            let covered = known.entry(line.key()).or_default();
+            if !covered.intersection(line.revisions).is_empty() {
+                return Err(format!("{told} says what another line says"));
+            }
+            *covered = covered.union(line.revisions);
+        }
+        Ok(())
+    }
+}
+
+fn value_of(node: &Node<'_>) -> Value {
+    match node {
+        Node::StringLit(string) => Value::from(string.value.as_ref()),
+        Node::NumberLit(number) => number.value.parse().map_or(Value::Null, Value::Number),
+        Node::BooleanLit(boolean) => Value::from(boolean.value),
+        Node::NullKeyword(_) => Value::Null,
+        Node::Array(array) => array.elements.iter().map(value_of).collect(),
+        Node::Object(object) => {
+            let members = object.properties.iter().map(|one| (one.name.as_str().to_owned(), value_of(&one.value)));
+            Value::Object(members.collect::<Map<_, _>>())
+        }
+    }
+}
+
+fn it_shows_what_its_baseline_lists(server: &Server) -> Result<(), String> {
+    let baseline = Baseline::read(&server.baseline())?;
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.json", server.name));
+    let report = judge(server, &kept)?;
+    let told = compare(&baseline, &report);
+    if told.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "{told}\nThe baseline is {}, the report with every message {}.",
+        server.baseline().display(),
+        kept.display()
+    ))
+}
+
+/// Runs the program on a server in every revision that it speaks.
+fn judge(server: &Server, kept: &Path) -> Result<Report, String> {
+    // The server sees the folder's real name, which is what some compare with.
+    let folder = TempDir::new().map_err(|error| error.to_string())?;
+    let real = folder.path().canonicalize().map_err(|error| error.to_string())?;
+    let start = (server.prepare)(&real)?;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mcp-conformance"));
+    // A busy machine makes a slow server, which is no finding.
+    command.args(["--timeout", "20s", "--startup-timeout", "120s", "--quiet"]);
+    command.arg("--report").arg(format!("json={}", kept.display()));
+    command.args(start.options).arg("--").args(server.command()).args(start.arguments);
+    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{command:?}: {error}"))?;
+    let told = || format!("{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    if !matches!(output.status.code(), Some(0 | 1)) {
+        return Err(format!("{}: {}", output.status, told()));
+    }
+    let text = std::fs::read_to_string(kept).map_err(|error| format!("no report ({error}): {}", told()))?;
+    serde_json::from_str(&text).map_err(|error| format!("the report cannot be read ({error}): {}", told()))
+}
+
+/// Everything in which a report differs from a baseline, with what to do about each; empty if nothing.
+fn compare(baseline: &Baseline, report: &Report) -> String {
+    let mut told = String::new();
+    let mut tell = |text: String| {
+        let _infallible = writeln!(told, "- {text}");
+    };
+    match report.summary.as_ref().map(|summary| &summary.problem) {
+        None => tell("the run was cut off".to_owned()),
+        Some(Some(problem)) => tell(format!("the run met a problem: {}; {}", problem.message, problem.hint)),
+        Some(None) => {}
+    }
+    let judged: RevisionSet = report.targets.iter().map(|target| target.summary.revision).collect();
+    if judged != baseline.revisions {
+        tell(format!("`revisions` says {}, but the server was judged in {judged}", baseline.revisions));
+    }
+    for result in report.results().filter(|result| result.verdict == Verdict::Error) {
+        let reason = result.reason.as_deref().unwrap_or("no reason");
+        tell(format!(
+            "{} could not be judged in {}: {reason}; no real server may draw that, so mend the judge or the case",
+            result.case, result.revision
+        ));
+    }
+    let found = found(report);
+    for (key, (revisions, finding)) in &found {
+        let listed = listed(baseline, key);
+        let new: RevisionSet = revisions.iter().filter(|revision| !listed.contains(*revision)).collect();
+        if !new.is_empty() {
+            let line = json!({
+                "case": key.case, "requirement": key.requirement, "revisions": new.to_string(),
+                "verdict": key.verdict, "reason": "…",
+            });
+            tell(format!(
+                "not listed: {} — {}\n  Check it by hand. If it is a false alarm, mend the case; if it is right, add\n  {line}",
+                finding.message, finding.actual
+            ));
+        }
+    }
+    for line in &baseline.findings {
+        let seen = found.get(&line.key()).map(|(revisions, _)| *revisions).unwrap_or_default();
+        let gone: RevisionSet = line.revisions.iter().filter(|revision| !seen.contains(*revision)).collect();
+        if !gone.is_empty() {
+            tell(format!(
+                "listed, but not found in {gone}: {} by {}, {}; find out why, then take the revisions off the line or delete it",
+                line.requirement,
+                line.case,
+                line.verdict.as_str()
+            ));
+        }
+    }
+    told
+}
+
+/// The findings of a report, each with the revisions that it was made in and one example.
+fn found(report: &Report) -> BTreeMap<Key, (RevisionSet, &Finding)> {
+    let mut found: BTreeMap<Key, (RevisionSet, &Finding)> = BTreeMap::new();
+    for result in report.results() {
+        for finding in &result.findings {
+            let (revisions, _) =
+                found.entry(Key::of(&result.case, finding)).or_insert((RevisionSet::default(), finding));
+            *revisions = revisions.with(result.revision);
+        }
+    }
+    found
+}
+
+fn listed(baseline: &Baseline, key: &Key) -> RevisionSet {
+    let lines = baseline.findings.iter().filter(|line| line.key() == *key);
+    lines.fold(RevisionSet::default(), |all, line| all.union(line.revisions))
+}
+
+fn every_baseline_is_of_a_server() -> Result<(), String> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(baselines()).map_err(|error| error.to_string())?.flatten() {
+        let path = entry.path();
+        Baseline::read(&path)?;
+        names.push(path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
+    }
+    names.sort_unstable();
+    let mut servers = SERVERS.map(|server| server.name.to_owned());
+    servers.sort_unstable();
+    if names == servers { Ok(()) } else { Err(format!("the baselines are of {names:?}, the servers are {servers:?}")) }
+}
+
+/// A run of one case against the built-in server with a fault, and the baseline that it fits.
+fn sample() -> Result<(Baseline, Report), String> {
+    let kept = TempDir::new().map_err(|error| error.to_string())?;
+    let path = kept.path().join("report.json");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mcp-conformance"));
+    command.args(["--quiet", "--revision", "2025-06-18", "--select", "tools/call/unknown-tool", "--report"]);
+    command.arg(format!("json={}", path.display())).arg("--").arg(env!("CARGO_BIN_EXE_mcp-conformance"));
+    command.args(["serve", "--fault", "unknown-tool-is-error"]);
+    let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))?;
+    let report = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let line = Line {
+        case: "tools/call/unknown-tool".to_owned(),
+        requirement: "tools-call-unknown-tool-error".to_owned(),
+        revisions: RevisionSet::default().with(Revision::V2025_06_18),
+        verdict: Verdict::Warn,
+        reason: "The fault.".to_owned(),
+    };
+    let baseline = Baseline { revisions: line.revisions, findings: vec![line] };
+    let told = compare(&baseline, &report);
+    if told.is_empty() { Ok((baseline, report)) } else { Err(format!("the sample is not as listed:\n{told}")) }
+}
+
+fn says(told: &str, wanted: &str) -> Result<(), String> {
+    if told.contains(wanted) { Ok(()) } else { Err(format!("`{wanted}` is not in: {told}")) }
+}
+
+fn a_finding_that_is_not_listed_is_told() -> Result<(), String> {
+    let (baseline, report) = sample()?;
+    says(&compare(&Baseline { findings: Vec::new(), ..baseline }, &report), "not listed")
+}
+
+fn a_line_that_is_not_found_is_told() -> Result<(), String> {
+    let (baseline, mut report) = sample()?;
+    let mut wider = baseline.clone();
+    wider.findings[0].revisions = RevisionSet::ALL;
+    says(&compare(&wider, &report), "not found in 2024-10-07, 2024-11-05, 2025-03-26, 2025-11-25, 2026-07-28")?;
+    report.targets[0].results[0].findings.clear();
+    says(&compare(&baseline, &report), "not found in 2025-06-18")
+}
+
+fn what_could_not_be_judged_is_told() -> Result<(), String> {
+    let (baseline, mut report) = sample()?;
+    report.targets[0].results[0].verdict = Verdict::Error;
+    says(&compare(&baseline, &report), "could not be judged")?;
+    report.targets.clear();
+    says(&compare(&baseline, &report), "`revisions` says 2025-06-18")
+}
