@@ -112,6 +112,15 @@ names! {
         QuietBeforeInitialized = "quiet-before-initialized": "The server asks nothing but ping before `notifications/initialized`.",
         UnknownVersionNotEchoed = "unknown-version-not-echoed": "A version that nobody knows is not agreed to.",
         ToolsDeclared = "tools-declared": "A server that lists or runs tools declared `tools`.",
+        ResourceUrisUnique = "resource-uris-unique": "No two different resources of one list share a uri.",
+        PromptNamesUnique = "prompt-names-unique": "No two different prompts of one list share a name.",
+        OtherCacheScopeSame = "other-cache-scope-same": "Every page of a list of resources or prompts says the same `cacheScope`.",
+        UpdatesSubscribed = "updates-subscribed": "Updates of resources are told only while there is a subscription.",
+        ListenAcknowledgedFirst = "listen-acknowledged-first": "The first message of a subscription acknowledges it, under the id of its request.",
+        ListenGrantsAsked = "listen-grants-asked": "A subscription is granted nothing that was not asked for.",
+        ChangesListened = "changes-listened": "Changes are told only while a subscription is open.",
+        PingBeforeInitialized = "ping-before-initialized": "A ping before `notifications/initialized` is answered with a result.",
+        FallbackNewest = "fallback-newest": "The version offered for an unknown one is not older than one that is spoken.",
         ServerRequestIds = "server-request-ids": "The ids of server requests are strings or integers and never repeat.",
     }
 }

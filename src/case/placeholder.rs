@@ -38,6 +38,14 @@ pub enum Placeholder {
     NextCursor,
     /// `${altered-cursor}`: that cursor with one character changed.
     AlteredCursor,
+    /// `${resource}`: the uri of a listed resource.
+    Resource,
+    /// `${prompt}`: the name of a prompt with a required argument that was served.
+    Prompt,
+    /// `${prompt.arguments}`: all required arguments of that prompt.
+    PromptArguments,
+    /// `${prompt.argument}`: the name of its first required argument.
+    PromptArgument,
     /// `${text.N}`: a text of `N` characters.
     Text(usize),
     /// `${revision}`: the revision that the case runs in.
@@ -52,7 +60,7 @@ pub enum Placeholder {
 
 impl Placeholder {
     /// Every placeholder that has no argument.
-    const PLAIN: [(&'static str, Self); 15] = [
+    const PLAIN: [(&'static str, Self); 19] = [
         ("tool", Self::Tool),
         ("tool.arguments", Self::ToolArguments),
         ("tool.arguments.missing", Self::ToolArgumentsMissing),
@@ -65,6 +73,10 @@ impl Placeholder {
         ("random", Self::Random),
         ("next-cursor", Self::NextCursor),
         ("altered-cursor", Self::AlteredCursor),
+        ("resource", Self::Resource),
+        ("prompt", Self::Prompt),
+        ("prompt.arguments", Self::PromptArguments),
+        ("prompt.argument", Self::PromptArgument),
         ("revision", Self::Revision),
         ("id", Self::Id),
         ("meta", Self::Meta),
@@ -86,6 +98,10 @@ impl Placeholder {
             | Self::Random
             | Self::NextCursor
             | Self::AlteredCursor
+            | Self::Resource
+            | Self::Prompt
+            | Self::PromptArguments
+            | Self::PromptArgument
             | Self::Text(_)
             | Self::Revision
             | Self::Id

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::act::shortened;
+use super::others;
+use super::subscription;
 use super::watch::{Index, method_of};
 use crate::case::ConnectionCheck;
 use crate::spec::{Era, Revision};
@@ -27,13 +29,13 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    fn look(&mut self, breach: Option<Breach>) {
+    pub(super) fn look(&mut self, breach: Option<Breach>) {
         self.seen += 1;
         self.breaches.extend(breach);
     }
 }
 
-fn breach(actual: impl Into<String>, subject: impl Into<String>, positions: &[usize]) -> Breach {
+pub(super) fn breach(actual: impl Into<String>, subject: impl Into<String>, positions: &[usize]) -> Breach {
     Breach { actual: actual.into(), subject: subject.into(), positions: positions.to_vec(), value: None }
 }
 
@@ -44,6 +46,8 @@ pub(super) fn is_of_opening(check: ConnectionCheck) -> bool {
         ConnectionCheck::EndsOnSigterm
             | ConnectionCheck::QuietBeforeInitialized
             | ConnectionCheck::UnknownVersionNotEchoed
+            | ConnectionCheck::PingBeforeInitialized
+            | ConnectionCheck::FallbackNewest
     )
 }
 
@@ -72,6 +76,15 @@ pub(super) fn check(check: ConnectionCheck, index: &Index<'_>, revision: Revisio
         ConnectionCheck::QuietBeforeInitialized => quiet_before_initialized(index),
         ConnectionCheck::UnknownVersionNotEchoed => unknown_version_not_echoed(index),
         ConnectionCheck::ToolsDeclared => tools_declared(index),
+        ConnectionCheck::ResourceUrisUnique => others::unique(index, &others::RESOURCES),
+        ConnectionCheck::PromptNamesUnique => others::unique(index, &others::PROMPTS),
+        ConnectionCheck::OtherCacheScopeSame => others::cache_scope_same(index),
+        ConnectionCheck::UpdatesSubscribed => others::updates_subscribed(index),
+        ConnectionCheck::ListenAcknowledgedFirst => subscription::acknowledged_first(index),
+        ConnectionCheck::ListenGrantsAsked => subscription::grants_asked(index),
+        ConnectionCheck::ChangesListened => subscription::changes_listened(index, revision),
+        ConnectionCheck::PingBeforeInitialized => others::ping_before_initialized(index),
+        ConnectionCheck::FallbackNewest => others::fallback_newest(index, revision),
         ConnectionCheck::ServerRequestIds => server_request_ids(index),
     }
 }
@@ -181,15 +194,20 @@ fn notifications_unanswered(index: &Index<'_>) -> Seen {
 }
 
 /// Walks over the pages of `tools/list`, each page with the cursor that it was asked by.
-struct Page<'a> {
+pub(super) struct Page<'a> {
     cursor: Option<&'a Value>,
-    result: &'a Value,
-    positions: [usize; 2],
+    pub(super) result: &'a Value,
+    pub(super) positions: [usize; 2],
 }
 
 fn pages<'a>(index: &Index<'a>) -> Vec<Vec<Page<'a>>> {
+    pages_of(index, "tools/list")
+}
+
+/// Walks over the pages of a list.
+pub(super) fn pages_of<'a>(index: &Index<'a>, method: &str) -> Vec<Vec<Page<'a>>> {
     let mut walks: Vec<Vec<Page<'a>>> = Vec::new();
-    for exchange in index.exchanges.iter().filter(|e| method_of(e.request) == "tools/list") {
+    for exchange in index.exchanges.iter().filter(|e| method_of(e.request) == method) {
         let Some((position, response)) = exchange.responses.first() else { continue };
         let Some(result) = response.get("result") else { continue };
         let cursor = exchange.request.pointer("/params/cursor");
@@ -296,19 +314,20 @@ fn tool_names_unique(index: &Index<'_>) -> Seen {
 }
 
 fn cache_scope_same(index: &Index<'_>) -> Seen {
+    cache_scope_same_in(index, "tools/list")
+}
+
+/// Whether the pages of each walk over a list say the same of their caching.
+pub(super) fn cache_scope_same_in(index: &Index<'_>, method: &str) -> Seen {
     let mut seen = Seen::default();
-    for walk in pages(index).iter().filter(|walk| walk.len() > 1) {
+    for walk in pages_of(index, method).iter().filter(|walk| walk.len() > 1) {
         let first = walk[0].result.get("cacheScope");
         for page in &walk[1..] {
             let scope = page.result.get("cacheScope");
             seen.look((scope != first).then(|| {
                 let positions = [walk[0].positions, page.positions].concat();
                 let word = |scope: Option<&Value>| scope.map_or_else(|| "none".to_owned(), Value::to_string);
-                breach(
-                    format!("the first page says {}, a later one {}", word(first), word(scope)),
-                    "tools/list",
-                    &positions,
-                )
+                breach(format!("the first page says {}, a later one {}", word(first), word(scope)), method, &positions)
             }));
         }
     }

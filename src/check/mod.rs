@@ -7,6 +7,8 @@ mod act;
 mod compare;
 mod connection;
 mod evidence;
+mod others;
+mod subscription;
 mod value;
 mod watch;
 

@@ -43,6 +43,8 @@ pub(super) struct Session {
     /// The least severity that is logged.
     pub(super) log_from: usize,
     pub(super) grown: bool,
+    /// Whether the client has said that it is ready.
+    pub(super) initialized: bool,
 }
 
 /// The tools that were offered last, and in what circumstances.
@@ -87,6 +89,7 @@ pub(super) struct Past {
     /// Whether any request was answered.
     answered: bool,
     used_ids: Vec<Value>,
+    answered_ids: Vec<Value>,
 }
 
 /// A request and the revision whose rules it is served by.
@@ -274,6 +277,16 @@ impl<'a> Connection<'a> {
             // Only a call that waits for an answer can still be cancelled.
             self.waiting.retain(|_, waiting| params.get("requestId") != Some(&waiting.id));
         }
+        if method == "notifications/initialized"
+            && let Some(session) = &mut self.session
+        {
+            session.initialized = true;
+        }
+        let of_answered = params.get("requestId").is_some_and(|id| self.past.answered_ids.contains(id));
+        if method == "notifications/cancelled" && of_answered && self.shows(Fault::LateCancelCrash) {
+            self.ended = true;
+            return;
+        }
         let answered = match method {
             "notifications/cancelled" => self.shows(Fault::CancelledAnswered),
             "notifications/initialized" => self.shows(Fault::InitializedAnswered),
@@ -337,6 +350,9 @@ impl<'a> Connection<'a> {
             }
         };
         self.respond(message, &request.method, request.revision);
+        if self.has(Fault::LateCancelCrash) {
+            self.past.answered_ids.push(request.id.clone());
+        }
         for message in std::mem::take(&mut self.afterwards) {
             self.tell(message, request.revision);
         }
@@ -501,7 +517,13 @@ impl<'a> Connection<'a> {
         let version = params.and_then(|params| params.get("protocolVersion"));
         match (method, version.and_then(Value::as_str)) {
             _ if meta.is_some_and(is_marked) => Revision::V2026_07_28,
-            ("initialize", Some(version)) => Revision::by_handshake(version),
+            ("initialize", Some(version)) => {
+                let known = Revision::ALL.iter().any(|revision| revision.name() == version);
+                if !known && self.has(Fault::FallbackOldest) {
+                    return Revision::V2024_11_05;
+                }
+                Revision::by_handshake(version)
+            }
             // A client may ping before the handshake, in no revision in particular.
             ("initialize", None) => Revision::V2025_11_25,
             ("ping", _) if self.session.is_none() => Revision::V2025_11_25,

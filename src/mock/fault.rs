@@ -20,6 +20,8 @@ const FROM_2025_03_26: &[Revision] = &[V2025_03_26, V2025_06_18, V2025_11_25, V2
 const FROM_2025_06_18: &[Revision] = &[V2025_06_18, V2025_11_25, V2026_07_28];
 const FROM_2025_11_25: &[Revision] = &[V2025_11_25, V2026_07_28];
 const MODERN: &[Revision] = &[V2026_07_28];
+/// Where the server takes subscriptions by request.
+const SUBSCRIBING: &[Revision] = &[V2025_03_26, V2025_06_18, V2025_11_25];
 const ONLY_2024_10_07: &[Revision] = &[V2024_10_07];
 const ONLY_2024_11_05: &[Revision] = &[V2024_11_05];
 const ONLY_2025_03_26: &[Revision] = &[V2025_03_26];
@@ -281,6 +283,71 @@ faults! {
     LogUndeclared, "log-undeclared", FROM_2024_11_05, "logs without declaring the capability logging";
     LogWithoutOptIn, "log-without-opt-in", MODERN, "logs for requests that did not ask for it";
     TerminalEscapeInResult, "terminal-escape-in-result", FROM_2024_11_05, "writes terminal escapes into a tool result";
+    // resources
+    ResourcesUndeclared, "resources-undeclared", FROM_2024_11_05, "serves resources without declaring the capability";
+    ResourcesListRefused, "resources-list-refused", MODERN, "declares resources and answers resources/list with -32603";
+    ResourceWithoutName, "resource-without-name", FROM_2024_11_05, "lists a resource without a name";
+    ResourceRelativeUri, "resource-relative-uri", FROM_2024_11_05, "lists a resource under a relative uri";
+    ResourceSchemeUnderscore, "resource-scheme-underscore", FROM_2025_06_18, "lists a resource whose URI scheme has an underscore";
+    ResourceUriTwice, "resource-uri-twice", FROM_2024_11_05, "lists two resources under the same uri";
+    ResourcePriorityTwo, "resource-priority-two", FROM_2024_11_05, "gives a listed resource the priority 2";
+    TemplateWithoutName, "template-without-name", FROM_2024_11_05, "lists a resource template without a name";
+    TemplateUnclosed, "template-unclosed", FROM_2024_11_05, "lists a resource template with an unclosed brace";
+    ReadContentsObject, "read-contents-object", FROM_2024_11_05, "writes the contents of resources/read as one object";
+    ReadEmpty, "read-empty", FROM_2024_11_05, "leaves both text and blob out of the contents of a resource";
+    ReadBlobNotBase64, "read-blob-not-base64", FROM_2024_11_05, "writes the blob of a resource not in base64";
+    ListedNotRead, "listed-not-read", FROM_2024_11_05, "refuses to read the first resource that it lists";
+    MissingResourceCode, "missing-resource-code", FROM_2024_11_05, "answers resources/read of an unknown uri with -32603";
+    MissingResourceEmpty, "missing-resource-empty", FROM_2024_11_05, "answers resources/read of an unknown uri with no contents";
+    ReadCrash, "read-crash", FROM_2024_11_05, "ends when the uri of resources/read is no string";
+    SubscribeNotEmpty, "subscribe-not-empty", SUBSCRIBING, "adds a member to the empty result of resources/subscribe";
+    SubscribeUndeclared, "subscribe-undeclared", SUBSCRIBING, "serves resources/subscribe without declaring subscribe";
+    UpdateWithoutUri, "update-without-uri", SUBSCRIBING, "leaves the uri out of notifications/resources/updated";
+    UpdateUnasked, "update-unasked", HANDSHAKE, "reports updates of a resource that nobody subscribed to";
+    OtherCursorServed, "other-cursor-served", FROM_2024_11_05, "serves the first page of resources and prompts for any cursor";
+    OtherCacheScopeVaries, "other-cache-scope-varies", MODERN, "says another cacheScope on the second page of resources";
+    // prompts
+    PromptsUndeclared, "prompts-undeclared", FROM_2024_11_05, "serves prompts without declaring the capability";
+    PromptsListRefused, "prompts-list-refused", MODERN, "declares prompts and answers prompts/list with -32603";
+    PromptWithoutName, "prompt-without-name", FROM_2024_11_05, "lists a prompt without a name";
+    PromptNameTwice, "prompt-name-twice", FROM_2024_11_05, "lists two prompts of the same name";
+    PromptArgumentRequiredString, "prompt-argument-required-string", FROM_2024_11_05, "says required of a prompt's argument by a string";
+    PromptContentArray, "prompt-content-array", FROM_2024_11_05, "writes the content of a prompt message as an array";
+    PromptContentVideo, "prompt-content-video", FROM_2024_11_05, "returns prompt content of the type video";
+    PromptImageDataUrl, "prompt-image-data-url", FROM_2024_11_05, "writes the image of a prompt as a data: URL";
+    PromptAudioUrlAlphabet, "prompt-audio-url-alphabet", FROM_2025_03_26, "writes the audio of a prompt in the URL alphabet of base64";
+    PromptEmbeddedWithoutMime, "prompt-embedded-without-mime", FROM_2024_11_05, "leaves mimeType out of a resource embedded in a prompt";
+    UnknownPromptServed, "unknown-prompt-served", FROM_2024_11_05, "answers prompts/get of an unknown name with a prompt";
+    MissingPromptArgumentServed, "missing-prompt-argument-served", FROM_2024_11_05, "serves prompts without a required argument";
+    PromptArgumentTypesUnchecked, "prompt-argument-types-unchecked", FROM_2024_11_05, "serves prompts with arguments that are no strings";
+    // completion
+    CompletionsUndeclared, "completions-undeclared", FROM_2025_06_18, "completes arguments without declaring the capability";
+    CompletionRefused, "completion-refused", MODERN, "declares completions and answers completion/complete with -32601";
+    CompletionValuesString, "completion-values-string", FROM_2025_06_18, "writes the values of a completion as a string";
+    CompletionTooMany, "completion-too-many", FROM_2025_06_18, "returns 101 values in one completion";
+    CompletionUnknownServed, "completion-unknown-served", FROM_2025_06_18, "completes for a prompt that is not there";
+    CompletionIncompleteServed, "completion-incomplete-served", FROM_2025_06_18, "completes without a reference or a value";
+    CompletionContextRefused, "completion-context-refused", FROM_2025_06_18, "refuses completion/complete with a context";
+    CompletionCrash, "completion-crash", FROM_2025_06_18, "ends on a value of more than 4,000 characters to complete";
+    // more of the openings
+    CapabilityCompletionsTrue, "capability-completions-true", FROM_2025_03_26, "declares the capability completions as true";
+    CapabilityTasksTrue, "capability-tasks-true", ONLY_2025_11_25, "declares the capability tasks as true";
+    ExtensionString, "extension-string", MODERN, "writes the settings of an extension as a string";
+    ExtensionBare, "extension-bare", MODERN, "declares an extension without a prefix";
+    EarlyPingRefused, "early-ping-refused", HANDSHAKE, "refuses a ping before notifications/initialized";
+    FallbackOldest, "fallback-oldest", SUBSCRIBING, "offers its oldest version for an unknown one";
+    InitializeModern, "initialize-modern", MODERN, "agrees to 2026-07-28 in a handshake";
+    LateCancelCrash, "late-cancel-crash", FROM_2024_11_05, "ends when an answered request is cancelled";
+    SetLevelNotEmpty, "set-level-not-empty", HANDSHAKE, "adds a member to the empty result of logging/setLevel";
+    SetLevelAny, "set-level-any", HANDSHAKE, "takes any log level";
+    LogLevelAny, "log-level-any", MODERN, "serves requests that ask for logs of an unknown level";
+    ListByClient, "list-by-client", MODERN, "lists fewer tools for clients that it does not know by name";
+    // subscriptions
+    ListenFilterUnchecked, "listen-filter-unchecked", MODERN, "opens a subscription without a filter";
+    ListenGrantsMore, "listen-grants-more", MODERN, "grants a subscription more than was asked for";
+    ListenGrantString, "listen-grant-string", MODERN, "says by a string what a subscription is granted";
+    ListenUpdateFirst, "listen-update-first", MODERN, "sends an update before it acknowledges the subscription";
+    ChangeUnasked, "change-unasked", MODERN, "reports a changed list to a client that does not listen";
     // bad servers: what makes judging itself hard
     Floods, "floods", EVERY, "writes notifications without end once it was opened";
     HugeLine, "huge-line", EVERY, "answers tools/list with a message of 100 MiB";
@@ -294,7 +361,7 @@ faults! {
     SlowStart, "slow-start", EVERY, "waits half a second before its first byte";
     DiesOnCall, "dies-on-call", EVERY, "ends at the first tools/call";
     StderrNoise, "stderr-noise", EVERY, "conforms, but writes a great deal to stderr";
-    WithoutTools, "without-tools", EVERY, "conforms, but offers no tools at all";
+    WithoutTools, "without-tools", EVERY, "conforms, but offers nothing at all";
     EmptyCursor, "empty-cursor", MODERN, "conforms, but issues the empty string as a cursor";
     HostileText, "hostile-text", EVERY, "conforms, but fills every text with markup and control characters";
 }

@@ -6,6 +6,8 @@ use super::content;
 use super::deviation::edit::Edit;
 use super::fault::{Fault, FaultSet};
 use super::message::{Object, object};
+use super::prompt;
+use super::resource;
 use super::revision::Revision;
 
 const INSTRUCTIONS: &str = "Call any tool but erase: each shows one thing that a server can do.";
@@ -36,11 +38,24 @@ pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value
     Some(info)
 }
 
-/// The capabilities: tools, resources and logging, or what a fault makes of them.
+/// The capabilities: tools, resources, prompts, completions and logging, or what a fault makes of them.
 pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
     // The list of a stateless server never changes, so there is nothing to listen for.
     let tools = if revision.is_modern() { json!({}) } else { json!({"listChanged": true}) };
     let mut capabilities = object(json!({"tools": tools, "resources": {}, "logging": {}}));
+    if resource::may_be_subscribed_to(revision) {
+        capabilities.insert("resources".to_owned(), json!({"subscribe": true}));
+    }
+    if revision >= Revision::V2024_11_05 {
+        capabilities.insert("prompts".to_owned(), json!({}));
+    }
+    if prompt::completes(revision) {
+        capabilities.insert("completions".to_owned(), json!({}));
+    }
+    if revision.is_modern() {
+        // It changes nothing, for a client that declares it as little as for any other.
+        capabilities.insert("extensions".to_owned(), json!({"com.example.mock/nothing": {}}));
+    }
     for (fault, edit) in CAPABILITY_FAULTS {
         if faults.shows(*fault, revision) {
             edit.apply(&mut capabilities);
@@ -59,6 +74,17 @@ const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
     (Fault::ToolsUndeclared, Edit::Remove("tools")),
     (Fault::ToolsOffServed, Edit::Remove("tools")),
     (Fault::WithoutTools, Edit::Remove("tools")),
+    (Fault::WithoutTools, Edit::Remove("resources")),
+    (Fault::WithoutTools, Edit::Remove("prompts")),
+    (Fault::WithoutTools, Edit::Remove("completions")),
+    (Fault::ResourcesUndeclared, Edit::Remove("resources")),
+    (Fault::PromptsUndeclared, Edit::Remove("prompts")),
+    (Fault::CompletionsUndeclared, Edit::Remove("completions")),
+    (Fault::SubscribeUndeclared, Edit::Remove("resources/subscribe")),
+    (Fault::CapabilityCompletionsTrue, Edit::Set("completions", || json!(true))),
+    (Fault::CapabilityTasksTrue, Edit::Set("tasks", || json!(true))),
+    (Fault::ExtensionString, Edit::Set("extensions", || json!({"com.example.mock/nothing": "on"}))),
+    (Fault::ExtensionBare, Edit::Set("extensions", || json!({"nothing": {}}))),
 ];
 
 /// The result of `initialize`, agreeing to a version.

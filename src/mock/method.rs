@@ -4,14 +4,12 @@ use serde_json::{Value, json};
 
 use super::call::{Turn, severity};
 use super::connection::{Connection, Request, Session, Stop, invalid_params};
-use super::deviation::listing as listing_deviation;
+use super::deviation::{listing as listing_deviation, primitive};
 use super::fault::Fault;
 use super::identity;
-use super::listing;
 use super::message::{
     INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Object, Refusal, UNSUPPORTED_VERSION, object, quoted,
 };
-use super::resource;
 use super::revision::Revision;
 use super::tool_method::sampling_params;
 
@@ -29,6 +27,10 @@ const METHODS: &[&str] = &[
     "resources/templates/list",
     "resources/subscribe",
     "resources/unsubscribe",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+    "subscriptions/listen",
 ];
 
 impl Connection<'_> {
@@ -64,6 +66,7 @@ impl Connection<'_> {
         if method == "tools/list" {
             listing_deviation::deviate(&mut result, request.revision, self.faults);
         }
+        primitive::deviate(&mut result, method, request.revision, self.faults);
         Ok(result)
     }
 
@@ -89,22 +92,10 @@ impl Connection<'_> {
             }
             "initialize" if !revision.is_modern() => self.initialize(request, params),
             "ping" if !revision.is_modern() || self.fails(request, Fault::PingStillServed) => self.ping(request),
-            "logging/setLevel" if !revision.is_modern() => self.set_level(params),
+            "logging/setLevel" if !revision.is_modern() => self.set_level(request, params),
             "tools/list" => self.list_tools(request, params),
             "tools/call" => self.call(request, params, turn),
-            "resources/list" => {
-                cached(listing::page("resources", &resource::listed(revision), params), "resources", revision)
-            }
-            "resources/templates/list" => {
-                let templates = resource::templates(revision);
-                cached(listing::page("templates", &templates, params), "resourceTemplates", revision)
-            }
-            "resources/read" => {
-                let mut result = resource::read(params, revision)?;
-                add_caching(&mut result, revision, "public");
-                Ok(result)
-            }
-            _ => self.unknown_method(request),
+            _ => self.serve_primitive(request, method, params).unwrap_or_else(|| self.unknown_method(request)),
         }
     }
 
@@ -194,6 +185,7 @@ impl Connection<'_> {
             None => Ok(None),
             Some(level) => match level.as_str().and_then(severity) {
                 Some(from) => Ok(Some(from)),
+                None if self.fails(request, Fault::LogLevelAny) => Ok(None),
                 None => Err(invalid_params(format!("{PREFIX}logLevel is no log level"))),
             },
         }
@@ -220,7 +212,12 @@ impl Connection<'_> {
         if !known && self.has(Fault::UnknownVersionRefused) {
             return Err(invalid_params("Unsupported protocol version").into());
         }
-        let agreed = if !known && self.has(Fault::UnknownVersionEchoed) { version } else { revision.name() };
+        let echoes = if version == Revision::V2026_07_28.name() {
+            self.has(Fault::InitializeModern)
+        } else {
+            self.has(Fault::UnknownVersionEchoed)
+        };
+        let agreed = if !known && echoes { version } else { revision.name() };
         let result = identity::initialize(agreed, revision, self.faults);
         let client = client.clone();
         let may_ask = |name: &str| client.contains_key(name);
@@ -234,7 +231,7 @@ impl Connection<'_> {
         }
         let informed = severity("info").unwrap_or_default();
         self.offered = None;
-        self.session = Some(Session { revision, client, log_from: informed, grown: false });
+        self.session = Some(Session { revision, client, log_from: informed, grown: false, initialized: false });
         Ok(result)
     }
 
@@ -242,31 +239,28 @@ impl Connection<'_> {
         if self.fails(request, Fault::PingRefused) {
             return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: ping").into());
         }
+        let early = self.session.as_ref().is_some_and(|session| !session.initialized);
+        if early && self.fails(request, Fault::EarlyPingRefused) {
+            return Err(Refusal::new(INVALID_REQUEST, "notifications/initialized comes first").into());
+        }
         if self.fails(request, Fault::PingNotEmpty) {
             return Ok(object(json!({"pong": true})));
         }
         Ok(Object::new())
     }
 
-    fn set_level(&mut self, params: &Object) -> Result<Object, Stop> {
+    fn set_level(&mut self, request: &Request, params: &Object) -> Result<Object, Stop> {
+        let lax = self.fails(request, Fault::SetLevelAny);
         let level = params.get("level").and_then(Value::as_str).and_then(severity);
         let (Some(level), Some(session)) = (level, &mut self.session) else {
+            if lax {
+                return Ok(Object::new());
+            }
             return Err(invalid_params("level must be a log level").into());
         };
         session.log_from = level;
         Ok(Object::new())
     }
-}
-
-/// The result of a list other than that of tools.
-fn cached(page: Result<listing::Page, Refusal>, member: &str, revision: Revision) -> Result<Object, Stop> {
-    let page = page?;
-    let mut result = object(json!({member: page.items}));
-    if let Some(next) = page.next {
-        result.insert("nextCursor".to_owned(), next);
-    }
-    add_caching(&mut result, revision, "public");
-    Ok(result)
 }
 
 /// Adds the hints on caching, where the revision has them.

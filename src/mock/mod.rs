@@ -17,6 +17,8 @@ mod identity;
 mod listing;
 mod message;
 mod method;
+mod primitive_method;
+mod prompt;
 mod resource;
 mod revision;
 mod server;

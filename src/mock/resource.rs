@@ -12,6 +12,8 @@ pub(super) const NOTES: &str = "mock:///notes.txt";
 pub(super) const PIXELS: &str = "mock:///pixels.png";
 
 const NOTES_TEXT: &str = "The first line.\nThe second line, in a café.\n";
+/// The template of a number.
+pub(super) const NUMBERS_TEMPLATE: &str = "mock:///numbers/{number}";
 const NUMBERS: &str = "mock:///numbers/";
 
 /// Name, title, URI and MIME type of each resource that is listed.
@@ -55,7 +57,7 @@ fn described(row: (&str, &str, &str, &str), revision: Revision) -> Object {
 /// The templates: one, of which `numbers/1` to `numbers/3` are listed.
 pub(super) fn templates(revision: Revision) -> Vec<Value> {
     let mut template = json!({
-        "uriTemplate": "mock:///numbers/{number}",
+        "uriTemplate": NUMBERS_TEMPLATE,
         "name": "numbers",
         "description": "A number between 0 and 999, as text.",
         "mimeType": "text/plain",
@@ -83,14 +85,14 @@ pub(super) fn contents(uri: &str) -> Option<Object> {
     Some(object(value))
 }
 
-/// The result of `resources/read`.
-pub(super) fn read(params: &Object, revision: Revision) -> Result<Object, Refusal> {
-    let Some(uri) = params.get("uri").and_then(Value::as_str) else {
-        return Err(Refusal::new(INVALID_PARAMS, "uri must be a string"));
-    };
-    let Some(contents) = contents(uri) else {
-        let code = if revision.is_modern() { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
-        return Err(Refusal::new(code, "Resource not found").with_data(json!({"uri": quoted(uri)})));
-    };
-    Ok(object(json!({"contents": [contents]})))
+/// The refusal of a URI behind which there is nothing.
+pub(super) fn not_found(uri: &str, revision: Revision) -> Refusal {
+    let code = if revision.is_modern() { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
+    Refusal::new(code, "Resource not found").with_data(json!({"uri": quoted(uri)}))
+}
+
+/// Whether a client may subscribe to resources by request, which some revisions that have it go
+/// without here.
+pub(super) fn may_be_subscribed_to(revision: Revision) -> bool {
+    revision >= Revision::V2025_03_26 && !revision.is_modern()
 }

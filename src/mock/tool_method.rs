@@ -60,6 +60,12 @@ impl Connection<'_> {
             NoPage::Refused(refusal) => Stop::Refused(refusal),
             NoPage::Ended => Stop::Ended,
         })?;
+        let mut page = page;
+        let client = "/_meta/io.modelcontextprotocol~1clientInfo/name";
+        let unknown = json!(params).pointer(client).is_some_and(|name| name == "somebody-else");
+        if unknown && self.fails(request, Fault::ListByClient) {
+            page.items.truncate(1);
+        }
         let mut result = object(json!({"tools": page.items}));
         if let Some(next) = page.next {
             result.insert("nextCursor".to_owned(), next);

@@ -59,6 +59,20 @@ impl<'a> Bindings<'a> {
                 Some(cursor) => Ok(json!(cursor)),
                 None => unfilled("the list of tools has one page only"),
             },
+            Placeholder::Resource => match self.offer.others.resources.first() {
+                Some(uri) => Ok(json!(uri)),
+                None => unfilled("the server lists no resource"),
+            },
+            Placeholder::Prompt | Placeholder::PromptArguments | Placeholder::PromptArgument => {
+                let Some(prompt) = self.offer.others.demanding() else {
+                    return unfilled("no prompt with a required argument was served");
+                };
+                Ok(match placeholder {
+                    Placeholder::PromptArguments => json!(prompt.arguments),
+                    Placeholder::PromptArgument => json!(prompt.arguments.keys().next()),
+                    _ => json!(prompt.name),
+                })
+            }
             Placeholder::Text(length) => Ok(json!("x".repeat(*length))),
             Placeholder::Revision => Ok(json!(session.revision.as_str())),
             Placeholder::Id => Ok(json!(session.new_id())),

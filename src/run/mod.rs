@@ -5,6 +5,7 @@ mod conduct;
 mod exchange;
 mod lane;
 mod offer;
+mod others;
 mod plan;
 mod probe;
 mod session;

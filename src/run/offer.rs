@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::others::Others;
 use super::plan::Calls;
 use crate::fuzz::{Dialect, ToolSchema};
 use crate::transcript::Terms;
@@ -90,6 +91,8 @@ fn barred(annotations: Option<&Value>, calls: Calls) -> Option<String> {
 #[derive(Debug, Default)]
 pub(super) struct Offer {
     pub(super) tools: Vec<Tool>,
+    /// What it offers beside tools.
+    pub(super) others: Others,
     /// What was agreed when the main session was opened.
     pub(super) terms: Terms,
     /// How long the process of the main session took to its first line.
@@ -112,7 +115,7 @@ impl Offer {
             .filter_map(|definition| Tool::new(definition, calls))
             .collect();
         let next_cursor = pages.iter().find_map(|page| page.get("nextCursor")?.as_str().map(str::to_owned));
-        Self { tools, terms: Terms::default(), startup: Duration::ZERO, next_cursor, dead: None }
+        Self { tools, next_cursor, ..Self::default() }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::offer::{Called, Offer};
+use super::others;
 use super::plan::Plan;
 use super::session::Session;
 use crate::client::Waited;
@@ -32,7 +33,8 @@ pub(super) async fn survey(session: &mut Session, plan: &Plan) -> (Offer, Vec<St
     let pages = list(session, plan).await;
     if !declared && session.unanswered == 0 {
         // Whether they ought to have been declared is judged; they are not called unasked.
-        return (Offer::default(), Vec::new());
+        let others = others::look(session, plan.timeout).await;
+        return (Offer { others, ..Offer::default() }, Vec::new());
     }
     let mut offer = Offer::read(&pages, plan.calls);
     let mut stragglers = Vec::new();
@@ -45,6 +47,7 @@ pub(super) async fn survey(session: &mut Session, plan: &Plan) -> (Offer, Vec<St
         }
         return (offer, stragglers);
     }
+    offer.others = others::look(session, plan.timeout).await;
     let began = session.connection.len();
     let mut under = call_each(session, plan, &mut offer, began).await;
     if session.connection.is_closed() {
@@ -191,7 +194,7 @@ async fn cancel(session: &Session, id: &Id) {
 }
 
 /// Waits for the first answer to any of several ids.
-async fn first_of(session: &Session, from: usize, ids: &[Id], limit: Duration) -> Waited<(usize, Value)> {
+pub(super) async fn first_of(session: &Session, from: usize, ids: &[Id], limit: Duration) -> Waited<(usize, Value)> {
     session
         .connection
         .wait(from, limit, |entries| {

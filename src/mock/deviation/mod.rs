@@ -9,4 +9,5 @@ pub(super) mod edit;
 pub(super) mod envelope;
 mod hostile;
 pub(super) mod listing;
+pub(super) mod primitive;
 pub(super) mod writing;

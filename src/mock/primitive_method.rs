@@ -1,0 +1,175 @@
+//! How the methods of resources, prompts and completion are served.
+
+use serde_json::{Value, json};
+
+use super::connection::{Connection, Request, Stop, invalid_params};
+use super::fault::Fault;
+use super::listing;
+use super::message::{INTERNAL_ERROR, METHOD_NOT_FOUND, Object, RESOURCE_NOT_FOUND, Refusal, notification, object};
+use super::method::add_caching;
+use super::prompt::{self, Lax};
+use super::resource;
+use super::revision::Revision;
+
+impl Connection<'_> {
+    /// Serves a method of a primitive other than tools; nothing if the revision does not have it here.
+    pub(super) fn serve_primitive(
+        &mut self,
+        request: &Request,
+        method: &str,
+        params: &Object,
+    ) -> Option<Result<Object, Stop>> {
+        let revision = request.revision;
+        if self.fails(request, Fault::WithoutTools) {
+            return None;
+        }
+        let prompts = revision >= Revision::V2024_11_05;
+        let subscribes = resource::may_be_subscribed_to(revision);
+        Some(match method {
+            "resources/list" if self.fails(request, Fault::ResourcesListRefused) => internal(),
+            "resources/list" => {
+                if self.fails(request, Fault::ChangeUnasked) {
+                    self.afterwards.push(notification("notifications/resources/list_changed", &json!({})));
+                }
+                if self.fails(request, Fault::UpdateUnasked) {
+                    self.afterwards.push(updated(resource::NOTES));
+                }
+                self.page("resources", "resources", &resource::listed(revision), request, params)
+            }
+            "resources/templates/list" => {
+                self.page("templates", "resourceTemplates", &resource::templates(revision), request, params)
+            }
+            "resources/read" => self.read(request, params),
+            "resources/subscribe" if subscribes => self.subscribe(request, params),
+            "resources/unsubscribe" if subscribes => uri_of(params).map(|_| Object::new()).map_err(Stop::from),
+            "prompts/list" if prompts && self.fails(request, Fault::PromptsListRefused) => internal(),
+            "prompts/list" if prompts => self.page("prompts", "prompts", &prompt::listed(revision), request, params),
+            "prompts/get" if prompts => {
+                let lax = Lax {
+                    name: self.fails(request, Fault::UnknownPromptServed),
+                    missing: self.fails(request, Fault::MissingPromptArgumentServed),
+                    types: self.fails(request, Fault::PromptArgumentTypesUnchecked),
+                };
+                prompt::get(params, revision, lax).map_err(Stop::from)
+            }
+            "completion/complete" if prompt::completes(revision) => self.complete(request, params),
+            "subscriptions/listen" if revision.is_modern() => self.listen(request, params),
+            _ => return None,
+        })
+    }
+
+    /// A page of a list other than that of tools.
+    fn page(
+        &self,
+        list: &str,
+        member: &str,
+        items: &[Value],
+        request: &Request,
+        params: &Object,
+    ) -> Result<Object, Stop> {
+        let page = match listing::page(list, items, params) {
+            Err(_) if self.fails(request, Fault::OtherCursorServed) => listing::page(list, items, &Object::new()),
+            page => page,
+        }?;
+        let mut result = object(json!({member: page.items}));
+        if let Some(next) = page.next {
+            result.insert("nextCursor".to_owned(), next);
+        }
+        let varies = params.contains_key("cursor") && self.fails(request, Fault::OtherCacheScopeVaries);
+        add_caching(&mut result, request.revision, if varies { "private" } else { "public" });
+        Ok(result)
+    }
+
+    fn read(&self, request: &Request, params: &Object) -> Result<Object, Stop> {
+        let revision = request.revision;
+        if params.get("uri").is_some_and(|uri| !uri.is_string()) && self.fails(request, Fault::ReadCrash) {
+            return Err(Stop::Ended);
+        }
+        let uri = uri_of(params)?;
+        let mut contents = resource::contents(uri);
+        if uri == resource::NOTES && self.fails(request, Fault::ListedNotRead) {
+            contents = None;
+        }
+        let mut result = match contents {
+            Some(contents) => object(json!({"contents": [contents]})),
+            None if self.fails(request, Fault::MissingResourceEmpty) => object(json!({"contents": []})),
+            None if self.fails(request, Fault::MissingResourceCode) => return internal(),
+            None => return Err(resource::not_found(uri, revision).into()),
+        };
+        add_caching(&mut result, revision, "public");
+        Ok(result)
+    }
+
+    /// A subscriber is told at once that there is something to read, which a server may do at any time.
+    fn subscribe(&mut self, request: &Request, params: &Object) -> Result<Object, Stop> {
+        let uri = uri_of(params)?;
+        if resource::contents(uri).is_none() {
+            return Err(Refusal::new(RESOURCE_NOT_FOUND, "Resource not found").into());
+        }
+        let mut message = updated(uri);
+        if self.fails(request, Fault::UpdateWithoutUri) {
+            message["params"] = json!({});
+        }
+        self.afterwards.push(message);
+        Ok(Object::new())
+    }
+
+    /// Acknowledges a subscription, which then stays open. Nothing here ever changes, so that of what is
+    /// asked for nothing is granted.
+    fn listen(&mut self, request: &Request, params: &Object) -> Result<Object, Stop> {
+        const ID: &str = "io.modelcontextprotocol/subscriptionId";
+        if !params.get("notifications").is_some_and(Value::is_object)
+            && !self.fails(request, Fault::ListenFilterUnchecked)
+        {
+            return Err(invalid_params("notifications must be an object").into());
+        }
+        let mut granted = json!({});
+        if self.fails(request, Fault::ListenGrantsMore) {
+            granted = json!({"toolsListChanged": true, "promptsListChanged": true});
+        }
+        if self.fails(request, Fault::ListenGrantString) {
+            granted = json!("all");
+        }
+        let meta = json!({ ID: request.id });
+        if self.fails(request, Fault::ListenUpdateFirst) {
+            let params = json!({"_meta": meta, "uri": resource::NOTES});
+            self.tell(notification("notifications/resources/updated", &params), request.revision);
+        }
+        let params = json!({"_meta": meta, "notifications": granted});
+        self.tell(notification("notifications/subscriptions/acknowledged", &params), request.revision);
+        Err(Stop::Later)
+    }
+
+    fn complete(&self, request: &Request, params: &Object) -> Result<Object, Stop> {
+        let empty = || Ok(object(json!({"completion": {"values": []}})));
+        if self.fails(request, Fault::CompletionRefused) {
+            return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: completion/complete").into());
+        }
+        if params.contains_key("context") && self.fails(request, Fault::CompletionContextRefused) {
+            return Err(invalid_params("Unknown member context").into());
+        }
+        let begun = params.get("argument").and_then(|argument| argument.get("value")).and_then(Value::as_str);
+        if begun.is_some_and(|begun| begun.len() > 4000) && self.fails(request, Fault::CompletionCrash) {
+            return Err(Stop::Ended);
+        }
+        let whole = begun.is_some() && params.contains_key("ref");
+        match prompt::complete(params) {
+            Err(_) if whole && self.fails(request, Fault::CompletionUnknownServed) => empty(),
+            Err(_) if !whole && self.fails(request, Fault::CompletionIncompleteServed) => empty(),
+            completed => completed.map_err(Stop::from),
+        }
+    }
+}
+
+fn internal() -> Result<Object, Stop> {
+    Err(Refusal::new(INTERNAL_ERROR, "Internal error").into())
+}
+
+fn uri_of(params: &Object) -> Result<&str, Refusal> {
+    params.get("uri").and_then(Value::as_str).ok_or_else(|| invalid_params("uri must be a string"))
+}
+
+/// The notification that a resource has changed.
+fn updated(uri: &str) -> Value {
+    notification("notifications/resources/updated", &json!({"uri": uri}))
+}
