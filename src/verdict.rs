@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::spec::{Level, Revision};
+use crate::spec::{Level, Requirement, Revision};
 
 /// What a case says of a server in one revision.
 ///
@@ -121,9 +121,129 @@ pub struct Finding {
     pub hint: String,
     /// The command that shows just this again.
     pub replay: String,
+    /// What the fuzzer called to draw it, made small.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterexample: Option<Box<Counterexample>>,
+    /// How often it came back when it was tried again on a fresh process, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Confirmation>,
+    /// Why it is accepted, where a baseline lists it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<String>,
     /// The pass of an acting case that drew what a watching case saw; of use while the run lasts.
     #[serde(skip)]
     pub origin: Option<usize>,
+}
+
+impl Finding {
+    /// A requirement that is broken in a revision, seen once; what proves it is left to be filled in.
+    #[must_use]
+    pub fn new(requirement: &Requirement, revision: Revision, verdict: Verdict) -> Self {
+        Self {
+            requirement: requirement.id.clone(),
+            level: requirement.level,
+            derived: requirement.derived,
+            verdict,
+            revision,
+            message: String::new(),
+            expected: String::new(),
+            actual: String::new(),
+            value: None,
+            diff: None,
+            count: 1,
+            subjects: Vec::new(),
+            evidence: Vec::new(),
+            link: requirement.link(revision),
+            hint: String::new(),
+            replay: String::new(),
+            counterexample: None,
+            confirmation: None,
+            accepted: None,
+            origin: None,
+        }
+    }
+}
+
+/// Why a fuzzed call was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CallKind {
+    /// A failing call of an earlier run, tried first.
+    Regression,
+    /// A boundary or a branch of the schema.
+    Coverage,
+    /// Random arguments that the schema admits.
+    Valid,
+    /// Arguments that break exactly one keyword of the schema.
+    Invalid,
+    /// What no schema speaks of: arguments that are no object, enormous keys, bottomless nesting.
+    Malformed,
+    /// Valid arguments with values out of earlier results.
+    Stateful,
+}
+
+impl CallKind {
+    /// Every kind, in the order in which they are tried.
+    pub const ALL: [Self; 6] =
+        [Self::Regression, Self::Coverage, Self::Valid, Self::Invalid, Self::Malformed, Self::Stateful];
+
+    /// The word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Regression => "regression",
+            Self::Coverage => "coverage",
+            Self::Valid => "valid",
+            Self::Invalid => "invalid",
+            Self::Malformed => "malformed",
+            Self::Stateful => "stateful",
+        }
+    }
+}
+
+/// The call that the fuzzer found something with, made as small as the budget allowed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Counterexample {
+    /// The tool.
+    pub tool: String,
+    /// Why the call was made.
+    pub kind: CallKind,
+    /// The keyword that the arguments break, as a pointer into the inputSchema and the keyword, for an invalid call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breaks: Option<String>,
+    /// The arguments that failed first; cut to a note where they are enormous.
+    pub original: Value,
+    /// The smallest arguments that still fail.
+    pub arguments: Value,
+    /// The `tools/call` params that have to be sent before it, in order; empty where it fails by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<Value>,
+    /// How many calls shrinking took.
+    pub attempts: usize,
+    /// Each line to paste into a pipe after the opening, without its newline; the last draws the failure.
+    pub lines: Vec<String>,
+    /// The file that replays it, where one was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+/// How often a finding came back when it was tried again on a fresh process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Confirmation {
+    /// How often it was tried again.
+    pub tried: usize,
+    /// How often it failed then.
+    pub failed: usize,
+}
+
+impl Confirmation {
+    /// Whether it did not fail each time.
+    #[must_use]
+    pub fn is_flaky(self) -> bool {
+        self.failed < self.tried
+    }
 }
 
 /// How often each verdict was given.

@@ -148,23 +148,14 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
     add(
         &mut judged.findings,
         Finding {
-            requirement: requirement.id.clone(),
-            level: requirement.level,
-            derived: requirement.derived,
-            verdict,
-            revision,
             message: say.unwrap_or_else(|| format!("expected {expected}, got {}", describe(answer))),
             expected,
             actual: describe(answer),
             value: answer.response.cloned(),
-            diff: None,
-            count: 1,
-            subjects: if pass.label.is_empty() { Vec::new() } else { vec![pass.label.clone()] },
+            subjects: pass.subjects(),
             evidence: evidence_of(&pass.transcript.entries, &around(&positions, answer)),
-            link: requirement.link(revision),
             hint: case.mend.clone(),
-            replay: String::new(),
-            origin: None,
+            ..Finding::new(requirement, revision, verdict)
         },
     );
 }

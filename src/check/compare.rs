@@ -41,23 +41,14 @@ pub(super) fn together(
     add(
         &mut judged.findings,
         Finding {
-            requirement: requirement.id.clone(),
-            level: requirement.level,
-            derived: requirement.derived,
-            verdict,
-            revision,
             message: together.say.clone().unwrap_or_else(|| format!("the answers do not agree: {}", case.title)),
             expected: case.title.clone(),
             actual: difference.actual,
-            value: None,
             diff: difference.diff,
-            count: 1,
-            subjects: if pass.label.is_empty() { Vec::new() } else { vec![pass.label.clone()] },
+            subjects: pass.subjects(),
             evidence: evidence_of(&pass.transcript.entries, &difference.positions),
-            link: requirement.link(revision),
             hint: case.mend.clone(),
-            replay: String::new(),
-            origin: None,
+            ..Finding::new(requirement, revision, verdict)
         },
     );
 }

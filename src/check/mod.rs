@@ -68,6 +68,13 @@ pub struct Pass {
     pub trouble: Option<String>,
 }
 
+impl Pass {
+    /// What it was for, as the subjects of a finding.
+    fn subjects(&self) -> Vec<String> {
+        if self.label.is_empty() { Vec::new() } else { vec![self.label.clone()] }
+    }
+}
+
 /// A connection to be watched, with its name.
 #[derive(Debug, Clone)]
 pub struct Connected {

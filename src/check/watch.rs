@@ -212,23 +212,15 @@ fn report(
     add(
         &mut judged.findings,
         Finding {
-            requirement: requirement.id.clone(),
-            level: requirement.level,
-            derived: requirement.derived,
-            verdict,
-            revision,
             message: rule.say.clone().unwrap_or_else(|| format!("not so: {}", case.title)),
             expected: case.title.clone(),
             actual: breach.actual,
             value: breach.value.filter(|value| value.to_string().len() <= LARGEST),
-            diff: None,
-            count: 1,
             subjects: if breach.subject.is_empty() { vec![index.label.to_owned()] } else { vec![breach.subject] },
             evidence: evidence_of(&index.record.entries, &breach.positions),
-            link: requirement.link(revision),
             hint: case.mend.clone(),
-            replay: String::new(),
             origin: origin(index, &breach.positions),
+            ..Finding::new(requirement, revision, verdict)
         },
     );
 }

@@ -6,9 +6,12 @@
 use serde_json::json;
 
 use super::{FORMAT, Options, Report, Target, Tool};
-use crate::event::{CaseResult, Launch, Problem, ProblemKind, RunSummary, TargetSummary, Timing, ToolNote};
+use crate::event::{
+    CallCount, CallOutcome, CaseResult, FuzzSummary, Gap, KeywordCoverage, Latency, Launch, Problem, ProblemKind,
+    ResponseClass, RunSummary, TargetSummary, Timing, ToolFuzz, ToolNote,
+};
 use crate::spec::{Level, Revision};
-use crate::verdict::{Direction, Evidence, Finding, Totals, Verdict};
+use crate::verdict::{CallKind, Confirmation, Counterexample, Direction, Evidence, Finding, Totals, Verdict};
 
 /// What a hostile server would like a terminal to obey: a cleared screen, a forged title, a turned
 /// line, text that nobody sees.
@@ -96,6 +99,7 @@ fn older() -> Target {
             }],
             stderr: String::new(),
             ended_early: None,
+            fuzz: None,
             totals: count(&results),
         },
         results,
@@ -105,6 +109,13 @@ fn older() -> Target {
 fn newer() -> Target {
     let revision = Revision::V2025_11_25;
     let results = vec![
+        CaseResult {
+            requirements: vec!["jsonrpc-request-answered".to_owned()],
+            findings: vec![crash(revision)],
+            seen: 412,
+            took_ms: 803.5,
+            ..plain("fuzz/crash", "No call ends the server", revision, Verdict::Fail)
+        },
         CaseResult {
             requirements: vec!["jsonrpc-error-message-concise".to_owned()],
             findings: vec![long_message(revision)],
@@ -154,6 +165,7 @@ fn newer() -> Target {
             ],
             stderr: format!("listening\nwarning: {HOSTILE}\n"),
             ended_early: Some("the server could not be started again".to_owned()),
+            fuzz: Some(fuzzed()),
             totals: count(&results),
         },
         results,
@@ -230,6 +242,9 @@ fn unknown_tool(revision: Revision, count: usize, subjects: &[&str]) -> Finding 
         replay: format!(
             "mcp-conformance --revision {revision} --select tools/call/unknown-tool -- node server.js --root '/srv/my files'"
         ),
+        counterexample: None,
+        confirmation: None,
+        accepted: None,
         origin: None,
     }
 }
@@ -265,7 +280,129 @@ fn image(revision: Revision) -> Finding {
         replay: format!(
             "mcp-conformance --revision {revision} --select tools/call/image-data -- node server.js --root '/srv/my files'"
         ),
+        counterexample: None,
+        confirmation: None,
+        accepted: Some(format!("known since 1.3, mended in 2.0 {HOSTILE}")),
         origin: None,
+    }
+}
+
+fn crash(revision: Revision) -> Finding {
+    let line = r#"{"jsonrpc":"2.0","id":214,"method":"tools/call","params":{"name":"search","arguments":{"query":"\\u0000"}}}"#;
+    Finding {
+        requirement: "jsonrpc-request-answered".to_owned(),
+        level: Level::Must,
+        derived: true,
+        verdict: Verdict::Fail,
+        revision,
+        message: "The server ends on a call that its own schema allows.".to_owned(),
+        expected: "an answer to the call".to_owned(),
+        actual: "the process exited with code 101".to_owned(),
+        value: None,
+        diff: None,
+        count: 3,
+        subjects: vec!["search".to_owned()],
+        evidence: vec![
+            sent(2210.0, line),
+            Evidence { direction: Direction::Event, at_ms: 2211.5, text: "exited with code 101".to_owned(), cut: 0 },
+        ],
+        link: format!("https://modelcontextprotocol.io/specification/{revision}/basic#responses"),
+        hint: "Catch what a call throws and answer with a result that says `isError: true`.".to_owned(),
+        replay: "mcp-conformance replay .mcp-conformance/search-crash.json -- node server.js --root '/srv/my files'"
+            .to_owned(),
+        counterexample: Some(Box::new(Counterexample {
+            tool: "search".to_owned(),
+            kind: CallKind::Invalid,
+            breaks: Some("/properties/query pattern".to_owned()),
+            original: json!({"query": format!("aaaa\u{0}{HOSTILE}"), "limit": 40, "fuzzy": true}),
+            arguments: json!({"query": "\u{0}"}),
+            before: vec![json!({"name": "echo", "arguments": {"text": ""}})],
+            attempts: 37,
+            lines: vec![
+                r#"{"jsonrpc":"2.0","id":213,"method":"tools/call","params":{"name":"echo","arguments":{"text":""}}}"#
+                    .to_owned(),
+                line.to_owned(),
+            ],
+            file: Some(".mcp-conformance/search-crash.json".to_owned()),
+        })),
+        confirmation: Some(Confirmation { tried: 3, failed: 2 }),
+        accepted: None,
+        origin: None,
+    }
+}
+
+fn fuzzed() -> FuzzSummary {
+    let count = |kind, outcome, count| CallCount { kind, outcome, count };
+    let keyword = |pointer: &str, keyword: &str, kept, broken| KeywordCoverage {
+        pointer: pointer.to_owned(),
+        keyword: keyword.to_owned(),
+        kept,
+        broken,
+        without_effect: broken == 0,
+    };
+    FuzzSummary {
+        seed: 7,
+        calls: 449,
+        shrinking: 37,
+        wall_ms: 803.5,
+        restarts: 4,
+        ended_early: Some("the server could not be started again".to_owned()),
+        tools: vec![
+            ToolFuzz {
+                tool: "search".to_owned(),
+                note: None,
+                calls: vec![
+                    count(CallKind::Coverage, CallOutcome::Success, 24),
+                    count(CallKind::Valid, CallOutcome::Success, 120),
+                    count(CallKind::Valid, CallOutcome::ToolError, 11),
+                    count(CallKind::Invalid, CallOutcome::InvalidParams, 96),
+                    count(CallKind::Invalid, CallOutcome::Closed, 3),
+                    count(CallKind::Malformed, CallOutcome::OtherError, 8),
+                ],
+                latency: Some(Latency {
+                    p50_us: 410,
+                    p90_us: 1_150,
+                    p99_us: 3_900,
+                    max_us: 8_200,
+                    buckets: vec![0, 0, 0, 0, 0, 0, 2, 31, 150, 51, 19, 5, 2, 2],
+                }),
+                keywords: vec![
+                    keyword("/properties/query", "pattern", 140, 31),
+                    keyword("/properties/limit", "maximum", 88, 22),
+                    keyword("", "required", 155, 43),
+                    keyword("", "additionalProperties", 155, 0),
+                ],
+                obligations: 26,
+                met: 24,
+                responses: vec![
+                    ResponseClass {
+                        class: "success: text".to_owned(),
+                        count: 144,
+                        example: r#"{"query":"a"}"#.to_owned(),
+                    },
+                    ResponseClass {
+                        class: format!("invalid-params: query: {HOSTILE}"),
+                        count: 96,
+                        example: "{}".to_owned(),
+                    },
+                ],
+                gaps: vec![Gap {
+                    what: "/properties/query format".to_owned(),
+                    why: "no text of this format fits the pattern beside it".to_owned(),
+                }],
+            },
+            ToolFuzz {
+                tool: "delete_file".to_owned(),
+                note: Some("annotated as destructive".to_owned()),
+                calls: Vec::new(),
+                latency: None,
+                keywords: Vec::new(),
+                obligations: 0,
+                met: 0,
+                responses: Vec::new(),
+                gaps: Vec::new(),
+            },
+        ],
     }
 }
 
@@ -294,6 +431,9 @@ fn long_message(revision: Revision) -> Finding {
         replay: format!(
             "mcp-conformance --revision {revision} --select jsonrpc/error-message -- node server.js --root '/srv/my files'"
         ),
+        counterexample: None,
+        confirmation: None,
+        accepted: None,
         origin: None,
     }
 }

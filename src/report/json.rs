@@ -149,7 +149,8 @@ mod tests {
                     found.push((place.to_owned(), changed));
                 }
                 for (name, member) in members {
-                    let open = open || ["server-info", "capabilities", "value"].contains(&name.as_str());
+                    let free = ["server-info", "capabilities", "value", "original", "arguments", "before"];
+                    let open = open || free.contains(&name.as_str());
                     with_a_stranger(member, open, &format!("{place}/{name}"), found, whole);
                 }
             }
@@ -261,6 +262,8 @@ mod tests {
             pub(super) stderr: Option<String>,
             #[serde(rename = "ended-early")]
             pub(super) ended_early: Option<String>,
+            /// Its members are held to the published schema alone.
+            pub(super) fuzz: Option<Value>,
             pub(super) totals: Totals,
         }
 
@@ -320,6 +323,17 @@ mod tests {
             pub(super) link: String,
             pub(super) hint: String,
             pub(super) replay: String,
+            /// Its members are held to the published schema alone.
+            pub(super) counterexample: Option<Value>,
+            pub(super) confirmation: Option<Confirmation>,
+            pub(super) accepted: Option<String>,
+        }
+
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct Confirmation {
+            pub(super) tried: u64,
+            pub(super) failed: u64,
         }
 
         #[derive(Deserialize)]
@@ -413,6 +427,8 @@ mod tests {
         assert_eq!(summary.capabilities, our_summary.capabilities);
         assert_eq!(summary.stderr.clone().unwrap_or_default(), our_summary.stderr);
         assert_eq!(summary.ended_early, our_summary.ended_early);
+        let fuzz = our_summary.fuzz.as_ref().map(|fuzz| serde_json::to_value(fuzz).expect("JSON"));
+        assert_eq!(summary.fuzz, fuzz);
         totals_read_as(&summary.totals, our_summary.totals);
         assert_eq!(summary.tools.len(), our_summary.tools.len());
         for (tool, ours) in summary.tools.iter().zip(&our_summary.tools) {
@@ -451,6 +467,11 @@ mod tests {
         assert_eq!((&read.value, &read.diff), (&ours.value, &ours.diff));
         assert_eq!((read.count, &read.subjects), (ours.count as u64, &ours.subjects));
         assert_eq!((&read.link, &read.hint, &read.replay), (&ours.link, &ours.hint, &ours.replay));
+        let counterexample = ours.counterexample.as_ref().map(|one| serde_json::to_value(one).expect("JSON"));
+        assert_eq!(read.counterexample, counterexample);
+        let confirmed = read.confirmation.as_ref().map(|one| (one.tried, one.failed));
+        assert_eq!(confirmed, ours.confirmation.map(|one| (one.tried as u64, one.failed as u64)));
+        assert_eq!(read.accepted, ours.accepted);
         evidence_reads_as(&read.evidence, &ours.evidence);
     }
 

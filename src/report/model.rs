@@ -122,6 +122,7 @@ impl Fold {
                 launches: Vec::new(),
                 stderr: String::new(),
                 ended_early: Some("the run was cut off".to_owned()),
+                fuzz: None,
                 totals,
             });
         }

@@ -159,6 +159,7 @@ pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Proble
         launches: done.iter().map(|kept| launch(&kept.ended)).collect(),
         stderr: tail(&stderr, 8_000),
         ended_early: dead.clone(),
+        fuzz: None,
         totals,
     })));
     dead.map(|reason| Problem {

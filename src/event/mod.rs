@@ -2,8 +2,12 @@
 //!
 //! The only interface between a run and its reporters: a reporter sees events and can change nothing.
 
+mod fuzz;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use fuzz::{CallCount, CallOutcome, FuzzSummary, Gap, KeywordCoverage, Latency, ResponseClass, ToolFuzz};
 
 use crate::spec::Revision;
 use crate::transcript::ShutdownStep;
@@ -143,6 +147,9 @@ pub struct TargetSummary {
     /// Why judging it ended early, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_early: Option<String>,
+    /// What fuzzing exercised, where it was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fuzz: Option<FuzzSummary>,
     /// How often each verdict was given.
     pub totals: Totals,
 }
