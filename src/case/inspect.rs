@@ -315,6 +315,16 @@ impl Inspection {
                 self.tell_on_name(format!("{at}/{name}"), format!("`{name}` says nothing of a `{action}`: {why}"));
             }
         }
+        if let Some(poll) = step.get("poll") {
+            if action != "send" {
+                self.tell_on_name(format!("{at}/poll"), format!("`poll` says nothing of a `{action}`: it repeats a `send`"));
+            } else if step.get("pipelined") == Some(&Value::Bool(true)) {
+                self.tell_on_name(format!("{at}/poll"), "a step that is `pipelined` has no answer to go by");
+            }
+            if let Some(until) = poll.get("until") {
+                self.json_schema(until, &format!("{at}/poll/until"));
+            }
+        }
         if step.contains_key("meta") && matches!(action, "raw" | "shutdown") {
             self.tell_on_name(
                 format!("{at}/meta"),

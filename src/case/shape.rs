@@ -163,6 +163,7 @@ mod tests {
         assert_eq!(members::<Watch>(), at("/$defs/watch/properties"));
         assert_eq!(members::<Rule>(), at("/$defs/rule/properties"));
         assert_eq!(members::<Step>(), at("/$defs/step/properties"));
+        assert_eq!(members::<Poll>(), at("/$defs/step/properties/poll/properties"));
         assert_eq!(members::<Row>(), at("/$defs/row/properties"));
         assert_eq!(members::<Otherwise>(), at("/$defs/otherwise/properties"));
         assert_eq!(members::<Together>(), at("/$defs/together/properties"));
