@@ -22,6 +22,8 @@ mod prompt;
 mod resource;
 mod revision;
 mod server;
+mod task;
+mod task_method;
 mod tool;
 mod tool_method;
 
