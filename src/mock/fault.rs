@@ -363,7 +363,7 @@ faults! {
     TaskIdReused, "task-id-reused", FROM_2025_11_25, "gives every task of a tool the same id";
     TaskIdCounted, "task-id-counted", FROM_2025_11_25, "numbers its tasks";
     TaskCreatedEnded, "task-created-ended", ONLY_2025_11_25, "creates tasks that have ended";
-    TaskRevives, "task-revives", FROM_2025_11_25, "says that a task works again after it has ended";
+    TaskRevives, "task-revives", ONLY_2025_11_25, "says that a task works again after it has ended";
     TaskTimesOdd, "task-times-odd", ONLY_2025_11_25, "writes createdAt of a task in words";
     TaskGetWithoutTtl, "task-get-without-ttl", ONLY_2025_11_25, "leaves ttl out of the answer to tasks/get";
     TaskResultEarly, "task-result-early", ONLY_2025_11_25, "answers tasks/result while the task still works";
@@ -377,6 +377,7 @@ faults! {
     TaskCancelTwice, "task-cancel-twice", ONLY_2025_11_25, "cancels tasks that have ended";
     TaskCancelWorks, "task-cancel-works", ONLY_2025_11_25, "answers tasks/cancel and goes on working";
     TaskFailureCompletes, "task-failure-completes", ONLY_2025_11_25, "says that a task completed whose tool failed";
+    TaskFailureMute, "task-failure-mute", ONLY_2025_11_25, "leaves statusMessage out of a task that failed";
     TaskInputUnrelated, "task-input-unrelated", ONLY_2025_11_25, "asks for the input of a task without naming the task";
     TaskInputStuck, "task-input-stuck", ONLY_2025_11_25, "leaves a task in input_required when it has its input";
     TaskProgressLate, "task-progress-late", ONLY_2025_11_25, "reports progress on a task that has ended";
@@ -397,6 +398,9 @@ faults! {
     TaskErrorFailed, "task-error-failed", MODERN, "says that a task failed whose tool returned an error";
     TaskCancelShown, "task-cancel-shown", MODERN, "answers tasks/cancel with the status of the task";
     TaskResultServed, "task-result-served", MODERN, "still serves tasks/result";
+    TaskCancelRefused, "task-cancel-refused", MODERN, "answers tasks/cancel with -32603";
+    TaskUpdateRefused, "task-update-refused", MODERN, "answers tasks/update with -32603";
+    TaskListenRefused, "task-listen-refused", MODERN, "refuses subscriptions to a task";
     LegacyTasksAdvertised, "legacy-tasks-advertised", MODERN, "declares the capability tasks beside the extension";
     TaskInputKeyReused, "task-input-key-reused", MODERN, "asks two questions in the course of a task by one key";
     TaskToldBare, "task-told-bare", MODERN, "leaves the status out of notifications/tasks";

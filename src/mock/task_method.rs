@@ -194,6 +194,10 @@ impl Connection<'_> {
         if modern && !declares(params) && !self.fails(request, Fault::TaskMethodsUngated) {
             return Some(Err(missing_capability().into()));
         }
+        let refused = [("tasks/cancel", Fault::TaskCancelRefused), ("tasks/update", Fault::TaskUpdateRefused)];
+        if refused.into_iter().any(|(of, fault)| of == method && self.fails(request, fault)) {
+            return Some(Err(Refusal::new(INTERNAL_ERROR, "Internal error").into()));
+        }
         if method == "tasks/list" {
             return Some(self.list_tasks(request, params).map_err(Stop::from));
         }
@@ -395,8 +399,7 @@ impl Connection<'_> {
         }
         let list = &self.tasks.list;
         let spent = |tasks: &[usize]| tasks.iter().all(|at| list[*at].status.is_terminal());
-        let over: Vec<Value> =
-            self.hearing(at).filter(|(_, tasks)| spent(tasks)).map(|(id, _)| id.clone()).collect();
+        let over: Vec<Value> = self.hearing(at).filter(|(_, tasks)| spent(tasks)).map(|(id, _)| id.clone()).collect();
         for id in over {
             self.end_subscription(&id, revision);
         }
@@ -437,6 +440,9 @@ impl Connection<'_> {
         let wanted = wanted.filter(|_| self.offers_tasks(request.revision));
         if wanted.is_some() && !declares(params) && !self.fails(request, Fault::TaskListenUngated) {
             return Err(missing_capability());
+        }
+        if wanted.is_some() && self.fails(request, Fault::TaskListenRefused) {
+            return Err(invalid_params("Unknown member taskIds"));
         }
         let ids: Vec<String> = wanted.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
         let granted: Vec<(String, usize)> =

@@ -6,8 +6,9 @@ use super::edit::Edit;
 use super::edit::Edit::{Remove, Set, With};
 use crate::mock::fault::Fault::{
     self, HandleComplete, HandleLegacyNames, HandleOnList, TaskCancelShown, TaskCompletedBare, TaskCreatedWithoutTtl,
-    TaskErrorFailed, TaskFailureCompletes, TaskGetTyped, TaskGetWithoutTtl, TaskListedWithoutStatus, TaskResultBare,
-    TaskResultDiffers, TaskResultUnrelated, TaskStatusOdd, TaskTimesOdd, TaskToldBare, TaskToldWithoutId,
+    TaskErrorFailed, TaskFailureCompletes, TaskFailureMute, TaskGetTyped, TaskGetWithoutTtl, TaskListedWithoutStatus,
+    TaskResultBare, TaskResultDiffers, TaskResultUnrelated, TaskStatusOdd, TaskTimesOdd, TaskToldBare,
+    TaskToldWithoutId,
 };
 use crate::mock::fault::FaultSet;
 use crate::mock::message::Object;
@@ -33,6 +34,7 @@ const FAULTS: &[Row] = &[
     Row(TaskStatusOdd, "tasks/get", Set("status", || json!("running"))),
     Row(TaskGetWithoutTtl, "tasks/get", Remove("ttl")),
     Row(TaskFailureCompletes, "tasks/get", With(complete_failure)),
+    Row(TaskFailureMute, "tasks/get", With(mute_failure)),
     Row(TaskListedWithoutStatus, "tasks/list", Remove("tasks/0/status")),
     Row(TaskToldWithoutId, "notifications/tasks/status", Remove("taskId")),
     Row(TaskResultDiffers, "tasks/result", Set("content", || json!([{"type": "text", "text": "Something else."}]))),
@@ -51,6 +53,12 @@ const FAULTS: &[Row] = &[
 fn complete_failure(task: &mut Object) {
     if task.get("status") == Some(&json!("failed")) {
         task.insert("status".to_owned(), json!("completed"));
+    }
+}
+
+fn mute_failure(task: &mut Object) {
+    if task.get("status") == Some(&json!("failed")) {
+        task.shift_remove("statusMessage");
     }
 }
 
