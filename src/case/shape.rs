@@ -128,7 +128,7 @@ mod tests {
 
     use super::super::checks::{Check, Comparison};
     use super::super::model::{
-        CaseFile, Each, Needs, Otherwise, Outcome, Process, Row, Rule, Shutdown, Step, Together, Watch, What,
+        CaseFile, Each, Needs, Otherwise, Outcome, Poll, Process, Row, Rule, Shutdown, Step, Together, Watch, What,
     };
     use super::*;
     use crate::verdict::Verdict;

@@ -28,6 +28,8 @@ mod tool;
 mod tool_method;
 
 #[cfg(test)]
+mod task_tests;
+#[cfg(test)]
 mod tests;
 
 pub use fault::{Fault, FaultSet, UnknownFault};
