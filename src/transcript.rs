@@ -109,10 +109,17 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The capability at a dotted path, such as `tools.listChanged`, if the server declared it.
+    /// The capability at a dotted path, such as `tools.listChanged`, if the server declared it. The name of
+    /// a member may have dots of its own, as those of extensions do.
     #[must_use]
     pub fn capability(&self, path: &str) -> Option<&Value> {
-        path.split('.').try_fold(self.opening.as_ref()?.get("capabilities")?, |value, name| value.get(name))
+        fn member<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+            value.get(path).or_else(|| {
+                let (first, rest) = path.split_once('.')?;
+                member(value.get(first)?, rest)
+            })
+        }
+        member(self.opening.as_ref()?.get("capabilities")?, path)
     }
 
     /// Whether the server declared the capability: present, and not `false` or `null`.

@@ -315,6 +315,19 @@ impl Inspection {
                 self.tell_on_name(format!("{at}/{name}"), format!("`{name}` says nothing of a `{action}`: {why}"));
             }
         }
+        if let Some(poll) = step.get("poll") {
+            if action != "send" {
+                self.tell_on_name(
+                    format!("{at}/poll"),
+                    format!("`poll` says nothing of a `{action}`: it repeats a `send`"),
+                );
+            } else if step.get("pipelined") == Some(&Value::Bool(true)) {
+                self.tell_on_name(format!("{at}/poll"), "a step that is `pipelined` has no answer to go by");
+            }
+            if let Some(until) = poll.get("until") {
+                self.json_schema(until, &format!("{at}/poll/until"));
+            }
+        }
         if step.contains_key("meta") && matches!(action, "raw" | "shutdown") {
             self.tell_on_name(
                 format!("{at}/meta"),
@@ -334,7 +347,9 @@ impl Inspection {
             each_text(value, &here, &mut |pointer, on_name, text| {
                 for (_, found) in scan(text) {
                     match found {
-                        Ok(Placeholder::Saved(name)) => self.use_of_saved(&name, pointer, on_name, saved),
+                        Ok(Placeholder::Saved(name) | Placeholder::Declined(name)) => {
+                            self.use_of_saved(&name, pointer, on_name, saved)
+                        }
                         Ok(placeholder) => of_tool |= placeholder.is_of_tool(),
                         Err(unknown) => self.unknown_placeholder(&unknown, pointer, on_name),
                     }

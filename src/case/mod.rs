@@ -26,7 +26,9 @@ pub use fault::{CaseFault, LoadError};
 pub use format::{FORMATS, with_formats};
 pub use load::{CaseText, MAX_FILE_BYTES, MAX_FILES, Trust, load, read_directory, read_embedded, understand};
 pub use loaded::{Act, Body, Case, Source};
-pub use model::{CaseFile, Each, Needs, Otherwise, Outcome, Process, Row, Rule, Shutdown, Step, Together, Watch, What};
+pub use model::{
+    CaseFile, Each, Needs, Otherwise, Outcome, Poll, Process, Row, Rule, Shutdown, Step, Together, Watch, What,
+};
 pub use pattern::Pattern;
 pub use place::{Place, PlaceError};
 pub use placeholder::{MAX_TEXT, Placeholder, UnknownPlaceholder, fill, fill_text, find};

@@ -197,6 +197,9 @@ pub struct Step {
     /// Closes the server's input and sees how it ends: `stdin-closed`, or `sigterm` after it.
     #[serde(default)]
     pub shutdown: Option<Shutdown>,
+    /// Repeats a request until its answer is the one that is waited for.
+    #[serde(default)]
+    pub poll: Option<Poll>,
     /// `false` sends a stateless request without `_meta`; an object replaces it.
     #[serde(default)]
     pub meta: Option<Value>,
@@ -218,6 +221,33 @@ pub struct Step {
     /// What an answer is that no row fits; by default a breach of the case's requirement.
     #[serde(default)]
     pub otherwise: Option<Otherwise>,
+}
+
+/// How a request is repeated: until a result fits, anything but a result comes, or the bounds are met.
+///
+/// The rows of the step judge the answer that ended it. Where a bound ended it, nothing is proved: the
+/// server is only slow, and the case is skipped.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Poll {
+    /// A JSON Schema that the response fits that is waited for.
+    pub until: Pattern,
+    /// How often it is sent at most.
+    #[serde(default = "Poll::default_times")]
+    pub times: u32,
+    /// After how many milliseconds it is not sent again.
+    #[serde(default = "Poll::default_within_ms")]
+    pub within_ms: u64,
+}
+
+impl Poll {
+    const fn default_times() -> u32 {
+        40
+    }
+
+    const fn default_within_ms() -> u64 {
+        1_000
+    }
 }
 
 /// How far shutting down may have to go.

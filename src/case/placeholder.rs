@@ -56,6 +56,9 @@ pub enum Placeholder {
     Meta,
     /// `${saved.NAME}`: what an earlier step saved by that name.
     Saved(String),
+    /// `${declined.NAME}`: an answer to each of the requests that an earlier step saved by that name, by its
+    /// key. Elicitation is declined.
+    Declined(String),
 }
 
 impl Placeholder {
@@ -106,7 +109,8 @@ impl Placeholder {
             | Self::Revision
             | Self::Id
             | Self::Meta
-            | Self::Saved(_) => false,
+            | Self::Saved(_)
+            | Self::Declined(_) => false,
         }
     }
 
@@ -121,6 +125,7 @@ impl fmt::Display for Placeholder {
         match self {
             Self::Text(length) => write!(f, "${{text.{length}}}"),
             Self::Saved(name) => write!(f, "${{saved.{name}}}"),
+            Self::Declined(name) => write!(f, "${{declined.{name}}}"),
             plain => {
                 let (name, _) = Self::PLAIN
                     .iter()
@@ -162,14 +167,20 @@ impl FromStr for Placeholder {
             };
         }
         if let Some(saved) = name.strip_prefix("saved.") {
-            let fine =
-                !saved.is_empty() && saved.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+            let fine = is_saved_name(saved);
             let saved = saved.to_owned();
             return if fine { Ok(Self::Saved(saved)) } else { Err(UnknownPlaceholder::Saved(saved)) };
+        }
+        if let Some(saved) = name.strip_prefix("declined.").filter(|saved| is_saved_name(saved)) {
+            return Ok(Self::Declined(saved.to_owned()));
         }
         let known = Self::PLAIN.iter().find(|(known, _)| *known == name);
         known.map(|(_, placeholder)| placeholder.clone()).ok_or_else(|| UnknownPlaceholder::Name(name.to_owned()))
     }
+}
+
+fn is_saved_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
 }
 
 /// Every `${...}` in a text with its place in bytes, in order, the ones that are no placeholder included.
@@ -281,6 +292,8 @@ mod tests {
         assert_eq!("text.5000".parse(), Ok(Placeholder::Text(5000)));
         assert_eq!("saved.first-page".parse(), Ok(Placeholder::Saved("first-page".to_owned())));
         assert_eq!(Placeholder::Saved("a".to_owned()).to_string(), "${saved.a}");
+        assert_eq!("declined.asked".parse(), Ok(Placeholder::Declined("asked".to_owned())));
+        assert_eq!(Placeholder::Declined("a".to_owned()).to_string(), "${declined.a}");
     }
 
     #[test]

@@ -128,7 +128,7 @@ mod tests {
 
     use super::super::checks::{Check, Comparison};
     use super::super::model::{
-        CaseFile, Each, Needs, Otherwise, Outcome, Process, Row, Rule, Shutdown, Step, Together, Watch, What,
+        CaseFile, Each, Needs, Otherwise, Outcome, Poll, Process, Row, Rule, Shutdown, Step, Together, Watch, What,
     };
     use super::*;
     use crate::verdict::Verdict;
@@ -163,6 +163,7 @@ mod tests {
         assert_eq!(members::<Watch>(), at("/$defs/watch/properties"));
         assert_eq!(members::<Rule>(), at("/$defs/rule/properties"));
         assert_eq!(members::<Step>(), at("/$defs/step/properties"));
+        assert_eq!(members::<Poll>(), at("/$defs/step/properties/poll/properties"));
         assert_eq!(members::<Row>(), at("/$defs/row/properties"));
         assert_eq!(members::<Otherwise>(), at("/$defs/otherwise/properties"));
         assert_eq!(members::<Together>(), at("/$defs/together/properties"));

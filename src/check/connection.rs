@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::act::shortened;
+use super::cancel;
 use super::others;
 use super::subscription;
+use super::task;
 use super::watch::{Index, method_of};
 use crate::case::ConnectionCheck;
 use crate::spec::{Era, Revision};
@@ -85,6 +87,22 @@ pub(super) fn check(check: ConnectionCheck, index: &Index<'_>, revision: Revisio
         ConnectionCheck::ChangesListened => subscription::changes_listened(index, revision),
         ConnectionCheck::PingBeforeInitialized => others::ping_before_initialized(index),
         ConnectionCheck::FallbackNewest => others::fallback_newest(index, revision),
+        ConnectionCheck::TaskIdsUnique => task::ids_unique(index),
+        ConnectionCheck::TaskIdsUnguessable => task::ids_unguessable(index),
+        ConnectionCheck::TaskTransitions => task::transitions(index),
+        ConnectionCheck::TaskTimes => task::times(index),
+        ConnectionCheck::TaskResultWaits => task::result_waits(index),
+        ConnectionCheck::TaskResultsRelated => task::results_related(index),
+        ConnectionCheck::TasksListed => task::listed(index),
+        ConnectionCheck::TaskFailuresTold => task::failures_told(index),
+        ConnectionCheck::TaskInputRelated => task::input_related(index),
+        ConnectionCheck::TaskProgressStops => task::progress_stops(index),
+        ConnectionCheck::TaskOnlyOnCalls => task::only_on_calls(index),
+        ConnectionCheck::TaskInputKeys => task::input_keys(index),
+        ConnectionCheck::ServerCancelsOwn => cancel::own(index),
+        ConnectionCheck::ServerCancelsNoTask => cancel::no_task(index),
+        ConnectionCheck::ServerCancelsListen => cancel::only_listen(index),
+        ConnectionCheck::CancelledSilent => cancel::silent(index),
         ConnectionCheck::ServerRequestIds => server_request_ids(index),
     }
 }

@@ -4,11 +4,13 @@
 //! [`act`], a watching case by [`watch`]; both say the same kind of thing, a [`Judged`].
 
 mod act;
+mod cancel;
 mod compare;
 mod connection;
 mod evidence;
 mod others;
 mod subscription;
+mod task;
 mod value;
 mod watch;
 

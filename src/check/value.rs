@@ -182,7 +182,9 @@ fn tool_known(subject: &Subject<'_>, index: &Index<'_>) -> Option<Look> {
     let tool = tool_of(subject, index)?;
     let arguments = subject.request?.pointer("/params/arguments");
     let only_as_task = tool.pointer("/execution/taskSupport").is_some_and(|support| support == "required");
-    if only_as_task || !arguments.is_none_or(Value::is_object) {
+    // One that may not become a task is refused so.
+    let as_task = subject.request?.pointer("/params/task").is_some();
+    if only_as_task || as_task || !arguments.is_none_or(Value::is_object) {
         return None;
     }
     let unknown = subject.value.pointer("/error/code").and_then(Value::as_i64) == Some(-32601);

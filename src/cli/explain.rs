@@ -201,6 +201,9 @@ fn deed(step: &Step) -> String {
     if step.control {
         remarks.push("the control: it has to be served".to_owned());
     }
+    if let Some(poll) = &step.poll {
+        remarks.push(format!("again and again, at most {} times, until the answer is what is waited for", poll.times));
+    }
     if step.pipelined {
         remarks.push("without waiting for the answer".to_owned());
     }

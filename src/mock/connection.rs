@@ -19,6 +19,7 @@ use super::message::{
     notification, object, response,
 };
 use super::revision::Revision;
+use super::task_method::Tasks;
 
 /// What the connection wants done, in this order.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,6 +110,7 @@ pub(super) struct Connection<'a> {
     pub(super) paging: listing::Memory,
     pub(super) waiting: BTreeMap<String, Waiting>,
     pub(super) past: Past,
+    pub(super) tasks: Tasks,
     /// Messages that belong after the response to the request in hand.
     pub(super) afterwards: Vec<Value>,
     /// How many questions were put to the client.
@@ -131,6 +133,7 @@ impl<'a> Connection<'a> {
             paging: listing::Memory::new(salt),
             waiting: BTreeMap::new(),
             past: Past::default(),
+            tasks: Tasks::default(),
             afterwards: Vec::new(),
             questions: 0,
             held: None,
@@ -155,13 +158,14 @@ impl<'a> Connection<'a> {
         std::mem::take(&mut self.output)
     }
 
-    /// Whether an answer is held back in the hope of another request in flight.
+    /// Whether an answer is held back: in the hope of another request in flight, or for a task to end.
     pub(super) fn is_holding(&self) -> bool {
-        self.held.is_some()
+        self.held.is_some() || self.tasks.is_awaited()
     }
 
-    /// Lets go of an answer that was held back.
+    /// Lets go of what was held back.
     pub(super) fn release(&mut self) -> Vec<Output> {
+        self.end_awaited();
         if let Some(held) = self.held.take() {
             self.write(&held);
         }
@@ -276,6 +280,9 @@ impl<'a> Connection<'a> {
         if method == "notifications/cancelled" {
             // Only a call that waits for an answer can still be cancelled.
             self.waiting.retain(|_, waiting| params.get("requestId") != Some(&waiting.id));
+            if let Some(id) = params.get("requestId") {
+                self.cancel_waiting(id);
+            }
         }
         if method == "notifications/initialized"
             && let Some(session) = &mut self.session
@@ -304,6 +311,9 @@ impl<'a> Connection<'a> {
 
     /// Takes the answer to a question of ours, and gives the result of the call that waited for it.
     fn answer(&mut self, id: &Value, body: &Object) {
+        if id.as_str().is_some_and(|id| self.answer_task(id)) {
+            return;
+        }
         let Some(waiting) = id.as_str().and_then(|id| self.waiting.remove(id)) else {
             return;
         };
@@ -434,7 +444,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Writes the answer to a request, or holds it back where a fault confuses requests in flight.
-    fn respond(&mut self, message: Value, method: &str, revision: Revision) {
+    pub(super) fn respond(&mut self, message: Value, method: &str, revision: Revision) {
         let opens = self.opens(method);
         let outgoing = Outgoing { revision, opens, ..self.outgoing(message, Some(method)) };
         let calls = method == "tools/call";

@@ -348,6 +348,67 @@ faults! {
     ListenGrantString, "listen-grant-string", MODERN, "says by a string what a subscription is granted";
     ListenUpdateFirst, "listen-update-first", MODERN, "sends an update before it acknowledges the subscription";
     ChangeUnasked, "change-unasked", MODERN, "reports a changed list to a client that does not listen";
+    // tasks of 2025-11-25
+    TasksUndeclared, "tasks-undeclared", ONLY_2025_11_25, "runs calls as tasks without declaring the capability tasks";
+    TaskMemberRefused, "task-member-refused", ONLY_2025_11_25, "declares no tasks and refuses calls with a task member";
+    TasksListUndeclared, "tasks-list-undeclared", ONLY_2025_11_25, "serves tasks/list without declaring tasks.list";
+    TasksListRefused, "tasks-list-refused", ONLY_2025_11_25, "declares tasks.list and answers tasks/list with -32601";
+    ForbiddenTaskServed, "forbidden-task-served", ONLY_2025_11_25, "runs any tool as a task, whatever its taskSupport says";
+    RequiredTaskPlain, "required-task-plain", ONLY_2025_11_25, "serves plain calls of a tool that is to be called as a task";
+    TaskAnsweredPlainly, "task-answered-plainly", ONLY_2025_11_25, "answers calls that are to become tasks with their result";
+    TaskCreatedWithoutTtl, "task-created-without-ttl", ONLY_2025_11_25, "leaves ttl out of a task that it creates";
+    TaskStatusOdd, "task-status-odd", ONLY_2025_11_25, "says \"status\": \"running\" of every task that is asked for";
+    TaskListedWithoutStatus, "task-listed-without-status", ONLY_2025_11_25, "lists a task without its status";
+    TaskToldWithoutId, "task-told-without-id", ONLY_2025_11_25, "leaves taskId out of notifications/tasks/status";
+    TaskIdReused, "task-id-reused", FROM_2025_11_25, "gives every task of a tool the same id";
+    TaskIdCounted, "task-id-counted", FROM_2025_11_25, "numbers its tasks";
+    TaskCreatedEnded, "task-created-ended", ONLY_2025_11_25, "creates tasks that have ended";
+    TaskRevives, "task-revives", ONLY_2025_11_25, "says that a task works again after it has ended";
+    TaskTimesOdd, "task-times-odd", ONLY_2025_11_25, "writes createdAt of a task in words";
+    TaskGetWithoutTtl, "task-get-without-ttl", ONLY_2025_11_25, "leaves ttl out of the answer to tasks/get";
+    TaskResultEarly, "task-result-early", ONLY_2025_11_25, "answers tasks/result while the task still works";
+    TaskResultDiffers, "task-result-differs", ONLY_2025_11_25, "returns another result for a task than for a plain call";
+    TaskResultBare, "task-result-bare", ONLY_2025_11_25, "leaves content out of the result of a task";
+    TaskResultUnrelated, "task-result-unrelated", ONLY_2025_11_25, "leaves related-task out of the answer to tasks/result";
+    RelatedTaskWins, "related-task-wins", ONLY_2025_11_25, "goes by related-task where taskId names another task";
+    UnknownTaskCode, "unknown-task-code", FROM_2025_11_25, "answers for an unknown task with -32603";
+    TasksCursorUnchecked, "tasks-cursor-unchecked", ONLY_2025_11_25, "answers tasks/list with any cursor with the first page";
+    TaskUnlisted, "task-unlisted", ONLY_2025_11_25, "leaves the newest task out of the list";
+    TaskCancelTwice, "task-cancel-twice", ONLY_2025_11_25, "cancels tasks that have ended";
+    TaskCancelWorks, "task-cancel-works", ONLY_2025_11_25, "answers tasks/cancel and goes on working";
+    TaskFailureCompletes, "task-failure-completes", ONLY_2025_11_25, "says that a task completed whose tool failed";
+    TaskFailureMute, "task-failure-mute", ONLY_2025_11_25, "leaves statusMessage out of a task that failed";
+    TaskInputUnrelated, "task-input-unrelated", ONLY_2025_11_25, "asks for the input of a task without naming the task";
+    TaskInputStuck, "task-input-stuck", ONLY_2025_11_25, "leaves a task in input_required when it has its input";
+    TaskProgressLate, "task-progress-late", ONLY_2025_11_25, "reports progress on a task that has ended";
+    TaskAsksClient, "task-asks-client", ONLY_2025_11_25, "asks the client for a task that it never declared";
+    TaskExtensionLegacy, "task-extension-legacy", ONLY_2025_11_25, "makes tasks of plain calls for clients with extensions";
+    // the extension for tasks of 2026-07-28
+    HandleUnasked, "handle-unasked", MODERN, "returns a task to a client that did not declare the extension";
+    HandleForLegacy, "handle-for-legacy", MODERN, "returns a task to a client that declares the old capability";
+    TaskParamHonoured, "task-param-honoured", MODERN, "makes a task of a call with a task member";
+    TaskMethodsUngated, "task-methods-ungated", MODERN, "serves the methods of tasks to any client";
+    TaskListenUngated, "task-listen-ungated", MODERN, "opens a subscription to tasks for any client";
+    HandleComplete, "handle-complete", MODERN, "says \"resultType\": \"complete\" of a new task";
+    TaskGetTyped, "task-get-typed", MODERN, "says \"resultType\": \"task\" in the answer to tasks/get";
+    HandleLegacyNames, "handle-legacy-names", MODERN, "calls the lifetime of a new task ttl";
+    HandleEarly, "handle-early", MODERN, "returns tasks that tasks/get does not know yet";
+    HandleOnList, "handle-on-list", MODERN, "says \"resultType\": \"task\" in tools/list results";
+    TaskCompletedBare, "task-completed-bare", MODERN, "leaves the result out of a task that completed";
+    TaskErrorFailed, "task-error-failed", MODERN, "says that a task failed whose tool returned an error";
+    TaskCancelShown, "task-cancel-shown", MODERN, "answers tasks/cancel with the status of the task";
+    TaskResultServed, "task-result-served", MODERN, "still serves tasks/result";
+    TaskCancelRefused, "task-cancel-refused", MODERN, "answers tasks/cancel with -32603";
+    TaskUpdateRefused, "task-update-refused", MODERN, "answers tasks/update with -32603";
+    TaskListenRefused, "task-listen-refused", MODERN, "refuses subscriptions to a task";
+    LegacyTasksAdvertised, "legacy-tasks-advertised", MODERN, "declares the capability tasks beside the extension";
+    TaskInputKeyReused, "task-input-key-reused", MODERN, "asks two questions in the course of a task by one key";
+    TaskToldBare, "task-told-bare", MODERN, "leaves the status out of notifications/tasks";
+    // cancellation by the server
+    CancelsForeign, "cancels-foreign", HANDSHAKE, "cancels a request that it never sent";
+    CancelsModern, "cancels-modern", MODERN, "cancels a call that it serves";
+    CancelsByObject, "cancels-by-object", FROM_2024_11_05, "names the request that it cancels by an object";
+    CancelledServed, "cancelled-served", FROM_2025_11_25, "answers requests after they were cancelled";
     // bad servers: what makes judging itself hard
     Floods, "floods", EVERY, "writes notifications without end once it was opened";
     HugeLine, "huge-line", EVERY, "answers tools/list with a message of 100 MiB";
@@ -362,6 +423,7 @@ faults! {
     DiesOnCall, "dies-on-call", EVERY, "ends at the first tools/call";
     StderrNoise, "stderr-noise", EVERY, "conforms, but writes a great deal to stderr";
     WithoutTools, "without-tools", EVERY, "conforms, but offers nothing at all";
+    WithoutTasks, "without-tasks", FROM_2025_11_25, "conforms, but offers no tasks";
     EmptyCursor, "empty-cursor", MODERN, "conforms, but issues the empty string as a cursor";
     HostileText, "hostile-text", EVERY, "conforms, but fills every text with markup and control characters";
 }

@@ -9,6 +9,7 @@ use super::message::{Object, object};
 use super::prompt;
 use super::resource;
 use super::revision::Revision;
+use super::task::EXTENSION;
 
 const INSTRUCTIONS: &str = "Call any tool but erase: each shows one thing that a server can do.";
 
@@ -54,7 +55,10 @@ pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
     }
     if revision.is_modern() {
         // It changes nothing, for a client that declares it as little as for any other.
-        capabilities.insert("extensions".to_owned(), json!({"com.example.mock/nothing": {}}));
+        capabilities.insert("extensions".to_owned(), json!({"com.example.mock/nothing": {}, EXTENSION: {}}));
+    }
+    if revision == Revision::V2025_11_25 {
+        capabilities.insert("tasks".to_owned(), tasks());
     }
     for (fault, edit) in CAPABILITY_FAULTS {
         if faults.shows(*fault, revision) {
@@ -62,6 +66,18 @@ pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
         }
     }
     capabilities
+}
+
+/// The capability of tasks, in the only revision that has it.
+fn tasks() -> Value {
+    json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}})
+}
+
+fn without_tasks(capabilities: &mut Object) {
+    capabilities.shift_remove("tasks");
+    if let Some(Value::Object(extensions)) = capabilities.get_mut("extensions") {
+        extensions.shift_remove(EXTENSION);
+    }
 }
 
 const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
@@ -77,6 +93,12 @@ const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
     (Fault::WithoutTools, Edit::Remove("resources")),
     (Fault::WithoutTools, Edit::Remove("prompts")),
     (Fault::WithoutTools, Edit::Remove("completions")),
+    (Fault::WithoutTools, Edit::With(without_tasks)),
+    (Fault::WithoutTasks, Edit::With(without_tasks)),
+    (Fault::TasksUndeclared, Edit::Remove("tasks")),
+    (Fault::TaskMemberRefused, Edit::Remove("tasks")),
+    (Fault::TasksListUndeclared, Edit::Remove("tasks/list")),
+    (Fault::LegacyTasksAdvertised, Edit::Set("tasks", tasks)),
     (Fault::ResourcesUndeclared, Edit::Remove("resources")),
     (Fault::PromptsUndeclared, Edit::Remove("prompts")),
     (Fault::CompletionsUndeclared, Edit::Remove("completions")),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::call::{Turn, severity};
 use super::connection::{Connection, Request, Session, Stop, invalid_params};
-use super::deviation::{listing as listing_deviation, primitive};
+use super::deviation::{listing as listing_deviation, primitive, task};
 use super::fault::Fault;
 use super::identity;
 use super::message::{
@@ -31,6 +31,11 @@ const METHODS: &[&str] = &[
     "prompts/get",
     "completion/complete",
     "subscriptions/listen",
+    "tasks/get",
+    "tasks/result",
+    "tasks/list",
+    "tasks/cancel",
+    "tasks/update",
 ];
 
 impl Connection<'_> {
@@ -67,6 +72,7 @@ impl Connection<'_> {
             listing_deviation::deviate(&mut result, request.revision, self.faults);
         }
         primitive::deviate(&mut result, method, request.revision, self.faults);
+        task::deviate(&mut result, method, request.revision, self.faults);
         Ok(result)
     }
 
@@ -95,7 +101,10 @@ impl Connection<'_> {
             "logging/setLevel" if !revision.is_modern() => self.set_level(request, params),
             "tools/list" => self.list_tools(request, params),
             "tools/call" => self.call(request, params, turn),
-            _ => self.serve_primitive(request, method, params).unwrap_or_else(|| self.unknown_method(request)),
+            _ => self
+                .serve_primitive(request, method, params)
+                .or_else(|| self.serve_task(request, method, params))
+                .unwrap_or_else(|| self.unknown_method(request)),
         }
     }
 
@@ -193,7 +202,7 @@ impl Connection<'_> {
 
     /// Adds what every result of the stateless era has.
     pub(super) fn mark_modern(&self, result: &mut Object) {
-        result.insert("resultType".to_owned(), json!("complete"));
+        result.entry("resultType").or_insert_with(|| json!("complete"));
         if let Some(info) = identity::server_info(Revision::V2026_07_28, self.faults) {
             result.insert("_meta".to_owned(), json!({ format!("{PREFIX}serverInfo"): info }));
         }

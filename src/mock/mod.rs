@@ -22,9 +22,13 @@ mod prompt;
 mod resource;
 mod revision;
 mod server;
+mod task;
+mod task_method;
 mod tool;
 mod tool_method;
 
+#[cfg(test)]
+mod task_tests;
 #[cfg(test)]
 mod tests;
 

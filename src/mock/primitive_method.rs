@@ -123,7 +123,11 @@ impl Connection<'_> {
         {
             return Err(invalid_params("notifications must be an object").into());
         }
+        let tasks = self.listen_to_tasks(request, params)?;
         let mut granted = json!({});
+        if !tasks.is_empty() {
+            granted["taskIds"] = json!(tasks);
+        }
         if self.fails(request, Fault::ListenGrantsMore) {
             granted = json!({"toolsListChanged": true, "promptsListChanged": true});
         }

@@ -148,6 +148,33 @@ const TABLE: &[Entry] = &[
         output: None,
     },
     Entry {
+        name: "research",
+        title: "Research",
+        description: "Looks something up, which may take a while.",
+        since: V2025_11_25,
+        until: V2026_07_28,
+        input: || closed(&json!({"topic": {"type": "string", "minLength": 1}}), &["topic"]),
+        output: None,
+    },
+    Entry {
+        name: "interview",
+        title: "Interview",
+        description: "Takes a while, in which it may ask the user for a word.",
+        since: V2025_11_25,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    Entry {
+        name: "batch",
+        title: "Batch",
+        description: "Takes so long that it is only to be had as a task.",
+        since: V2025_11_25,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    Entry {
         name: "primes",
         title: "Primes",
         description: "Returns the primes below ten as an array.",
@@ -186,6 +213,15 @@ const TABLE: &[Entry] = &[
         output: None,
     },
     Entry {
+        name: "withdraw",
+        title: "Withdraw",
+        description: "Asks the client something and does not wait for the answer.",
+        since: V2024_11_05,
+        until: V2025_11_25,
+        input: nothing,
+        output: None,
+    },
+    Entry {
         name: "grown",
         title: "Grown",
         description: "Is there because grow was called.",
@@ -203,7 +239,7 @@ pub(super) fn offered(revision: Revision, offer: &Offer) -> Vec<Object> {
         .filter(|entry| (entry.since..=entry.until).contains(&revision))
         .filter(|entry| match entry.name {
             "grown" => offer.grown,
-            "ask" => !offer.questions.is_empty(),
+            "ask" | "withdraw" => !offer.questions.is_empty(),
             _ => true,
         })
         .map(|entry| definition(entry, revision, offer))
@@ -230,8 +266,13 @@ fn definition(entry: &Entry, revision: Revision, offer: &Offer) -> Object {
         "add" if revision >= V2025_06_18 => {
             tool.insert("_meta".to_owned(), json!({"com.example.mock/subject": "arithmetic"}));
         }
-        "count" if revision == V2025_11_25 => {
-            tool.insert("execution".to_owned(), json!({"taskSupport": "forbidden"}));
+        name @ ("count" | "research" | "interview" | "batch") if revision == V2025_11_25 => {
+            let support = match name {
+                "count" => "forbidden",
+                "batch" => "required",
+                _ => "optional",
+            };
+            tool.insert("execution".to_owned(), json!({"taskSupport": support}));
         }
         _ => {}
     }

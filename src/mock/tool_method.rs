@@ -29,6 +29,11 @@ impl Connection<'_> {
         let offer = Offer { grown, questions: session.map(questions).unwrap_or_default() };
         let mut tools = tool::offered(revision, &offer);
         listing_deviation::add_specimens(&mut tools, revision, self.faults, self.paging.salt);
+        if !self.offers_tasks(revision) {
+            for tool in &mut tools {
+                tool.shift_remove("execution");
+            }
+        }
         let tools: Arc<[Object]> = tools.into();
         self.offered = Some(Offered { revision, grown, tools: Arc::clone(&tools) });
         tools
@@ -97,6 +102,9 @@ impl Connection<'_> {
             Err(reply) => return Ok(reply.into_result(request.revision)),
         };
         let name = tool["name"].as_str().unwrap_or_default();
+        if let Some(task) = self.as_task(request, params, &tool, &arguments)? {
+            return Ok(task);
+        }
         self.ask_unduly(request);
         let reply = self.use_tool(request, &tool, name, &arguments, turn)?;
         let mut result = reply.into_result(request.revision);
@@ -180,7 +188,7 @@ impl Connection<'_> {
     }
 
     /// Runs the tool, if its arguments fit.
-    fn use_tool(
+    pub(super) fn use_tool(
         &mut self,
         request: &Request,
         tool: &Object,
@@ -209,6 +217,7 @@ impl Connection<'_> {
         match name {
             "grow" => Ok(self.grow(request, turn)),
             "ask" => self.put_question(request, arguments),
+            "withdraw" => Ok(self.withdraw_question(request)),
             _ => Ok(call::run(name, arguments, turn)),
         }
     }
@@ -244,11 +253,34 @@ impl Connection<'_> {
         Err(Stop::Later)
     }
 
+    /// Puts a question and takes it back in the same breath.
+    fn withdraw_question(&mut self, request: &Request) -> Reply {
+        let possible = self.session.as_ref().map(questions).unwrap_or_default();
+        let (method, mut params) = match possible.last() {
+            None => return Reply::failure("There is nothing to ask."),
+            Some(&"roots") => ("roots/list", json!({})),
+            Some(&"sampling") => ("sampling/createMessage", sampling_params()),
+            Some(_) => ("elicitation/create", elicitation_params()),
+        };
+        if self.fails(request, Fault::TaskAsksClient) {
+            params["task"] = json!({"ttl": 60_000});
+        }
+        let asked = self.ask(method, Some(params), request.revision);
+        let asked = if self.fails(request, Fault::CancelsForeign) { json!("never-sent") } else { json!(asked) };
+        let params = json!({"requestId": self.cancelled_id(&asked), "reason": "never mind"});
+        self.tell(notification("notifications/cancelled", &params), request.revision);
+        Reply::text("The question was withdrawn.")
+    }
+
     /// The requests that faults send where the client does not allow them.
     fn ask_unduly(&mut self, request: &Request) {
         let declared = |session: &Session| session.client.contains_key("sampling");
         if self.fails(request, Fault::UndeclaredSampling) && !self.session.as_ref().is_some_and(declared) {
             self.ask("sampling/createMessage", Some(sampling_params()), request.revision);
+        }
+        if self.fails(request, Fault::CancelsModern) {
+            let params = json!({"requestId": request.id, "reason": "it takes too long"});
+            self.tell(notification("notifications/cancelled", &params), request.revision);
         }
         if self.fails(request, Fault::ServerRequestModern) {
             self.ask("roots/list", None, request.revision);

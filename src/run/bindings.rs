@@ -84,7 +84,27 @@ impl<'a> Bindings<'a> {
                 Some(value) => Ok(value.clone()),
                 None => unfilled("an earlier step was not answered with what a later one needs"),
             },
+            Placeholder::Declined(name) => match self.saved.get(name) {
+                Some(Value::Object(requests)) => {
+                    Ok(requests.iter().map(|(key, asked)| (key, declined(asked))).collect())
+                }
+                Some(_) => unfilled("what the server asks for has no keys"),
+                None => unfilled("the server asks for nothing"),
+            },
         }
+    }
+}
+
+/// What a client answers that grants nothing, to a request that came inside of a result.
+fn declined(request: &Value) -> Value {
+    match request.get("method").and_then(Value::as_str) {
+        Some("roots/list") => json!({ "roots": [] }),
+        Some("sampling/createMessage") => json!({
+            "role": "assistant",
+            "content": { "type": "text", "text": "A short answer." },
+            "model": "mcp-conformance",
+        }),
+        _ => json!({ "action": "decline" }),
     }
 }
 
@@ -176,6 +196,13 @@ pub(super) fn candidates<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_asked_for_is_declined_in_its_own_form() {
+        assert_eq!(declined(&json!({"method": "elicitation/create"})), json!({"action": "decline"}));
+        assert_eq!(declined(&json!({"method": "roots/list"})), json!({"roots": []}));
+        assert_eq!(declined(&json!({"method": "sampling/createMessage"}))["role"], "assistant");
+    }
 
     #[test]
     fn an_altered_cursor_differs_in_one_character() {

@@ -9,7 +9,7 @@ use super::offer::Offer;
 use super::plan::Plan;
 use super::session::{Session, unhurried};
 use super::survey::MOST_PAGES;
-use crate::case::{Act, Case, Outcome, Placeholder, Step, fill, fill_text};
+use crate::case::{Act, Case, Outcome, Placeholder, Poll, Step, fill, fill_text};
 use crate::check::Pass;
 use crate::client::Waited;
 use crate::transcript::{Mark, Transcript};
@@ -23,6 +23,11 @@ const SETTLE_ALONE: Duration = Duration::from_millis(250);
 
 /// The longest that is waited for it, however slow the server is.
 const SETTLE_LONGEST: Duration = Duration::from_secs(1);
+
+/// How long is waited at first before a request is repeated that is polled with, and how long at most. The
+/// interval that a server suggests is meant for work that takes its time; a case gives it a second.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Requests in a row without an answer after which a session is given up.
 pub(super) const GIVEN_UP: usize = 2;
@@ -84,6 +89,10 @@ async fn walk_steps(
         if let Some(method) = &step.walk {
             walk(session, method, mark, plan).await;
             served_after = true;
+        } else if let (Some(message), Some(poll)) = (&step.send, &step.poll) {
+            let waited = send_until(message, poll, step, session, bindings, mark, plan).await?;
+            served_after |= matches!(waited, Waited::Came(_));
+            keep(step, &waited, bindings);
         } else if let Some(message) = &step.send {
             let message = filled(message, bindings, session)?;
             let meta = step.meta.as_ref().map(|meta| filled(meta, bindings, session)).transpose()?;
@@ -148,6 +157,40 @@ async fn walk_steps(
             .await;
     }
     Ok(())
+}
+
+/// Sends a request again and again until a result fits, anything but a result comes, or a bound is met.
+async fn send_until(
+    message: &Value,
+    poll: &Poll,
+    step: &Step,
+    session: &mut Session,
+    bindings: &Bindings<'_>,
+    mark: Mark,
+    plan: &Plan,
+) -> Result<Waited<Value>, Unfilled> {
+    let until = Instant::now() + Duration::from_millis(poll.within_ms);
+    let mut pause = SHORTEST_PAUSE;
+    let mut sent = 0;
+    loop {
+        let filled_in = filled(message, bindings, session)?;
+        let meta = step.meta.as_ref().map(|meta| filled(meta, bindings, session)).transpose()?;
+        let request = session.complete(&filled_in, true, meta.as_ref());
+        let from = session.connection.len();
+        session.send(&request, Some(mark)).await;
+        sent += 1;
+        let id = request.get("id").cloned().unwrap_or(Value::Null);
+        let waited = session.answer(from, &id, patience(session, plan)).await;
+        let Waited::Came(response) = &waited else { return Ok(waited) };
+        if poll.until.fits(response) || response.get("result").is_none() {
+            return Ok(waited);
+        }
+        if sent >= poll.times || Instant::now() + pause > until {
+            return Err(Unfilled("what was polled for did not come in the time that the case gives it".to_owned()));
+        }
+        tokio::time::sleep(pause).await;
+        pause = LONGEST_PAUSE.min(pause * 2);
+    }
 }
 
 /// Whether a step that is not waited for reckons with silence: then later requests tell that the

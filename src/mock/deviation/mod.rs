@@ -10,4 +10,5 @@ pub(super) mod envelope;
 mod hostile;
 pub(super) mod listing;
 pub(super) mod primitive;
+pub(super) mod task;
 pub(super) mod writing;
