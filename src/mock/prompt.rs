@@ -17,6 +17,8 @@ const LISTED: &[(&str, &str, &str)] = &[
     ("greeting", "Greeting", "Says hello."),
     ("farewell", "Farewell", "Says goodbye."),
 ];
+/// The prompt that is listed once the list has grown.
+pub(super) const GROWTH: (&str, &str, &str) = ("growth", "Growth", "Says how the list grew.");
 const LANGUAGES: &[&str] = &["c", "python", "rust"];
 /// The most values that one completion has.
 const MOST_VALUES: usize = 100;
@@ -62,12 +64,14 @@ pub(super) struct Lax {
     pub(super) missing: bool,
     /// Arguments that are no strings.
     pub(super) types: bool,
+    /// Expressions in arguments, which are then worked out.
+    pub(super) expands: bool,
 }
 
 /// The result of `prompts/get`.
 pub(super) fn get(params: &Object, revision: Revision, lax: Lax) -> Result<Object, Refusal> {
     let name = params.get("name").and_then(Value::as_str).ok_or_else(|| invalid("name must be a string"))?;
-    let known = LISTED.iter().find(|(known, ..)| *known == name);
+    let known = LISTED.iter().chain([&GROWTH]).find(|(known, ..)| *known == name);
     let description = match known {
         Some((.., description)) => *description,
         None if lax.name => "Nothing.",
@@ -87,7 +91,8 @@ pub(super) fn get(params: &Object, revision: Revision, lax: Lax) -> Result<Objec
                 None if lax.missing => "",
                 None => return Err(invalid("the argument code is missing")),
             };
-            vec![message("user", &content::text(format!("Please review this code: {}", quoted(code))))]
+            let code = if lax.expands { code.replace("{{7*7777}}", "54439") } else { code.to_owned() };
+            vec![message("user", &content::text(format!("Please review this code: {}", quoted(&code))))]
         }
         "picture" => {
             let mut messages = vec![message("user", &content::image())];
