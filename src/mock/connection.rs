@@ -86,8 +86,6 @@ pub(super) struct Past {
     pub(super) discovered: bool,
     /// Whether a call was refused.
     pub(super) refused: bool,
-    /// Whether the tools were listed.
-    pub(super) listed: bool,
     /// Whether any request was answered.
     answered: bool,
     used_ids: Vec<Value>,

@@ -68,9 +68,9 @@ impl Connection<'_> {
                     name: self.fails(request, Fault::UnknownPromptServed),
                     missing: self.fails(request, Fault::MissingPromptArgumentServed),
                     types: self.fails(request, Fault::PromptArgumentTypesUnchecked),
-                    expands: self.fails(request, Fault::PromptTemplateExpanded),
                 };
-                prompt::get(params, revision, lax).map_err(Stop::from)
+                let expanded = self.fails(request, Fault::PromptTemplateExpanded).then(|| expand(params));
+                prompt::get(expanded.as_ref().unwrap_or(params), revision, lax).map_err(Stop::from)
             }
             "completion/complete" if prompt::completes(revision) => self.complete(request, params),
             "subscriptions/listen" if revision.is_modern() => self.listen(request, params),
@@ -212,4 +212,17 @@ fn uri_of(params: &Object) -> Result<&str, Refusal> {
 /// The notification that a resource has changed.
 fn updated(uri: &str) -> Value {
     notification("notifications/resources/updated", &json!({"uri": uri}))
+}
+
+/// The parameters as a template engine leaves them that works out what it finds in the arguments.
+fn expand(params: &Object) -> Object {
+    let mut params = params.clone();
+    if let Some(Value::Object(arguments)) = params.get_mut("arguments") {
+        for argument in arguments.values_mut() {
+            if let Some(text) = argument.as_str() {
+                *argument = json!(text.replace("{{7*7777}}", "54439"));
+            }
+        }
+    }
+    params
 }

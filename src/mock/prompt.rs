@@ -64,8 +64,6 @@ pub(super) struct Lax {
     pub(super) missing: bool,
     /// Arguments that are no strings.
     pub(super) types: bool,
-    /// Expressions in arguments, which are then worked out.
-    pub(super) expands: bool,
 }
 
 /// The result of `prompts/get`.
@@ -91,8 +89,7 @@ pub(super) fn get(params: &Object, revision: Revision, lax: Lax) -> Result<Objec
                 None if lax.missing => "",
                 None => return Err(invalid("the argument code is missing")),
             };
-            let code = if lax.expands { code.replace("{{7*7777}}", "54439") } else { code.to_owned() };
-            vec![message("user", &content::text(format!("Please review this code: {}", quoted(&code))))]
+            vec![message("user", &content::text(format!("Please review this code: {}", quoted(code))))]
         }
         "picture" => {
             let mut messages = vec![message("user", &content::image())];

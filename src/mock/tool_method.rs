@@ -54,7 +54,6 @@ impl Connection<'_> {
         if unknown && self.fails(request, Fault::UnknownMemberRefused) {
             return Err(invalid_params("Unknown member in params").into());
         }
-        self.past.listed = true;
         if self.fails(request, Fault::ForeignNotification) {
             let params = json!({"notifications": {}});
             self.afterwards.push(notification("notifications/subscriptions/acknowledged", &params));
@@ -101,7 +100,7 @@ impl Connection<'_> {
         if self.fails(request, Fault::ToolsOffServed) {
             return Ok(Reply::text("Done.").into_result(request.revision));
         }
-        if !self.past.listed && self.fails(request, Fault::CallNeedsList) {
+        if !self.paging.has_listed() && self.fails(request, Fault::CallNeedsList) {
             return Err(Refusal::new(INVALID_REQUEST, "tools/list comes first").into());
         }
         let called = self.named_tool(request, params);
