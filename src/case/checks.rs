@@ -137,6 +137,13 @@ names! {
         ServerCancelsNoTask = "server-cancels-no-task": "The server cancels no request so that was to become a task.",
         ServerCancelsListen = "server-cancels-listen": "The server cancels nothing but subscriptions.",
         CancelledSilent = "cancelled-silent": "A request that was cancelled while it was open is not answered.",
+        ResourcesChangedSent = "resources-changed-sent": "Resources that changed were announced where `resources.listChanged` was declared.",
+        PromptsChangedSent = "prompts-changed-sent": "Prompts that changed were announced where `prompts.listChanged` was declared.",
+        PromptsGot = "prompts-got": "A listed prompt without required arguments is served.",
+        VersionAgreed = "version-agreed": "A version that was agreed to once is agreed to again.",
+        LogsPaced = "logs-paced": "Log messages do not come by the hundred within a second.",
+        ProgressPaced = "progress-paced": "Progress on a token is not reported a hundred times within a second.",
+        PingsPaced = "pings-paced": "The server does not ping dozens of times within a second.",
         ServerRequestIds = "server-request-ids": "The ids of server requests are strings or integers and never repeat.",
     }
 }
@@ -152,6 +159,7 @@ names! {
         Differ = "differ": "The values of two steps are not the same.",
         NoServerRequests = "no-server-requests": "From the first step to the answer of the last the server asks nothing but ping.",
         RequestsDeclared = "requests-declared": "Meanwhile server requests use only capabilities that the client declared.",
+        LogsFollowLevel = "logs-follow-level": "What is logged at the first step is not logged at the second, which asks for emergencies only.",
         Disjoint = "disjoint": "No value comes at two steps.",
     }
 }

@@ -26,6 +26,8 @@ pub enum Placeholder {
     ToolArgumentsOutsideEnum,
     /// `${tool.arguments.extra}`: the same, with a property that the schema forbids.
     ToolArgumentsExtra,
+    /// `${tool.arguments.newer}`: the same, with a value that only the 2020-12 dialect rejects.
+    ToolArgumentsNewer,
     /// `${tool.swapped-case}`: the tool's name with the case of its letters swapped.
     ToolSwappedCase,
     /// `${unknown-tool}`: a name that no page lists.
@@ -48,6 +50,8 @@ pub enum Placeholder {
     PromptArgument,
     /// `${text.N}`: a text of `N` characters.
     Text(usize),
+    /// `${listed-version}`: the newest version with a handshake that `server/discover` lists.
+    ListedVersion,
     /// `${revision}`: the revision that the case runs in.
     Revision,
     /// `${id}`: a fresh integer id.
@@ -63,13 +67,14 @@ pub enum Placeholder {
 
 impl Placeholder {
     /// Every placeholder that has no argument.
-    const PLAIN: [(&'static str, Self); 19] = [
+    const PLAIN: [(&'static str, Self); 21] = [
         ("tool", Self::Tool),
         ("tool.arguments", Self::ToolArguments),
         ("tool.arguments.missing", Self::ToolArgumentsMissing),
         ("tool.arguments.wrong-type", Self::ToolArgumentsWrongType),
         ("tool.arguments.outside-enum", Self::ToolArgumentsOutsideEnum),
         ("tool.arguments.extra", Self::ToolArgumentsExtra),
+        ("tool.arguments.newer", Self::ToolArgumentsNewer),
         ("tool.swapped-case", Self::ToolSwappedCase),
         ("unknown-tool", Self::UnknownTool),
         ("unknown-method", Self::UnknownMethod),
@@ -80,6 +85,7 @@ impl Placeholder {
         ("prompt", Self::Prompt),
         ("prompt.arguments", Self::PromptArguments),
         ("prompt.argument", Self::PromptArgument),
+        ("listed-version", Self::ListedVersion),
         ("revision", Self::Revision),
         ("id", Self::Id),
         ("meta", Self::Meta),
@@ -95,6 +101,7 @@ impl Placeholder {
             | Self::ToolArgumentsWrongType
             | Self::ToolArgumentsOutsideEnum
             | Self::ToolArgumentsExtra
+            | Self::ToolArgumentsNewer
             | Self::ToolSwappedCase => true,
             Self::UnknownTool
             | Self::UnknownMethod
@@ -106,6 +113,7 @@ impl Placeholder {
             | Self::PromptArguments
             | Self::PromptArgument
             | Self::Text(_)
+            | Self::ListedVersion
             | Self::Revision
             | Self::Id
             | Self::Meta

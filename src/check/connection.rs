@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::act::shortened;
 use super::cancel;
 use super::others;
+use super::pace;
 use super::subscription;
 use super::task;
 use super::watch::{Index, method_of};
@@ -50,6 +51,7 @@ pub(super) fn is_of_opening(check: ConnectionCheck) -> bool {
             | ConnectionCheck::UnknownVersionNotEchoed
             | ConnectionCheck::PingBeforeInitialized
             | ConnectionCheck::FallbackNewest
+            | ConnectionCheck::VersionAgreed
     )
 }
 
@@ -103,6 +105,13 @@ pub(super) fn check(check: ConnectionCheck, index: &Index<'_>, revision: Revisio
         ConnectionCheck::ServerCancelsNoTask => cancel::no_task(index),
         ConnectionCheck::ServerCancelsListen => cancel::only_listen(index),
         ConnectionCheck::CancelledSilent => cancel::silent(index),
+        ConnectionCheck::ResourcesChangedSent => others::changed_sent(index, &others::RESOURCES),
+        ConnectionCheck::PromptsChangedSent => others::changed_sent(index, &others::PROMPTS),
+        ConnectionCheck::PromptsGot => others::prompts_got(index),
+        ConnectionCheck::VersionAgreed => others::version_agreed(index, revision),
+        ConnectionCheck::LogsPaced => pace::logs(index),
+        ConnectionCheck::ProgressPaced => pace::progress(index),
+        ConnectionCheck::PingsPaced => pace::pings(index),
         ConnectionCheck::ServerRequestIds => server_request_ids(index),
     }
 }
@@ -213,7 +222,7 @@ fn notifications_unanswered(index: &Index<'_>) -> Seen {
 
 /// Walks over the pages of `tools/list`, each page with the cursor that it was asked by.
 pub(super) struct Page<'a> {
-    cursor: Option<&'a Value>,
+    pub(super) cursor: Option<&'a Value>,
     pub(super) result: &'a Value,
     pub(super) positions: [usize; 2],
 }

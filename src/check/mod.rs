@@ -9,6 +9,7 @@ mod compare;
 mod connection;
 mod evidence;
 mod others;
+mod pace;
 mod subscription;
 mod task;
 mod value;
@@ -16,6 +17,8 @@ mod watch;
 
 #[cfg(test)]
 mod tests;
+
+use std::collections::BTreeMap;
 
 use crate::case::Case;
 use crate::spec::{Requirement, Revision};
@@ -64,8 +67,9 @@ pub struct Pass {
     pub number: usize,
     /// What went over the wire in it.
     pub transcript: Transcript,
-    /// The names of the tools that the survey found on the shared connection.
-    pub offered: Vec<String>,
+    /// What the survey found on the shared connection, by the method of the list: the names of tools and
+    /// prompts, the uris of resources. A list that it did not read to the end is not there.
+    pub offered: BTreeMap<&'static str, Vec<String>>,
     /// Why it could not be carried out as the case says.
     pub trouble: Option<String>,
 }

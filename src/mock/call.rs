@@ -42,6 +42,10 @@ impl Turn {
         if self.revision >= Revision::V2025_03_26 {
             params["message"] = json!(format!("Counted to {progress}"));
         }
+        if self.revision.is_modern() {
+            // A trace of its own, which a server may begin.
+            params["_meta"] = json!({"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"});
+        }
         self.notifications.push(notification("notifications/progress", &params));
     }
 

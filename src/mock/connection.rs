@@ -207,13 +207,20 @@ impl<'a> Connection<'a> {
             _ => self.shows(Fault::BatchServedLate),
         };
         if !served {
-            self.refuse(None, Refusal::new(INVALID_REQUEST, "Invalid request"));
+            if !(messages.is_empty() && self.shows(Fault::BatchAllOrNothing)) {
+                self.refuse(None, Refusal::new(INVALID_REQUEST, "Invalid request"));
+            }
             return;
         }
         if self.revision() != Revision::V2025_03_26 {
             for message in messages {
                 self.message(message);
             }
+            return;
+        }
+        let is_invalid = |message: &Value| matches!(Incoming::read(message.clone()), Incoming::Invalid { .. });
+        if self.shows(Fault::BatchAllOrNothing) && messages.iter().any(is_invalid) {
+            self.refuse(None, Refusal::new(INVALID_REQUEST, "Invalid request"));
             return;
         }
         self.batch = Some(Vec::new());
@@ -531,6 +538,12 @@ impl<'a> Connection<'a> {
                 let known = Revision::ALL.iter().any(|revision| revision.name() == version);
                 if !known && self.has(Fault::FallbackOldest) {
                     return Revision::V2024_11_05;
+                }
+                let declares_nothing = params.and_then(|params| params.get("capabilities")) == Some(&json!({}));
+                if declares_nothing && self.has(Fault::VersionForgotten) {
+                    let asked = Revision::by_handshake(version);
+                    let other = [Revision::V2024_11_05, Revision::V2025_03_26];
+                    return if asked == other[0] { other[1] } else { other[0] };
                 }
                 Revision::by_handshake(version)
             }

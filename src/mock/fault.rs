@@ -174,7 +174,7 @@ faults! {
     CallNotFound, "call-not-found", EVERY, "declares tools and answers tools/call with -32601";
     ToolsOffServed, "tools-off-served", EVERY, "declares no tools, refuses the list, and serves calls of any name";
     ListChangedParamsArray, "list-changed-params-array", LEGACY, "writes the params of list_changed as an array";
-    ListChangedSilent, "list-changed-silent", HANDSHAKE, "changes its tools without sending list_changed";
+    ListChangedSilent, "list-changed-silent", HANDSHAKE, "changes its lists without sending list_changed";
     // tools/list
     ToolsObject, "tools-object", EVERY, "lists tools as an object keyed by name";
     ListParamsRequired, "list-params-required", LEGACY, "refuses tools/list without params";
@@ -229,7 +229,7 @@ faults! {
     ContentObject, "content-object", FROM_2024_11_05, "writes the content of the tool echo as one object";
     ToolResultMissing, "tool-result-missing", ONLY_2024_10_07, "answers tools/call with content instead of toolResult";
     IsErrorString, "is-error-string", FROM_2024_11_05, "writes isError as a string";
-    ValidCallError, "valid-call-error", FROM_2024_11_05, "answers a valid call of the tool weather with an error";
+    ValidCallError, "valid-call-error", EVERY, "answers a valid call of the tool weather with an error";
     ArgumentsRequired, "arguments-required", EVERY, "refuses tools/call without arguments";
     UnknownToolIsError, "unknown-tool-is-error", EVERY, "answers unknown tools with a failed tool result";
     UnknownToolSucceeds, "unknown-tool-succeeds", EVERY, "answers unknown tools with success";
@@ -409,6 +409,34 @@ faults! {
     CancelsModern, "cancels-modern", MODERN, "cancels a call that it serves";
     CancelsByObject, "cancels-by-object", FROM_2024_11_05, "names the request that it cancels by an object";
     CancelledServed, "cancelled-served", FROM_2025_11_25, "answers requests after they were cancelled";
+    // what is left of every area
+    BatchAllOrNothing, "batch-all-or-nothing", ONLY_2025_03_26, "refuses a batch as a whole for one invalid member, and ignores an empty one";
+    InterimCaching, "interim-caching", MODERN, "puts caching hints into a result that asks for a retry";
+    InternalErrorCode, "internal-error-code", FROM_2024_11_05, "reports an internal error of resources/read under the code 0";
+    NewerKeywordsUnchecked, "newer-keywords-unchecked", FROM_2025_11_25, "accepts arguments that prefixItems forbids";
+    VersionForgotten, "version-forgotten", HANDSHAKE, "offers another version to clients that declare nothing";
+    ForeignNotification, "foreign-notification", HANDSHAKE, "sends a notification that came with 2026-07-28";
+    InterimEarly, "interim-early", HANDSHAKE, "answers calls of the tool add by an interim result of 2026-07-28";
+    LogSecret, "log-secret", FROM_2024_11_05, "writes a bearer token into its log messages";
+    LogBurst, "log-burst", FROM_2024_11_05, "writes 400 log messages at once";
+    LogThresholdIgnored, "log-threshold-ignored", FROM_2024_11_05, "logs everything, whatever the level asked for";
+    LogOnSubscription, "log-on-subscription", MODERN, "marks log messages as those of a subscription";
+    ProgressOnSubscription, "progress-on-subscription", MODERN, "marks progress as that of a subscription";
+    ProgressBurst, "progress-burst", FROM_2024_11_05, "reports progress 400 times at once";
+    ProgressMessageEmpty, "progress-message-empty", FROM_2025_03_26, "reports progress with an empty message";
+    TraceparentShort, "traceparent-short", MODERN, "writes a traceparent that lacks its trace id";
+    PingBurst, "ping-burst", HANDSHAKE, "pings the client sixty times in a row";
+    ListedPromptRefused, "listed-prompt-refused", FROM_2024_11_05, "refuses a prompt that it lists";
+    PromptTemplateExpanded, "prompt-template-expanded", FROM_2024_11_05, "expands template expressions in the arguments of prompts";
+    PathTraversal, "path-traversal", FROM_2024_11_05, "follows .. in the uri of a resource out of what it offers";
+    ResourcesPerConnection, "resources-per-connection", MODERN, "lists another extra resource on each connection";
+    PromptsPerConnection, "prompts-per-connection", MODERN, "lists another extra prompt on each connection";
+    InitializeErrorBare, "initialize-error-bare", MODERN, "refuses a handshake in 2026-07-28 without naming a version";
+    MissingCapabilityList, "missing-capability-list", MODERN, "lists the missing capabilities of -32021 as an array";
+    MissingCapabilityCode, "missing-capability-code", MODERN, "tells of missing client capabilities under the code -32600";
+    CallNeedsList, "call-needs-list", MODERN, "refuses calls until tools/list was called on the connection";
+    UnusableVersionListed, "unusable-version-listed", MODERN, "lists 2025-11-25 as supported and refuses a handshake in it";
+    MarkupInDescription, "markup-in-description", FROM_2024_11_05, "lists a tool with a script in its description";
     // bad servers: what makes judging itself hard
     Floods, "floods", EVERY, "writes notifications without end once it was opened";
     HugeLine, "huge-line", EVERY, "answers tools/list with a message of 100 MiB";
@@ -425,6 +453,7 @@ faults! {
     WithoutTools, "without-tools", EVERY, "conforms, but offers nothing at all";
     WithoutTasks, "without-tasks", FROM_2025_11_25, "conforms, but offers no tasks";
     EmptyCursor, "empty-cursor", MODERN, "conforms, but issues the empty string as a cursor";
+    Awkward, "awkward", EVERY, "conforms, but fails, refuses and wants more wherever it may";
     HostileText, "hostile-text", EVERY, "conforms, but fills every text with markup and control characters";
 }
 

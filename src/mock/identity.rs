@@ -42,13 +42,13 @@ pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value
 /// The capabilities: tools, resources, prompts, completions and logging, or what a fault makes of them.
 pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
     // The list of a stateless server never changes, so there is nothing to listen for.
-    let tools = if revision.is_modern() { json!({}) } else { json!({"listChanged": true}) };
-    let mut capabilities = object(json!({"tools": tools, "resources": {}, "logging": {}}));
+    let list = if revision.is_modern() { json!({}) } else { json!({"listChanged": true}) };
+    let mut capabilities = object(json!({"tools": list, "resources": list, "logging": {}}));
     if resource::may_be_subscribed_to(revision) {
-        capabilities.insert("resources".to_owned(), json!({"subscribe": true}));
+        capabilities.insert("resources".to_owned(), json!({"subscribe": true, "listChanged": true}));
     }
     if revision >= Revision::V2024_11_05 {
-        capabilities.insert("prompts".to_owned(), json!({}));
+        capabilities.insert("prompts".to_owned(), list);
     }
     if prompt::completes(revision) {
         capabilities.insert("completions".to_owned(), json!({}));
@@ -137,6 +137,9 @@ pub(super) fn discover(revision: Revision, faults: &FaultSet) -> Object {
         "ttlMs": 3_600_000,
         "cacheScope": "public",
     }));
+    if faults.shows(Fault::Awkward, revision) || faults.shows(Fault::UnusableVersionListed, revision) {
+        result.insert("supportedVersions".to_owned(), json!([Revision::V2026_07_28.name(), "2025-11-25"]));
+    }
     if faults.shows(Fault::DiscoverOmitsVersion, revision) {
         result.insert("supportedVersions".to_owned(), json!(["2025-11-25", "2026-07-28-rc"]));
     }

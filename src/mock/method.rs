@@ -56,17 +56,23 @@ impl Connection<'_> {
         };
         self.refuse_keys(request, &meta)?;
         let method = self.canonical(request);
-        let log_from = if request.revision.is_modern() {
+        let mut log_from = if request.revision.is_modern() {
             self.check_metadata(request, method, params.get("_meta").is_some(), &meta)?
         } else {
             self.session.as_ref().map(|session| session.log_from)
         };
+        if self.fails(request, Fault::LogThresholdIgnored) {
+            log_from = log_from.map(|_| 0);
+        }
         let token = meta.get("progressToken").filter(|token| token.is_string() || token.is_i64());
         let mut turn =
             Turn { revision: request.revision, progress_token: token.cloned(), log_from, notifications: Vec::new() };
         let mut result = self.dispatch(request, method, &params, &mut turn)?;
         if request.revision.is_modern() {
             self.mark_modern(&mut result);
+        }
+        if method == "prompts/get" && self.wants_retry(request, &params) {
+            self.make_interim(request, &mut result);
         }
         if method == "tools/list" {
             listing_deviation::deviate(&mut result, request.revision, self.faults);
@@ -200,6 +206,23 @@ impl Connection<'_> {
         }
     }
 
+    /// Whether a prompt is given at the second attempt only, which a server may do without asking for anything.
+    fn wants_retry(&self, request: &Request, params: &Object) -> bool {
+        let shown = self.fails(request, Fault::Awkward) || self.fails(request, Fault::InterimCaching);
+        let first = params.get("name").is_some_and(|name| name == "briefing") && !params.contains_key("requestState");
+        request.revision.is_modern() && shown && first
+    }
+
+    /// Makes of a result one that asks for a retry.
+    fn make_interim(&self, request: &Request, result: &mut Object) {
+        result.retain(|name, _| name == "_meta");
+        result.insert("resultType".to_owned(), json!("input_required"));
+        result.insert("requestState".to_owned(), json!("briefing-1"));
+        if self.fails(request, Fault::InterimCaching) {
+            add_caching(result, request.revision, "public");
+        }
+    }
+
     /// Adds what every result of the stateless era has.
     pub(super) fn mark_modern(&self, result: &mut Object) {
         result.entry("resultType").or_insert_with(|| json!("complete"));
@@ -219,6 +242,17 @@ impl Connection<'_> {
         let revision = request.revision;
         let known = revision.name() == version;
         if !known && self.has(Fault::UnknownVersionRefused) {
+            return Err(invalid_params("Unsupported protocol version").into());
+        }
+        if version == Revision::V2026_07_28.name() && self.has(Fault::InitializeErrorBare) {
+            return Err(invalid_params("There is no handshake").into());
+        }
+        if version == Revision::V2026_07_28.name() && self.has(Fault::Awkward) {
+            let supported = [Revision::V2026_07_28.name(), Revision::V2025_11_25.name()];
+            let refusal = Refusal::new(UNSUPPORTED_VERSION, "2026-07-28 has no handshake");
+            return Err(refusal.with_data(json!({"supported": supported, "requested": version})).into());
+        }
+        if version == Revision::V2025_11_25.name() && self.has(Fault::UnusableVersionListed) {
             return Err(invalid_params("Unsupported protocol version").into());
         }
         let echoes = if version == Revision::V2026_07_28.name() {

@@ -10,7 +10,8 @@ use super::deviation::{calling, listing as listing_deviation};
 use super::fault::Fault;
 use super::listing::{self, NoPage};
 use super::message::{
-    INTERNAL_ERROR, METHOD_NOT_FOUND, Object, RESOURCE_NOT_FOUND, Refusal, notification, object, quoted,
+    INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Object, RESOURCE_NOT_FOUND, Refusal, notification, object,
+    quoted,
 };
 use super::method::add_caching;
 use super::revision::Revision;
@@ -58,6 +59,15 @@ impl Connection<'_> {
         if unknown && self.fails(request, Fault::UnknownMemberRefused) {
             return Err(invalid_params("Unknown member in params").into());
         }
+        if self.fails(request, Fault::ForeignNotification) {
+            let params = json!({"notifications": {}});
+            self.afterwards.push(notification("notifications/subscriptions/acknowledged", &params));
+        }
+        if self.fails(request, Fault::PingBurst) {
+            for _ in 0..60 {
+                self.ask("ping", None, revision);
+            }
+        }
         let tools = self.tools(revision);
         let given = request.params.as_ref().map(|_| params);
         let page = listing::tool_page(&tools, given, revision, self.faults, &mut self.paging);
@@ -95,6 +105,9 @@ impl Connection<'_> {
         if self.fails(request, Fault::ToolsOffServed) {
             return Ok(Reply::text("Done.").into_result(request.revision));
         }
+        if !self.paging.has_listed() && self.fails(request, Fault::CallNeedsList) {
+            return Err(Refusal::new(INVALID_REQUEST, "tools/list comes first").into());
+        }
         let called = self.named_tool(request, params);
         self.past.refused |= called.is_err();
         let (tool, arguments) = match called? {
@@ -125,8 +138,27 @@ impl Connection<'_> {
             let params = json!({"progressToken": token, "progress": 100, "total": 100});
             self.afterwards.push(notification("notifications/progress", &params));
         }
+        self.repeat(&mut notifications, request);
         for message in notifications {
             self.tell(message, request.revision);
+        }
+    }
+
+    /// Adds the many notifications that faults write after the few of a call.
+    fn repeat(&self, notifications: &mut Vec<Value>, request: &Request) {
+        const TIMES: u64 = 400;
+        let Some(last) = notifications.last().cloned() else { return };
+        let of = |method: &str| last["method"] == method;
+        if of("notifications/message") && self.fails(request, Fault::LogBurst) {
+            notifications.extend((0..TIMES).map(|_| last.clone()));
+        }
+        if of("notifications/progress") && self.fails(request, Fault::ProgressBurst) {
+            notifications.extend((0..TIMES).map(|number| {
+                let mut message = last.clone();
+                message["params"]["progress"] = json!(number + 10);
+                message["params"]["total"] = json!(TIMES + 10);
+                message
+            }));
         }
     }
 
@@ -214,11 +246,36 @@ impl Connection<'_> {
             // A code of its own, beyond all reserved ranges.
             return Err(Refusal::new(1, "The weather is not to be had").into());
         }
+        if name == "weather" {
+            self.demand_capability(request)?;
+        }
         match name {
             "grow" => Ok(self.grow(request, turn)),
             "ask" => self.put_question(request, arguments),
             "withdraw" => Ok(self.withdraw_question(request)),
             _ => Ok(call::run(name, arguments, turn)),
+        }
+    }
+
+    /// Refuses a client that lacks a capability which nobody has, as a server may.
+    fn demand_capability(&self, request: &Request) -> Result<(), Refusal> {
+        const MISSING_CAPABILITY: i64 = -32_021;
+        if !request.revision.is_modern() {
+            return Ok(());
+        }
+        let refusal = |code, required| {
+            let text = "The client lacks a capability";
+            Err(Refusal::new(code, text).with_data(json!({"requiredCapabilities": required})))
+        };
+        let required = json!({"extensions": {"com.example.mock/badge": {}}});
+        if self.fails(request, Fault::MissingCapabilityList) {
+            refusal(MISSING_CAPABILITY, json!(["extensions"]))
+        } else if self.fails(request, Fault::MissingCapabilityCode) {
+            refusal(INVALID_REQUEST, required)
+        } else if self.fails(request, Fault::Awkward) {
+            refusal(MISSING_CAPABILITY, required)
+        } else {
+            Ok(())
         }
     }
 
@@ -229,8 +286,11 @@ impl Connection<'_> {
         session.grown = !session.grown;
         let text = if session.grown { "The list has grown." } else { "The list has shrunk." };
         if !self.fails(request, Fault::ListChangedSilent) {
-            let message = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-            turn.notifications.push(message);
+            let lists = if request.revision >= Revision::V2024_11_05 { 3 } else { 2 };
+            for list in ["tools", "resources", "prompts"].iter().take(lists) {
+                let method = format!("notifications/{list}/list_changed");
+                turn.notifications.push(json!({"jsonrpc": "2.0", "method": method}));
+            }
         }
         Reply::text(text)
     }

@@ -8,7 +8,8 @@ use super::offer::{Offer, Tool};
 use super::session::{Session, stateless_meta};
 use crate::case::{Act, Case, Placeholder};
 use crate::fuzz::Breakage;
-use crate::spec::Era;
+use crate::spec::{Era, Revision};
+use crate::transcript::Terms;
 
 /// Why a placeholder cannot be filled: the reason why the case is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +45,7 @@ impl<'a> Bindings<'a> {
             | Placeholder::ToolArgumentsWrongType
             | Placeholder::ToolArgumentsOutsideEnum
             | Placeholder::ToolArgumentsExtra
+            | Placeholder::ToolArgumentsNewer
             | Placeholder::ToolSwappedCase => match self.tool {
                 Some(tool) => of_tool(tool, placeholder, self.offer),
                 None => unfilled("no tool that may be called fits the case"),
@@ -74,6 +76,10 @@ impl<'a> Bindings<'a> {
                 })
             }
             Placeholder::Text(length) => Ok(json!("x".repeat(*length))),
+            Placeholder::ListedVersion => match listed_version(&self.offer.terms) {
+                Some(version) => Ok(json!(version)),
+                None => unfilled("the server lists no version that is opened by a handshake"),
+            },
             Placeholder::Revision => Ok(json!(session.revision.as_str())),
             Placeholder::Id => Ok(json!(session.new_id())),
             Placeholder::Meta => Ok(match session.revision.era() {
@@ -126,6 +132,8 @@ fn of_tool(tool: &Tool, placeholder: &Placeholder, offer: &Offer) -> Result<Valu
         }
         Placeholder::ToolArgumentsOutsideEnum => broken(Breakage::OutsideEnum, "an argument with listed values"),
         Placeholder::ToolArgumentsExtra => broken(Breakage::ExtraProperty, "additionalProperties: false"),
+        Placeholder::ToolArgumentsNewer => newer(tool)
+            .ok_or_else(|| Unfilled("no tool that may be called has an argument with prefixItems".to_owned())),
         Placeholder::ToolSwappedCase => {
             let swapped: String = tool
                 .name
@@ -139,6 +147,37 @@ fn of_tool(tool: &Tool, placeholder: &Placeholder, offer: &Offer) -> Result<Valu
         }
         _ => Ok(json!(tool.name)),
     }
+}
+
+/// The newest version with a handshake among those that `server/discover` lists.
+fn listed_version(terms: &Terms) -> Option<&'static str> {
+    let listed = terms.opening.as_ref()?.get("supportedVersions")?.as_array()?;
+    let known = listed.iter().filter_map(|version| version.as_str()?.parse::<Revision>().ok());
+    known.filter(|revision| revision.era() == Era::Handshake).max().map(Revision::as_str)
+}
+
+/// Arguments that break a keyword which only the 2020-12 dialect of JSON Schema has; the tool's schema
+/// names that dialect or none.
+fn newer(tool: &Tool) -> Option<Value> {
+    let schema = tool.definition.get("inputSchema")?;
+    let named = schema.get("$schema").and_then(Value::as_str);
+    if named.is_some_and(|dialect| !dialect.contains("2020-12")) {
+        return None;
+    }
+    let arguments = tool.arguments.clone()?;
+    let own = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    for (name, property) in own {
+        let first = property.pointer("/prefixItems/0/type").and_then(Value::as_str);
+        let wrong = match first {
+            Some("object" | "array") => json!("unexpected"),
+            Some("string" | "integer" | "number" | "boolean" | "null") => json!({"unexpected": true}),
+            _ => continue,
+        };
+        let mut broken = arguments.clone();
+        broken.as_object_mut()?.insert(name.clone(), json!([wrong]));
+        return Some(broken);
+    }
+    None
 }
 
 /// A cursor with one character in its middle changed.

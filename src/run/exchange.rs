@@ -48,8 +48,8 @@ pub(super) async fn carry_out(
         let mut bindings = Bindings::new(offer, tool, plan.seed);
         let from = session.connection.len();
         let label = tool.map(|tool| format!("tool {}", tool.name)).unwrap_or_default();
-        let mut pass = Pass { label, number, transcript: Transcript::default(), offered: Vec::new(), trouble: None };
-        pass.offered = offer.tools.iter().map(|tool| tool.name.clone()).collect();
+        let mut pass =
+            Pass { label, number, transcript: Transcript::default(), offered: offer.listed(), trouble: None };
         let outcome = walk_steps(body, session, &mut bindings, plan, number).await;
         pass.transcript = session.transcript_from(from);
         match outcome {

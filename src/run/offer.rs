@@ -1,5 +1,6 @@
 //! What a server offers: its tools, which of them may be called, and what is known of their calls.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -104,6 +105,13 @@ pub(super) struct Offer {
 }
 
 impl Offer {
+    /// What was listed, by the method of the list.
+    pub(super) fn listed(&self) -> BTreeMap<&'static str, Vec<String>> {
+        let mut listed = self.others.whole.clone();
+        listed.insert("tools/list", self.tools.iter().map(|tool| tool.name.clone()).collect());
+        listed
+    }
+
     /// The tools of a list's pages.
     pub(super) fn read(pages: &[Value], calls: Calls) -> Self {
         const MOST: usize = 500;

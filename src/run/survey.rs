@@ -71,6 +71,7 @@ pub(super) async fn survey(session: &mut Session, plan: &Plan) -> (Offer, Vec<St
         // A list that the calls have changed ought to have been announced.
         list(session, plan).await;
     }
+    others::look_again(session, plan.timeout).await;
     (offer, stragglers)
 }
 
