@@ -26,6 +26,8 @@ pub enum Placeholder {
     ToolArgumentsOutsideEnum,
     /// `${tool.arguments.extra}`: the same, with a property that the schema forbids.
     ToolArgumentsExtra,
+    /// `${tool.arguments.other}`: valid arguments other than the minimal ones.
+    ToolArgumentsOther,
     /// `${tool.swapped-case}`: the tool's name with the case of its letters swapped.
     ToolSwappedCase,
     /// `${unknown-tool}`: a name that no page lists.
@@ -54,19 +56,28 @@ pub enum Placeholder {
     Id,
     /// `${meta}`: the `_meta` object that the revision asks for.
     Meta,
+    /// `${asked.content}`: values that fit the form that the server asks to be filled in.
+    AskedContent,
+    /// `${asked.content.broken}`: the same, broken in one thing.
+    AskedContentBroken,
+    /// `${asked.tool}`: the first tool that the server lets a model use.
+    AskedTool,
+    /// `${asked.count}`: how many requests of the server were answered before.
+    AskedCount,
     /// `${saved.NAME}`: what an earlier step saved by that name.
     Saved(String),
 }
 
 impl Placeholder {
     /// Every placeholder that has no argument.
-    const PLAIN: [(&'static str, Self); 19] = [
+    const PLAIN: [(&'static str, Self); 24] = [
         ("tool", Self::Tool),
         ("tool.arguments", Self::ToolArguments),
         ("tool.arguments.missing", Self::ToolArgumentsMissing),
         ("tool.arguments.wrong-type", Self::ToolArgumentsWrongType),
         ("tool.arguments.outside-enum", Self::ToolArgumentsOutsideEnum),
         ("tool.arguments.extra", Self::ToolArgumentsExtra),
+        ("tool.arguments.other", Self::ToolArgumentsOther),
         ("tool.swapped-case", Self::ToolSwappedCase),
         ("unknown-tool", Self::UnknownTool),
         ("unknown-method", Self::UnknownMethod),
@@ -80,6 +91,10 @@ impl Placeholder {
         ("revision", Self::Revision),
         ("id", Self::Id),
         ("meta", Self::Meta),
+        ("asked.content", Self::AskedContent),
+        ("asked.content.broken", Self::AskedContentBroken),
+        ("asked.tool", Self::AskedTool),
+        ("asked.count", Self::AskedCount),
     ];
 
     /// Whether it speaks of a tool that may be called.
@@ -92,6 +107,7 @@ impl Placeholder {
             | Self::ToolArgumentsWrongType
             | Self::ToolArgumentsOutsideEnum
             | Self::ToolArgumentsExtra
+            | Self::ToolArgumentsOther
             | Self::ToolSwappedCase => true,
             Self::UnknownTool
             | Self::UnknownMethod
@@ -106,8 +122,18 @@ impl Placeholder {
             | Self::Revision
             | Self::Id
             | Self::Meta
+            | Self::AskedContent
+            | Self::AskedContentBroken
+            | Self::AskedTool
+            | Self::AskedCount
             | Self::Saved(_) => false,
         }
+    }
+
+    /// Whether it speaks of a request of the server, and so stands in an answer to one.
+    #[must_use]
+    pub fn is_of_asked(&self) -> bool {
+        matches!(self, Self::AskedContent | Self::AskedContentBroken | Self::AskedTool | Self::AskedCount)
     }
 
     /// The names of all that have no argument, for suggestions.

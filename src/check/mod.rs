@@ -4,9 +4,11 @@
 //! [`act`], a watching case by [`watch`]; both say the same kind of thing, a [`Judged`].
 
 mod act;
+mod asked;
 mod compare;
 mod connection;
 mod evidence;
+mod listening;
 mod others;
 mod subscription;
 mod value;
@@ -66,6 +68,8 @@ pub struct Pass {
     pub offered: Vec<String>,
     /// Why it could not be carried out as the case says.
     pub trouble: Option<String>,
+    /// Why nothing in it is judged: what the case is about did not come to pass.
+    pub void: Option<String>,
 }
 
 /// A connection to be watched, with its name.

@@ -40,9 +40,7 @@ pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value
 
 /// The capabilities: tools, resources, prompts, completions and logging, or what a fault makes of them.
 pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
-    // The list of a stateless server never changes, so there is nothing to listen for.
-    let tools = if revision.is_modern() { json!({}) } else { json!({"listChanged": true}) };
-    let mut capabilities = object(json!({"tools": tools, "resources": {}, "logging": {}}));
+    let mut capabilities = object(json!({"tools": {"listChanged": true}, "resources": {}, "logging": {}}));
     if resource::may_be_subscribed_to(revision) {
         capabilities.insert("resources".to_owned(), json!({"subscribe": true}));
     }
@@ -54,6 +52,8 @@ pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
     }
     if revision.is_modern() {
         // It changes nothing, for a client that declares it as little as for any other.
+        capabilities.insert("resources".to_owned(), json!({"subscribe": true, "listChanged": true}));
+        capabilities.insert("prompts".to_owned(), json!({"listChanged": true}));
         capabilities.insert("extensions".to_owned(), json!({"com.example.mock/nothing": {}}));
     }
     for (fault, edit) in CAPABILITY_FAULTS {

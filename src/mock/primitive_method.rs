@@ -34,7 +34,7 @@ impl Connection<'_> {
                 if self.fails(request, Fault::UpdateUnasked) {
                     self.afterwards.push(updated(resource::NOTES));
                 }
-                self.page("resources", "resources", &resource::listed(revision), request, params)
+                self.page("resources", "resources", &resource::listed(revision, self.has_grown(revision)), request, params)
             }
             "resources/templates/list" => {
                 self.page("templates", "resourceTemplates", &resource::templates(revision), request, params)
@@ -43,7 +43,14 @@ impl Connection<'_> {
             "resources/subscribe" if subscribes => self.subscribe(request, params),
             "resources/unsubscribe" if subscribes => uri_of(params).map(|_| Object::new()).map_err(Stop::from),
             "prompts/list" if prompts && self.fails(request, Fault::PromptsListRefused) => internal(),
-            "prompts/list" if prompts => self.page("prompts", "prompts", &prompt::listed(revision), request, params),
+            "prompts/list" if prompts => {
+                let mut listed = prompt::listed(revision);
+                if self.has_grown(revision) {
+                    // Nobody who listens is about to leave.
+                    listed.pop();
+                }
+                self.page("prompts", "prompts", &listed, request, params)
+            }
             "prompts/get" if prompts => {
                 let lax = Lax {
                     name: self.fails(request, Fault::UnknownPromptServed),
@@ -87,6 +94,9 @@ impl Connection<'_> {
         }
         let uri = uri_of(params)?;
         let mut contents = resource::contents(uri);
+        if uri == resource::NOTES && self.has_grown(revision) {
+            contents = contents.map(resource::grown);
+        }
         if uri == resource::NOTES && self.fails(request, Fault::ListedNotRead) {
             contents = None;
         }
@@ -114,34 +124,11 @@ impl Connection<'_> {
         Ok(Object::new())
     }
 
-    /// Acknowledges a subscription, which then stays open. Nothing here ever changes, so that of what is
-    /// asked for nothing is granted.
-    fn listen(&mut self, request: &Request, params: &Object) -> Result<Object, Stop> {
-        const ID: &str = "io.modelcontextprotocol/subscriptionId";
-        if !params.get("notifications").is_some_and(Value::is_object)
-            && !self.fails(request, Fault::ListenFilterUnchecked)
-        {
-            return Err(invalid_params("notifications must be an object").into());
-        }
-        let mut granted = json!({});
-        if self.fails(request, Fault::ListenGrantsMore) {
-            granted = json!({"toolsListChanged": true, "promptsListChanged": true});
-        }
-        if self.fails(request, Fault::ListenGrantString) {
-            granted = json!("all");
-        }
-        let meta = json!({ ID: request.id });
-        if self.fails(request, Fault::ListenUpdateFirst) {
-            let params = json!({"_meta": meta, "uri": resource::NOTES});
-            self.tell(notification("notifications/resources/updated", &params), request.revision);
-        }
-        let params = json!({"_meta": meta, "notifications": granted});
-        self.tell(notification("notifications/subscriptions/acknowledged", &params), request.revision);
-        Err(Stop::Later)
-    }
-
     fn complete(&self, request: &Request, params: &Object) -> Result<Object, Stop> {
         let empty = || Ok(object(json!({"completion": {"values": []}})));
+        if self.fails(request, Fault::MrtrOnCompletion) {
+            return Ok(object(json!({"resultType": "input_required", "requestState": "more"})));
+        }
         if self.fails(request, Fault::CompletionRefused) {
             return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: completion/complete").into());
         }
