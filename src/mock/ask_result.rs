@@ -144,10 +144,10 @@ fn read_state(state: &Value, tool: &str, arguments: &Object, unbound: bool) -> O
     })
 }
 
-/// The state by which `ask_user` asks without arguments, for scripts that do not wait for it.
+/// The state by which a tool asks without arguments, for scripts that do not wait for it.
 #[cfg(test)]
-pub(super) fn first_state(tool: &str) -> String {
-    state(&Told::default(), tool, &Object::new())
+pub(super) fn state_of(tool: &str, rounds: usize) -> String {
+    state(&Told { rounds, ..Told::default() }, tool, &Object::new())
 }
 
 #[cfg(test)]
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_state_altered_in_any_one_character_is_refused() {
-        let own = first_state("ask_user");
+        let own = state_of("ask_user", 0);
         for place in 0..own.len() {
             let letter = if &own[place..=place] == "A" { "B" } else { "A" };
             let altered = json!(format!("{}{letter}{}", &own[..place], &own[place + 1..]));
