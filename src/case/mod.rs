@@ -4,6 +4,7 @@
 //! formats and the names of its checks. It judges nothing, sends nothing and runs nothing; only the
 //! loader touches the disk.
 
+mod asking;
 mod checks;
 mod coverage;
 mod fault;
@@ -20,6 +21,7 @@ mod schema;
 mod select;
 mod shape;
 
+pub use asking::{Answers, Reply, Retry, State};
 pub use checks::{Check, Comparison, ConnectionCheck, UnknownName, ValueCheck};
 pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, reasons};
 pub use fault::{CaseFault, LoadError};

@@ -28,6 +28,8 @@ pub enum Placeholder {
     ToolArgumentsExtra,
     /// `${tool.arguments.newer}`: the same, with a value that only the 2020-12 dialect rejects.
     ToolArgumentsNewer,
+    /// `${tool.arguments.other}`: valid arguments other than the minimal ones.
+    ToolArgumentsOther,
     /// `${tool.swapped-case}`: the tool's name with the case of its letters swapped.
     ToolSwappedCase,
     /// `${unknown-tool}`: a name that no page lists.
@@ -58,6 +60,14 @@ pub enum Placeholder {
     Id,
     /// `${meta}`: the `_meta` object that the revision asks for.
     Meta,
+    /// `${asked.content}`: values that fit the form that the server asks to be filled in.
+    AskedContent,
+    /// `${asked.content.broken}`: the same, broken in one thing.
+    AskedContentBroken,
+    /// `${asked.tool}`: the first tool that the server lets a model use.
+    AskedTool,
+    /// `${asked.count}`: how many requests of the server were answered before.
+    AskedCount,
     /// `${saved.NAME}`: what an earlier step saved by that name.
     Saved(String),
     /// `${declined.NAME}`: an answer to each of the requests that an earlier step saved by that name, by its
@@ -67,7 +77,7 @@ pub enum Placeholder {
 
 impl Placeholder {
     /// Every placeholder that has no argument.
-    const PLAIN: [(&'static str, Self); 21] = [
+    const PLAIN: [(&'static str, Self); 26] = [
         ("tool", Self::Tool),
         ("tool.arguments", Self::ToolArguments),
         ("tool.arguments.missing", Self::ToolArgumentsMissing),
@@ -75,6 +85,7 @@ impl Placeholder {
         ("tool.arguments.outside-enum", Self::ToolArgumentsOutsideEnum),
         ("tool.arguments.extra", Self::ToolArgumentsExtra),
         ("tool.arguments.newer", Self::ToolArgumentsNewer),
+        ("tool.arguments.other", Self::ToolArgumentsOther),
         ("tool.swapped-case", Self::ToolSwappedCase),
         ("unknown-tool", Self::UnknownTool),
         ("unknown-method", Self::UnknownMethod),
@@ -89,6 +100,10 @@ impl Placeholder {
         ("revision", Self::Revision),
         ("id", Self::Id),
         ("meta", Self::Meta),
+        ("asked.content", Self::AskedContent),
+        ("asked.content.broken", Self::AskedContentBroken),
+        ("asked.tool", Self::AskedTool),
+        ("asked.count", Self::AskedCount),
     ];
 
     /// Whether it speaks of a tool that may be called.
@@ -102,6 +117,7 @@ impl Placeholder {
             | Self::ToolArgumentsOutsideEnum
             | Self::ToolArgumentsExtra
             | Self::ToolArgumentsNewer
+            | Self::ToolArgumentsOther
             | Self::ToolSwappedCase => true,
             Self::UnknownTool
             | Self::UnknownMethod
@@ -117,9 +133,19 @@ impl Placeholder {
             | Self::Revision
             | Self::Id
             | Self::Meta
+            | Self::AskedContent
+            | Self::AskedContentBroken
+            | Self::AskedTool
+            | Self::AskedCount
             | Self::Saved(_)
             | Self::Declined(_) => false,
         }
+    }
+
+    /// Whether it speaks of a request of the server, and so stands in an answer to one.
+    #[must_use]
+    pub fn is_of_asked(&self) -> bool {
+        matches!(self, Self::AskedContent | Self::AskedContentBroken | Self::AskedTool | Self::AskedCount)
     }
 
     /// The names of all that have no argument, for suggestions.

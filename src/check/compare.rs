@@ -3,12 +3,12 @@
 use serde_json::Value;
 use similar::TextDiff;
 
-use super::connection::needed_capability;
+use super::asked::undeclared;
 use super::evidence::evidence_of;
 use super::{Judged, Pass, add, verdict_of};
 use crate::case::{Act, Case, Comparison, Place, Together};
 use crate::spec::Revision;
-use crate::transcript::{Event, Mark};
+use crate::transcript::{Event, Mark, input_requests};
 use crate::verdict::{Finding, Verdict};
 use crate::wire::Kind;
 
@@ -139,20 +139,23 @@ fn asked(body: &Act, together: &Together, revision: Revision, pass: &Pass) -> Op
     let answered =
         record.exchanges().iter().filter(|e| of_steps(e.sent)).filter_map(|e| e.responses.first().map(|r| r.0)).max();
     let to = answered.unwrap_or(record.entries.len());
+    let to = if together.check == Comparison::RequestsDeclared { (to + 1).min(record.entries.len()) } else { to };
     (from..to).find_map(|at| {
         let message = record.entries[at].received()?;
-        let Kind::Request { method, .. } = Kind::of(message) else { return None };
-        let wrong = match together.check {
-            Comparison::RequestsDeclared => {
-                needed_capability(method).is_some_and(|needed| record.terms.client_capabilities.get(needed).is_none())
+        let actual = match (together.check, Kind::of(message)) {
+            (Comparison::RequestsDeclared, Kind::Request { method, .. }) => {
+                let missing = undeclared(message, &record.terms.client_capabilities)?;
+                format!("the server sends {method}, though the client did not declare {missing}")
             }
-            _ => method != "ping",
+            (Comparison::RequestsDeclared, _) => {
+                let mut asked = message.get("result").into_iter().flat_map(input_requests);
+                let missing = asked.find_map(|(_, one)| undeclared(one, &record.terms.client_capabilities))?;
+                format!("the result asks for input, though the client did not declare {missing}")
+            }
+            (_, Kind::Request { method, .. }) if method != "ping" => format!("the server sends {method}"),
+            _ => return None,
         };
-        wrong.then(|| Difference {
-            actual: format!("the server sends {method}"),
-            diff: None,
-            positions: vec![from, at],
-        })
+        Some(Difference { actual, diff: None, positions: vec![from, at] })
     })
 }
 

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::act::shortened;
+use super::asked;
 use super::cancel;
+use super::listening;
 use super::others;
 use super::pace;
 use super::subscription;
@@ -87,6 +89,15 @@ pub(super) fn check(check: ConnectionCheck, index: &Index<'_>, revision: Revisio
         ConnectionCheck::ListenAcknowledgedFirst => subscription::acknowledged_first(index),
         ConnectionCheck::ListenGrantsAsked => subscription::grants_asked(index),
         ConnectionCheck::ChangesListened => subscription::changes_listened(index, revision),
+        ConnectionCheck::ElicitationsKnown => asked::elicitations_known(index),
+        ConnectionCheck::InputKeysUnique => asked::input_keys_unique(index),
+        ConnectionCheck::ListenServed => listening::served(index),
+        ConnectionCheck::ListenTagged => listening::tagged(index),
+        ConnectionCheck::ListenOnlyAsked => listening::only_asked(index),
+        ConnectionCheck::ListenCancelled => listening::cancelled(index),
+        ConnectionCheck::ToolChangesTold => listening::lists_told(index, &listening::TOOLS),
+        ConnectionCheck::OtherChangesTold => listening::other_lists_told(index),
+        ConnectionCheck::UpdatesTold => listening::updates_told(index),
         ConnectionCheck::PingBeforeInitialized => others::ping_before_initialized(index),
         ConnectionCheck::FallbackNewest => others::fallback_newest(index, revision),
         ConnectionCheck::TaskIdsUnique => task::ids_unique(index),

@@ -4,10 +4,12 @@
 //! [`act`], a watching case by [`watch`]; both say the same kind of thing, a [`Judged`].
 
 mod act;
+mod asked;
 mod cancel;
 mod compare;
 mod connection;
 mod evidence;
+mod listening;
 mod others;
 mod pace;
 mod subscription;
@@ -72,6 +74,8 @@ pub struct Pass {
     pub offered: BTreeMap<&'static str, Vec<String>>,
     /// Why it could not be carried out as the case says.
     pub trouble: Option<String>,
+    /// Why nothing in it is judged: what the case is about did not come to pass.
+    pub void: Option<String>,
 }
 
 impl Pass {

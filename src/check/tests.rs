@@ -70,6 +70,7 @@ fn judge(case: &Case, messages: &[(Option<usize>, Value)]) -> Judged {
         transcript: transcript(messages),
         offered: std::collections::BTreeMap::new(),
         trouble: None,
+        void: None,
     };
     act(case, body, REVISION, &[pass])
 }

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::act::shortened;
+use super::asked;
 use super::watch::{Index, Subject, method_of};
 use crate::case::ValueCheck;
 use crate::fuzz::is_bounded;
@@ -37,6 +38,8 @@ pub(super) fn check(check: ValueCheck, subject: &Subject<'_>, index: &Index<'_>,
         ValueCheck::HeaderNamesUnique => header_names_unique(subject.value),
         ValueCheck::ToolKnown => tool_known(subject, index),
         ValueCheck::ImageMagic => image_magic(subject.value),
+        ValueCheck::AskedDeclared => asked::declared(subject.value, subject.request, index),
+        ValueCheck::ToolUsesBalanced => asked::tool_uses_balanced(subject.value),
     }
 }
 

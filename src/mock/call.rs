@@ -63,6 +63,8 @@ pub(super) struct Reply {
     content: Vec<Value>,
     structured: Option<Value>,
     failed: bool,
+    /// The result that asks for input, in place of all else.
+    asks: Option<Object>,
 }
 
 impl Reply {
@@ -71,12 +73,17 @@ impl Reply {
     }
 
     fn blocks(content: Vec<Value>) -> Self {
-        Self { content, structured: None, failed: false }
+        Self { content, structured: None, failed: false, asks: None }
     }
 
     /// Structured content together with its copy as text.
     fn structured(value: Value) -> Self {
-        Self { content: vec![content::text(value.to_string())], structured: Some(value), failed: false }
+        Self { content: vec![content::text(value.to_string())], structured: Some(value), failed: false, asks: None }
+    }
+
+    /// A result that asks the client for input.
+    pub(super) fn asking(result: Object) -> Self {
+        Self { asks: Some(result), ..Self::blocks(Vec::new()) }
     }
 
     /// An error of the tool itself, as opposed to one of the protocol.
@@ -86,6 +93,9 @@ impl Reply {
 
     /// The result of `tools/call`; the draft has a single value of any kind in the place of content.
     pub(super) fn into_result(self, revision: Revision) -> Object {
+        if let Some(result) = self.asks {
+            return result;
+        }
         if revision == Revision::V2024_10_07 {
             return object(json!({"toolResult": self.into_draft_value()}));
         }

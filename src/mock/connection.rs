@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
+use super::ask::{self, Question, Read};
 use super::call::Reply;
 use super::deviation::envelope::{self, Outgoing, answer_to_notification};
-use super::deviation::{calling, writing};
+use super::deviation::writing;
 use super::fault::{Fault, FaultSet};
 use super::listing;
 use super::message::{
@@ -19,6 +20,7 @@ use super::message::{
     notification, object, response,
 };
 use super::revision::Revision;
+use super::subscription::Subscription;
 use super::task_method::Tasks;
 
 /// What the connection wants done, in this order.
@@ -61,7 +63,12 @@ pub(super) struct Offered {
 pub(super) struct Waiting {
     pub(super) id: Value,
     pub(super) revision: Revision,
-    pub(super) question: &'static str,
+    pub(super) question: Question,
+    /// The number of an elicitation.
+    pub(super) number: u64,
+    /// The messages that a model is to complete, and how often it was asked before.
+    pub(super) messages: Vec<Value>,
+    pub(super) rounds: usize,
 }
 
 /// Why a request gets no result now.
@@ -87,6 +94,8 @@ pub(super) struct Past {
     pub(super) discovered: bool,
     /// Whether a call was refused.
     pub(super) refused: bool,
+    /// Whether a result has asked for input that has not come yet.
+    pub(super) asked: bool,
     /// Whether any request was answered.
     answered: bool,
     used_ids: Vec<Value>,
@@ -115,6 +124,10 @@ pub(super) struct Connection<'a> {
     pub(super) afterwards: Vec<Value>,
     /// How many questions were put to the client.
     pub(super) questions: u64,
+    /// The subscriptions of the stateless era that are open.
+    pub(super) subscriptions: Vec<Subscription>,
+    /// Whether what is offered there has grown for those who listen.
+    pub(super) grown: bool,
     held: Option<Outgoing>,
     batch: Option<Vec<Value>>,
     ended: bool,
@@ -136,6 +149,8 @@ impl<'a> Connection<'a> {
             tasks: Tasks::default(),
             afterwards: Vec::new(),
             questions: 0,
+            subscriptions: Vec::new(),
+            grown: false,
             held: None,
             batch: None,
             ended: false,
@@ -289,12 +304,17 @@ impl<'a> Connection<'a> {
             self.waiting.retain(|_, waiting| params.get("requestId") != Some(&waiting.id));
             if let Some(id) = params.get("requestId") {
                 self.cancel_waiting(id);
+                self.cancel_listen(id);
             }
         }
         if method == "notifications/initialized"
             && let Some(session) = &mut self.session
         {
             session.initialized = true;
+        }
+        if method == "notifications/roots/list_changed" && self.shows(Fault::RootsChangeCrash) {
+            self.ended = true;
+            return;
         }
         let of_answered = params.get("requestId").is_some_and(|id| self.past.answered_ids.contains(id));
         if method == "notifications/cancelled" && of_answered && self.shows(Fault::LateCancelCrash) {
@@ -324,16 +344,31 @@ impl<'a> Connection<'a> {
         let Some(waiting) = id.as_str().and_then(|id| self.waiting.remove(id)) else {
             return;
         };
-        let reply = match (body.get("result"), body.get("error")) {
-            (Some(result), None) if waiting.question == "roots" => {
-                let count = result["roots"].as_array().map_or(0, Vec::len);
-                Reply::text(format!("The client has {count} roots."))
-            }
-            (Some(_), None) => Reply::text(format!("The client answered about {}.", waiting.question)),
-            _ => Reply::failure(format!("The client refused to answer about {}.", waiting.question)),
+        let Waiting { question, revision, rounds, .. } = waiting;
+        let read = match (body.get("result"), body.get("error")) {
+            (Some(result), None) => question.read(result, &waiting.messages, rounds, revision, self.faults),
+            _ if question.hangs_on_error(revision, self.faults) => Read::Never,
+            _ => Read::Done(Reply::failure("The client cannot answer.")),
         };
-        let mut result = reply.into_result(waiting.revision);
-        calling::deviate(&mut result, "ask", waiting.revision, self.faults);
+        let reply = match read {
+            Read::Done(reply) => reply,
+            Read::Malformed(reason) => Reply::failure(format!("The answer is of no use: {reason}.")),
+            Read::Never => return,
+            Read::Again(messages) => {
+                let params = question.params(&messages, waiting.number, revision, self.faults);
+                let asked = self.ask(question.method(), params, revision);
+                self.waiting.insert(asked, Waiting { messages, rounds: rounds + 1, ..waiting });
+                return;
+            }
+        };
+        let visits = body.get("result").is_some_and(|result| result["action"] == "accept");
+        if question == Question::Page && visits {
+            let stranger = self.faults.shows(Fault::ElicitCompleteStranger, revision);
+            let number = if stranger { waiting.number + 1000 } else { waiting.number };
+            let params = json!({"elicitationId": ask::elicitation_id(number)});
+            self.tell(notification("notifications/elicitation/complete", &params), revision);
+        }
+        let result = reply.into_result(revision);
         self.respond(response(&waiting.id, result), "tools/call", waiting.revision);
     }
 
@@ -402,6 +437,10 @@ impl<'a> Connection<'a> {
         let ignored = [(Fault::EmptyIdIgnored, id == &json!("")), (Fault::ZeroIdIgnored, id == &json!(0))];
         if ignored.into_iter().any(|(fault, applies)| applies && self.has(fault)) {
             return !self.opens(&request.method);
+        }
+        let retries = request.params.as_ref().is_some_and(|params| params.get("requestState").is_some());
+        if self.past.asked && !retries && self.has(Fault::MrtrWaits) {
+            return true;
         }
         let bytes = |text: Value| Output::Bytes(format!("{text}\n").into_bytes());
         let output = if self.has(Fault::AnswersGarbage) {

@@ -343,6 +343,16 @@ faults! {
     LogLevelAny, "log-level-any", MODERN, "serves requests that ask for logs of an unknown level";
     ListByClient, "list-by-client", MODERN, "lists fewer tools for clients that it does not know by name";
     // subscriptions
+    ListenRefused, "listen-refused", MODERN, "refuses subscriptions to what it declared";
+    ListenOnlyOne, "listen-only-one", MODERN, "refuses a second subscription";
+    ListenTellsMore, "listen-tells-more", MODERN, "tells subscribers of a list that they did not ask for";
+    ListenUntagged, "listen-untagged", MODERN, "tells subscribers of changes without the id of the subscription";
+    ListenCancelIgnored, "listen-cancel-ignored", MODERN, "goes on telling of changes once a subscription was cancelled";
+    ListenEndsAbruptly, "listen-ends-abruptly", MODERN, "ends where a subscription has nothing to deliver";
+    ListenResultUntagged, "listen-result-untagged", MODERN, "ends a subscription by a result without its id";
+    ListenToolsSilent, "listen-tools-silent", MODERN, "does not tell subscribers of tools that changed";
+    ListenListsSilent, "listen-lists-silent", MODERN, "does not tell subscribers of other lists that changed";
+    ListenUpdatesSilent, "listen-updates-silent", MODERN, "does not tell subscribers of resources that changed";
     ListenFilterUnchecked, "listen-filter-unchecked", MODERN, "opens a subscription without a filter";
     ListenGrantsMore, "listen-grants-more", MODERN, "grants a subscription more than was asked for";
     ListenGrantString, "listen-grant-string", MODERN, "says by a string what a subscription is granted";
@@ -432,11 +442,55 @@ faults! {
     ResourcesPerConnection, "resources-per-connection", MODERN, "lists another extra resource on each connection";
     PromptsPerConnection, "prompts-per-connection", MODERN, "lists another extra prompt on each connection";
     InitializeErrorBare, "initialize-error-bare", MODERN, "refuses a handshake in 2026-07-28 without naming a version";
-    MissingCapabilityList, "missing-capability-list", MODERN, "lists the missing capabilities of -32021 as an array";
-    MissingCapabilityCode, "missing-capability-code", MODERN, "tells of missing client capabilities under the code -32600";
     CallNeedsList, "call-needs-list", MODERN, "refuses calls until tools/list was called on the connection";
     UnusableVersionListed, "unusable-version-listed", MODERN, "lists 2025-11-25 as supported and refuses a handshake in it";
     MarkupInDescription, "markup-in-description", FROM_2024_11_05, "lists a tool with a script in its description";
+    // elicitation
+    ElicitFormNested, "elicit-form-nested", FROM_2025_06_18, "asks for a field that is an object";
+    ElicitFormLink, "elicit-form-link", FROM_2025_11_25, "puts a link into the description of a field";
+    ElicitFormPassword, "elicit-form-password", FROM_2025_06_18, "asks for a password by a form";
+    ElicitFormUndeclared, "elicit-form-undeclared", FROM_2025_11_25, "asks by a form a client that declared pages only";
+    ElicitMessageMissing, "elicit-message-missing", FROM_2025_11_25, "asks by a form without a message";
+    ElicitUrlUndeclared, "elicit-url-undeclared", FROM_2025_11_25, "sends a client to a page that declared forms only";
+    ElicitUrlBare, "elicit-url-bare", FROM_2025_11_25, "leaves the url out when it sends the user to a page";
+    ElicitUrlRelative, "elicit-url-relative", FROM_2025_11_25, "sends the user to a relative url";
+    ElicitUrlEmail, "elicit-url-email", FROM_2025_11_25, "sends the user to a url with an e-mail address";
+    ElicitRequiredBare, "elicit-required-bare", ONLY_2025_11_25, "answers with -32042 without elicitations";
+    ElicitCompleteStranger, "elicit-complete-stranger", ONLY_2025_11_25, "tells that an unknown elicitation is complete";
+    ElicitRefusalHangs, "elicit-refusal-hangs", FROM_2025_06_18, "never answers a call when the user declines";
+    ElicitContentUnchecked, "elicit-content-unchecked", FROM_2025_06_18, "takes content that does not fit its form";
+    // sampling
+    SamplingContext, "sampling-context", FROM_2025_11_25, "asks a model for context that the client did not declare";
+    SamplingEndless, "sampling-endless", FROM_2025_11_25, "lets a model use tools without end";
+    SamplingRoleSystem, "sampling-role-system", MODERN, "sends a model a message of the role system";
+    SamplingWithoutMaxTokens, "sampling-without-max-tokens", FROM_2024_11_05, "leaves maxTokens out when it asks a model";
+    SamplingRefusalHangs, "sampling-refusal-hangs", HANDSHAKE, "never answers a call when sampling is refused";
+    SamplingUnbalanced, "sampling-unbalanced", FROM_2025_11_25, "leaves out the result of a tool that a model used";
+    SamplingResultsMixed, "sampling-results-mixed", FROM_2025_11_25, "mixes text into a message of tool results";
+    SamplingToolsUndeclared, "sampling-tools-undeclared", FROM_2025_11_25, "offers tools to a model of a client that has none";
+    SamplingContentUnchecked, "sampling-content-unchecked", FROM_2024_11_05, "takes an answer of a model without content";
+    // roots
+    RootsChangeCrash, "roots-change-crash", HANDSHAKE, "ends when the client's roots change";
+    RootsParamsArray, "roots-params-array", FROM_2024_11_05, "asks for roots with an array as params";
+    RootsUnavailableHangs, "roots-unavailable-hangs", HANDSHAKE, "never answers a call when the client has no roots to tell";
+    RootsMissingHangs, "roots-missing-hangs", FROM_2024_11_05, "never answers a call when the client's root is not there";
+    // input that results ask for
+    MrtrWaits, "mrtr-waits", MODERN, "answers nothing before it has the input that it asked for";
+    MrtrUndeclared, "mrtr-undeclared", MODERN, "asks for input that the client did not declare";
+    MrtrEmpty, "mrtr-empty", MODERN, "asks for input without saying which";
+    MrtrKeyTwice, "mrtr-key-twice", MODERN, "asks for two inputs under the same key";
+    MrtrMalformedServed, "mrtr-malformed-served", MODERN, "serves calls whose input is malformed";
+    MrtrMissingRefused, "mrtr-missing-refused", MODERN, "refuses a second call that lacks the input";
+    MrtrOnCompletion, "mrtr-on-completion", MODERN, "asks for input when it is to complete an argument";
+    MrtrForeignKind, "mrtr-foreign-kind", MODERN, "asks for input by tools/list";
+    MrtrStateNumber, "mrtr-state-number", MODERN, "writes requestState as a number";
+    MrtrStateUnbound, "mrtr-state-unbound", MODERN, "takes the requestState of a call for another call";
+    MrtrStateUnchecked, "mrtr-state-unchecked", MODERN, "takes an altered requestState";
+    MrtrStateCrash, "mrtr-state-crash", MODERN, "ends on a requestState that is not ASCII";
+    MrtrRetryRefused, "mrtr-retry-refused", MODERN, "refuses the requestState that it issued itself";
+    MrtrSurplusRefused, "mrtr-surplus-refused", MODERN, "refuses input that it did not ask for";
+    MissingCapabilityCode, "missing-capability-code", MODERN, "answers with -32603 where a client capability is missing";
+    MissingCapabilityList, "missing-capability-list", MODERN, "lists missing client capabilities in an array";
     // bad servers: what makes judging itself hard
     Floods, "floods", EVERY, "writes notifications without end once it was opened";
     HugeLine, "huge-line", EVERY, "answers tools/list with a message of 100 MiB";

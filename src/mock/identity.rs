@@ -41,20 +41,20 @@ pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value
 
 /// The capabilities: tools, resources, prompts, completions and logging, or what a fault makes of them.
 pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
-    // The list of a stateless server never changes, so there is nothing to listen for.
-    let list = if revision.is_modern() { json!({}) } else { json!({"listChanged": true}) };
-    let mut capabilities = object(json!({"tools": list, "resources": list, "logging": {}}));
+    let mut capabilities =
+        object(json!({"tools": {"listChanged": true}, "resources": {"listChanged": true}, "logging": {}}));
     if resource::may_be_subscribed_to(revision) {
         capabilities.insert("resources".to_owned(), json!({"subscribe": true, "listChanged": true}));
     }
     if revision >= Revision::V2024_11_05 {
-        capabilities.insert("prompts".to_owned(), list);
+        capabilities.insert("prompts".to_owned(), json!({"listChanged": true}));
     }
     if prompt::completes(revision) {
         capabilities.insert("completions".to_owned(), json!({}));
     }
     if revision.is_modern() {
         // It changes nothing, for a client that declares it as little as for any other.
+        capabilities.insert("resources".to_owned(), json!({"subscribe": true, "listChanged": true}));
         capabilities.insert("extensions".to_owned(), json!({"com.example.mock/nothing": {}, EXTENSION: {}}));
     }
     if revision == Revision::V2025_11_25 {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::ask::sampling_params;
 use super::call::{Turn, severity};
 use super::connection::{Connection, Request, Session, Stop, invalid_params};
 use super::deviation::{listing as listing_deviation, primitive, task};
@@ -11,7 +12,6 @@ use super::message::{
     INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Object, Refusal, UNSUPPORTED_VERSION, object, quoted,
 };
 use super::revision::Revision;
-use super::tool_method::sampling_params;
 
 const PREFIX: &str = "io.modelcontextprotocol/";
 /// Every method that some revision has here; no fault takes one of them for an unknown one.
@@ -226,8 +226,10 @@ impl Connection<'_> {
     /// Adds what every result of the stateless era has.
     pub(super) fn mark_modern(&self, result: &mut Object) {
         result.entry("resultType").or_insert_with(|| json!("complete"));
-        if let Some(info) = identity::server_info(Revision::V2026_07_28, self.faults) {
-            result.insert("_meta".to_owned(), json!({ format!("{PREFIX}serverInfo"): info }));
+        if let Some(info) = identity::server_info(Revision::V2026_07_28, self.faults)
+            && let Value::Object(meta) = result.entry("_meta").or_insert_with(|| json!({}))
+        {
+            meta.insert(format!("{PREFIX}serverInfo"), info);
         }
     }
 

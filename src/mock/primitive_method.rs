@@ -34,10 +34,7 @@ impl Connection<'_> {
                 if self.fails(request, Fault::UpdateUnasked) {
                     self.afterwards.push(updated(resource::NOTES));
                 }
-                let mut items = resource::listed(revision);
-                if self.has_grown() {
-                    items.push(json!({"uri": "mock:///numbers/4", "name": "four", "mimeType": "text/plain"}));
-                }
+                let mut items = resource::listed(revision, self.has_grown(revision));
                 if self.fails(request, Fault::ResourcesPerConnection) {
                     items.push(json!({"uri": format!("mock:///visitors/{:x}", self.paging.salt), "name": "visitor"}));
                 }
@@ -52,7 +49,7 @@ impl Connection<'_> {
             "prompts/list" if prompts && self.fails(request, Fault::PromptsListRefused) => internal(),
             "prompts/list" if prompts => {
                 let mut items = prompt::listed(revision);
-                if self.has_grown() {
+                if self.has_grown(revision) {
                     items.push(json!({"name": prompt::GROWTH.0, "description": prompt::GROWTH.2}));
                 }
                 if self.fails(request, Fault::PromptsPerConnection) {
@@ -76,11 +73,6 @@ impl Connection<'_> {
             "subscriptions/listen" if revision.is_modern() => self.listen(request, params),
             _ => return None,
         })
-    }
-
-    /// Whether the tool grow was called, which adds to every list.
-    fn has_grown(&self) -> bool {
-        self.session.as_ref().is_some_and(|session| session.grown)
     }
 
     /// Whether a prompt is refused that is listed.
@@ -127,6 +119,9 @@ impl Connection<'_> {
             let text = "root:x:0:0:root:/root:/bin/sh\n";
             contents = Some(object(json!({"uri": uri, "mimeType": "text/plain", "text": text})));
         }
+        if uri == resource::NOTES && revision.is_modern() && self.has_grown(revision) {
+            contents = contents.map(resource::grown);
+        }
         if uri == resource::NOTES && self.fails(request, Fault::ListedNotRead) {
             contents = None;
         }
@@ -154,38 +149,11 @@ impl Connection<'_> {
         Ok(Object::new())
     }
 
-    /// Acknowledges a subscription, which then stays open. Nothing here ever changes, so that of what is
-    /// asked for nothing is granted.
-    fn listen(&mut self, request: &Request, params: &Object) -> Result<Object, Stop> {
-        const ID: &str = "io.modelcontextprotocol/subscriptionId";
-        if !params.get("notifications").is_some_and(Value::is_object)
-            && !self.fails(request, Fault::ListenFilterUnchecked)
-        {
-            return Err(invalid_params("notifications must be an object").into());
-        }
-        let tasks = self.listen_to_tasks(request, params)?;
-        let mut granted = json!({});
-        if !tasks.is_empty() {
-            granted["taskIds"] = json!(tasks);
-        }
-        if self.fails(request, Fault::ListenGrantsMore) {
-            granted = json!({"toolsListChanged": true, "promptsListChanged": true});
-        }
-        if self.fails(request, Fault::ListenGrantString) {
-            granted = json!("all");
-        }
-        let meta = json!({ ID: request.id });
-        if self.fails(request, Fault::ListenUpdateFirst) {
-            let params = json!({"_meta": meta, "uri": resource::NOTES});
-            self.tell(notification("notifications/resources/updated", &params), request.revision);
-        }
-        let params = json!({"_meta": meta, "notifications": granted});
-        self.tell(notification("notifications/subscriptions/acknowledged", &params), request.revision);
-        Err(Stop::Later)
-    }
-
     fn complete(&self, request: &Request, params: &Object) -> Result<Object, Stop> {
         let empty = || Ok(object(json!({"completion": {"values": []}})));
+        if self.fails(request, Fault::MrtrOnCompletion) {
+            return Ok(object(json!({"resultType": "input_required", "requestState": "more"})));
+        }
         if self.fails(request, Fault::CompletionRefused) {
             return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: completion/complete").into());
         }

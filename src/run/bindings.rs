@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::offer::{Offer, Tool};
 use super::session::{Session, stateless_meta};
 use crate::case::{Act, Case, Placeholder};
-use crate::fuzz::Breakage;
+use crate::fuzz::{Breakage, Random};
 use crate::spec::{Era, Revision};
 use crate::transcript::Terms;
 
@@ -46,8 +46,9 @@ impl<'a> Bindings<'a> {
             | Placeholder::ToolArgumentsOutsideEnum
             | Placeholder::ToolArgumentsExtra
             | Placeholder::ToolArgumentsNewer
+            | Placeholder::ToolArgumentsOther
             | Placeholder::ToolSwappedCase => match self.tool {
-                Some(tool) => of_tool(tool, placeholder, self.offer),
+                Some(tool) => of_tool(tool, placeholder, self.offer, self.seed),
                 None => unfilled("no tool that may be called fits the case"),
             },
             Placeholder::UnknownTool => Ok(json!(format!("conformance-no-such-tool-{:x}", self.seed))),
@@ -86,6 +87,10 @@ impl<'a> Bindings<'a> {
                 Era::Stateless => stateless_meta(&session.terms.client_capabilities),
                 Era::Handshake => json!({}),
             }),
+            Placeholder::AskedContent
+            | Placeholder::AskedContentBroken
+            | Placeholder::AskedTool
+            | Placeholder::AskedCount => unfilled("nothing was asked"),
             Placeholder::Saved(name) => match self.saved.get(name) {
                 Some(value) => Ok(value.clone()),
                 None => unfilled("an earlier step was not answered with what a later one needs"),
@@ -114,7 +119,7 @@ fn declined(request: &Value) -> Value {
     }
 }
 
-fn of_tool(tool: &Tool, placeholder: &Placeholder, offer: &Offer) -> Result<Value, Unfilled> {
+fn of_tool(tool: &Tool, placeholder: &Placeholder, offer: &Offer, seed: u64) -> Result<Value, Unfilled> {
     let broken = |breakage: Breakage, what: &str| {
         tool.schema
             .as_ref()
@@ -134,6 +139,8 @@ fn of_tool(tool: &Tool, placeholder: &Placeholder, offer: &Offer) -> Result<Valu
         Placeholder::ToolArgumentsExtra => broken(Breakage::ExtraProperty, "additionalProperties: false"),
         Placeholder::ToolArgumentsNewer => newer(tool)
             .ok_or_else(|| Unfilled("no tool that may be called has an argument with prefixItems".to_owned())),
+        Placeholder::ToolArgumentsOther => other_arguments(tool, seed)
+            .ok_or_else(|| Unfilled("no tool that may be called takes other arguments".to_owned())),
         Placeholder::ToolSwappedCase => {
             let swapped: String = tool
                 .name
@@ -180,8 +187,16 @@ fn newer(tool: &Tool) -> Option<Value> {
     None
 }
 
-/// A cursor with one character in its middle changed.
-fn altered(cursor: &str) -> Option<String> {
+/// Valid arguments that are not the minimal ones.
+fn other_arguments(tool: &Tool, seed: u64) -> Option<Value> {
+    const ATTEMPTS: usize = 20;
+    let mut random = Random::new(seed);
+    let generated = (0..ATTEMPTS).filter_map(|_| tool.schema.as_ref()?.generate(&mut random).ok());
+    generated.into_iter().find(|arguments| tool.arguments.as_ref() != Some(arguments))
+}
+
+/// A text with one character in its middle changed.
+pub(super) fn altered(cursor: &str) -> Option<String> {
     let mut characters: Vec<char> = cursor.chars().collect();
     let middle = characters.len() / 2;
     let character = characters.get_mut(middle)?;
@@ -206,21 +221,29 @@ pub(super) fn candidates<'a>(
     const MOST: usize = 24;
     let placeholders = case.placeholders();
     let of_tool: Vec<&Placeholder> = placeholders.iter().filter(|placeholder| placeholder.is_of_tool()).collect();
-    if of_tool.is_empty() && body.each.is_none() && case.needs.tool.is_none() {
+    let asked = case.needs.asked.as_ref();
+    if of_tool.is_empty() && body.each.is_none() && case.needs.tool.is_none() && asked.is_none() {
         return Ok(vec![None]);
     }
     let mut why = Unfilled("no tool that may be called was served".to_owned());
     let mut found: Vec<&Tool> = Vec::new();
     let wanted = if body.each.is_some() { MOST } else { 1 };
-    // A tool whose plain call was served proves more than one that refuses everything.
-    let served = offer.tools.iter().filter(|tool| tool.is_served());
-    let refused = offer.tools.iter().filter(|tool| tool.is_usable() && !tool.is_served() && body.each.is_some());
-    for tool in served.chain(refused) {
+    // A tool whose plain call was served proves more than one that refuses everything, and one that asks
+    // nothing of the client serves a case better that is not about asking.
+    let plain = offer.tools.iter().filter(|tool| tool.is_served() && tool.asked.is_empty());
+    let asking = offer.tools.iter().filter(|tool| tool.is_served() && !tool.asked.is_empty());
+    let all = body.each.is_some() || asked.is_some();
+    let refused = offer.tools.iter().filter(|tool| tool.is_usable() && !tool.is_served() && all);
+    for tool in plain.chain(asking).chain(refused) {
         if found.len() >= wanted {
             break;
         }
         if case.needs.tool.as_ref().is_some_and(|schema| !schema.fits(&tool.definition)) {
             why = Unfilled("no tool that may be called is of the kind that the case needs".to_owned());
+            continue;
+        }
+        if asked.is_some_and(|asked| !tool.asked.iter().any(|request| asked.fits(request))) {
+            why = Unfilled("no call of a tool led the server to ask the client for such a thing".to_owned());
             continue;
         }
         let bindings = Bindings::new(offer, Some(tool), 0);

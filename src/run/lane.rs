@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::bindings::Unfilled;
 use super::exchange::{GIVEN_UP, carry_out};
 use super::offer::Offer;
+use super::reply::Replies;
 use super::session::{Refusal, Refused, Session, connect, full_capabilities};
 use super::survey::{Straggler, wait_for_stragglers};
 use super::target::{Kept, Target, meets, unmet};
@@ -192,6 +193,14 @@ fn judge(target: &Target, case: &Case, body: &Act, passes: &[Pass]) -> Judged {
 /// Runs a case on a process of its own.
 pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
     let Body::Act(body) = &case.body else { return Vec::new() };
+    if case.needs.asked.is_some() {
+        // What the server does not ask for needs no process to find out.
+        let offer = target.offer().await;
+        if let Some(reason) = nobody_asks(&case, &offer) {
+            target.tell(&case, Judged::skip(reason), None);
+            return Vec::new();
+        }
+    }
     let context = target.context.clone();
     let _permit = context.permit().await;
     if let Some(reason) = target.dead() {
@@ -201,9 +210,9 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
     let capabilities = body.declare.clone().unwrap_or_else(|| full_capabilities(target.revision));
     let purpose = format!("case {}", case.id);
     let opened = if body.process == Process::Unopened {
-        let keeping = context.keeping(&purpose);
-        connect(&context.plan, &capabilities, keeping)
-            .map(|connection| Session::unopened(connection, target.revision, capabilities, purpose))
+        let (keeping, replies) = (context.keeping(&purpose), Replies::default());
+        connect(&context.plan, &capabilities, &replies, keeping)
+            .map(|connection| Session::unopened(connection, target.revision, capabilities, replies, purpose))
             .map_err(|error| error.to_string().into())
     } else {
         open(&target, capabilities, &purpose).await
@@ -229,6 +238,13 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
         take_terms(&mut session);
     }
     vec![close(&target, session).await]
+}
+
+/// Why a case about what the server asks for does not apply, as far as the survey has seen.
+fn nobody_asks(case: &Case, offer: &Offer) -> Option<String> {
+    let asked = case.needs.asked.as_ref()?;
+    let asks = offer.tools.iter().any(|tool| tool.asked.iter().any(|request| asked.fits(request)));
+    (!asks).then(|| "no call of a tool led the server to ask the client for such a thing".to_owned())
 }
 
 /// Reads the terms of a session that a case has opened itself off its record.

@@ -35,6 +35,8 @@ pub(super) struct Tool {
     pub(super) arguments: Option<Value>,
     /// How the first call went, and how long it took.
     pub(super) called: Option<(Called, Duration)>,
+    /// What the server asked the client for on the way, each with method and params.
+    pub(super) asked: Vec<Value>,
 }
 
 /// How long a tool may take for the cases to use it again.
@@ -54,7 +56,8 @@ impl Tool {
             barred = Some(format!("no arguments could be made for it: {problem}"));
         }
         let definition = definition.clone();
-        Some(Self { name, definition, barred, schema: schema.ok(), arguments: arguments.ok(), called: None })
+        let (schema, arguments) = (schema.ok(), arguments.ok());
+        Some(Self { name, definition, barred, schema, arguments, called: None, asked: Vec::new() })
     }
 
     /// Whether cases may use it: it may be called, and a first call was answered soon.

@@ -18,7 +18,7 @@ use crate::wire::Id;
 const MOST_PAGES: usize = 8;
 
 /// How many resources are read, and how many prompts got.
-const MOST_USED: usize = 3;
+pub(super) const MOST_USED: usize = 3;
 
 /// How long the lists are waited for, and then what is read and got.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -144,6 +144,12 @@ async fn read(session: &mut Session, others: &mut Others, needed: impl Fn(&str) 
             under.push((send(session, method, &json!({ "cursor": cursor })).await, of, cursors));
         }
     }
+}
+
+/// Reads the first few resources again.
+pub(super) async fn read_again(session: &mut Session, others: &Others, timeout: Duration) {
+    let resources = others.resources.clone();
+    use_some(session, &mut Others { resources, ..Others::default() }, PATIENCE.min(timeout)).await;
 }
 
 /// Reads the first few resources and gets the first few prompts, all side by side.
