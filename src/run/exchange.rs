@@ -40,9 +40,9 @@ pub(super) async fn carry_out(
     let mut passes = Vec::new();
     for tool in tools {
         let number = new_pass();
-        let mut bindings = Bindings::new(offer, tool, plan.seed);
+        let label = tool.as_ref().map(|bound| format!("tool {}", bound.tool.name)).unwrap_or_default();
+        let mut bindings = Bindings::new(case, offer, tool, plan.seed);
         let from = session.connection.len();
-        let label = tool.map(|tool| format!("tool {}", tool.name)).unwrap_or_default();
         let mut pass = Pass { label, number, transcript: Transcript::default(), offered: Vec::new(), trouble: None };
         pass.offered = offer.tools.iter().map(|tool| tool.name.clone()).collect();
         let outcome = walk_steps(body, session, &mut bindings, plan, number).await;

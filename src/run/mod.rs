@@ -3,6 +3,7 @@
 mod bindings;
 mod conduct;
 mod exchange;
+mod hinted;
 mod lane;
 mod offer;
 mod others;
