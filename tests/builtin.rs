@@ -61,6 +61,7 @@ pub(crate) fn judge(faults: FaultSet, revisions: &[Revision], cases: Vec<Arc<Cas
         revisions: Revisions::Named(revisions.to_vec()),
         cases,
         calls: Calls::Harmless,
+        hints: Vec::new(),
         timeout: Duration::from_secs(2),
         startup_timeout: Duration::from_secs(5),
         shutdown_grace: Duration::from_millis(300),

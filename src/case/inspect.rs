@@ -128,25 +128,7 @@ impl Inspection {
 
     /// The member `revisions` of an object, every revision where it has none, `None` where it is wrong.
     fn revision_set(&mut self, object: &Map<String, Value>, at: &str) -> Option<RevisionSet> {
-        let Some(written) = object.get("revisions") else { return Some(RevisionSet::ALL) };
-        let written = written.as_str()?;
-        let pointer = format!("{at}/revisions");
-        if written.split(',').any(|part| part.trim().is_empty()) {
-            self.tell(pointer, "the set of revisions has an empty part");
-            return None;
-        }
-        match written.parse::<RevisionSet>() {
-            Ok(set) if set.is_empty() => {
-                self.tell(pointer, format!("`{written}` holds no revision: it begins after its end"));
-                None
-            }
-            Ok(set) => Some(set),
-            Err(unknown) => {
-                let flaw = Flaw::at(pointer, unknown.to_string());
-                self.flaws.push(flaw.nearest(&unknown.0, Revision::ALL.iter().map(|revision| revision.as_str())));
-                None
-            }
-        }
+        revision_set(object, at, &mut self.flaws)
     }
 
     /// The members `revisions` and `requirement` of a part of the case, within its revisions.
@@ -510,6 +492,29 @@ struct Saved {
     waiting: Vec<String>,
     /// Those that are there when the next step is sent.
     known: BTreeSet<String>,
+}
+
+/// The member `revisions` of an object, every revision where it has none; nothing where it cannot be read, which is told.
+pub(super) fn revision_set(object: &Map<String, Value>, at: &str, flaws: &mut Vec<Flaw>) -> Option<RevisionSet> {
+    let Some(written) = object.get("revisions") else { return Some(RevisionSet::ALL) };
+    let written = written.as_str()?;
+    let pointer = format!("{at}/revisions");
+    if written.split(',').any(|part| part.trim().is_empty()) {
+        flaws.push(Flaw::at(pointer, "the set of revisions has an empty part"));
+        return None;
+    }
+    match written.parse::<RevisionSet>() {
+        Ok(set) if set.is_empty() => {
+            flaws.push(Flaw::at(pointer, format!("`{written}` holds no revision: it begins after its end")));
+            None
+        }
+        Ok(set) => Some(set),
+        Err(unknown) => {
+            let flaw = Flaw::at(pointer, unknown.to_string());
+            flaws.push(flaw.nearest(&unknown.0, Revision::ALL.iter().map(|revision| revision.as_str())));
+            None
+        }
+    }
 }
 
 fn text<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a str> {

@@ -12,10 +12,11 @@ use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 
 use super::fault::{CaseFault, Flaw, LoadError};
+use super::inspect;
 use super::jsonc::{Document, position};
 use super::loaded::{Case, Source};
 use super::model::CaseFile;
-use super::{inspect, shape};
+use super::shape::{self, Form};
 
 /// The largest case file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1024 * 1024;
@@ -144,7 +145,7 @@ fn understand_one(text: CaseText, faults: &[&str], trust: Trust) -> Result<Case,
 
 /// Gives the flaws of a file their places. A file with very many is no case at all, and each place takes
 /// a look through the text.
-fn locate(document: &Document, mut flaws: Vec<Flaw>) -> Vec<CaseFault> {
+pub(super) fn locate(document: &Document, mut flaws: Vec<Flaw>) -> Vec<CaseFault> {
     let found = flaws.len();
     flaws.truncate(MAX_FAULTS);
     let mut faults: Vec<_> = flaws.into_iter().map(|flaw| document.locate(flaw)).collect();
@@ -159,7 +160,7 @@ fn locate(document: &Document, mut flaws: Vec<Flaw>) -> Vec<CaseFault> {
 fn flaws(document: &Document, faults: &[&str]) -> Vec<Flaw> {
     let mut flaws = document.flaws.clone();
     flaws.extend(inspect::flaws(&document.value, faults));
-    flaws.extend(shape::flaws(&document.value, &flaws));
+    flaws.extend(shape::flaws(Form::Case, &document.value, &flaws));
     let mut seen = HashSet::new();
     flaws.retain(|flaw| seen.insert((flaw.pointer.clone(), flaw.message.clone())));
     flaws
@@ -255,7 +256,7 @@ fn list(root: &Path) -> Result<Vec<PathBuf>, CaseFault> {
 }
 
 /// The text of a file within the bound.
-fn read(path: &Path, file: &str) -> Result<String, CaseFault> {
+pub(super) fn read(path: &Path, file: &str) -> Result<String, CaseFault> {
     let fault = |message: String| CaseFault::of_file(file, message);
     let failed = |error: io::Error| fault(format!("failed to read the file: {error}"));
     // Opening a pipe would wait for someone to write into it.

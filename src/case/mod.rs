@@ -1,4 +1,4 @@
-//! Turns text into cases, and selects among them.
+//! Turns text into cases, and selects among them; reads hint files.
 //!
 //! Owns the case language: its types, its closed schema (`cases/schema.json`), its placeholders, its
 //! formats and the names of its checks. It judges nothing, sends nothing and runs nothing; only the
@@ -9,6 +9,7 @@ mod checks;
 mod coverage;
 mod fault;
 mod format;
+mod hint;
 mod inspect;
 mod jsonc;
 mod load;
@@ -26,6 +27,7 @@ pub use checks::{Check, Comparison, ConnectionCheck, UnknownName, ValueCheck};
 pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, reasons};
 pub use fault::{CaseFault, LoadError};
 pub use format::{FORMATS, with_formats};
+pub use hint::{Ask, Hint, load_hints, understand_hints};
 pub use load::{CaseText, MAX_FILE_BYTES, MAX_FILES, Trust, load, read_directory, read_embedded, understand};
 pub use loaded::{Act, Body, Case, Source};
 pub use model::{
@@ -35,4 +37,4 @@ pub use pattern::Pattern;
 pub use place::{Place, PlaceError};
 pub use placeholder::{MAX_TEXT, Placeholder, UnknownPlaceholder, fill, fill_text, find};
 pub use select::{SelectError, Selection};
-pub use shape::SCHEMA;
+pub use shape::{HINTS_SCHEMA, SCHEMA};

@@ -13,26 +13,44 @@ use super::place::escape;
 /// The closed JSON Schema of case files, from which editors complete them.
 pub const SCHEMA: &str = include_str!("../../cases/schema.json");
 
+/// The closed JSON Schema of hint files, from which editors complete them.
+pub const HINTS_SCHEMA: &str = include_str!("../../cases/hints-schema.json");
+
+/// What a file is, and so the closed schema that it has to fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Case,
+    Hints,
+}
+
 struct Closed {
     schema: Value,
     validator: Validator,
 }
 
-fn closed() -> &'static Closed {
-    static CLOSED: OnceLock<Closed> = OnceLock::new();
-    CLOSED.get_or_init(|| {
-        let schema: Value = serde_json::from_str(SCHEMA).expect("the closed schema is JSON, which is tested");
+impl Closed {
+    fn of(text: &str) -> Self {
+        let schema: Value = serde_json::from_str(text).expect("the closed schema is JSON, which is tested");
         let validator = jsonschema::draft202012::new(&schema).expect("the closed schema compiles, which is tested");
-        Closed { schema, validator }
-    })
+        Self { schema, validator }
+    }
 }
 
-/// Everything in which a case differs from the closed schema, but for what was `told` already.
-pub(super) fn flaws(case: &Value, told: &[Flaw]) -> Vec<Flaw> {
-    let Closed { schema, validator } = closed();
+fn closed(form: Form) -> &'static Closed {
+    static CASE: OnceLock<Closed> = OnceLock::new();
+    static HINTS: OnceLock<Closed> = OnceLock::new();
+    match form {
+        Form::Case => CASE.get_or_init(|| Closed::of(SCHEMA)),
+        Form::Hints => HINTS.get_or_init(|| Closed::of(HINTS_SCHEMA)),
+    }
+}
+
+/// Everything in which a file differs from its closed schema, but for what was `told` already.
+pub(super) fn flaws(form: Form, file: &Value, told: &[Flaw]) -> Vec<Flaw> {
+    let Closed { schema, validator } = closed(form);
     let told: BTreeSet<&str> = told.iter().map(|flaw| flaw.pointer.as_str()).collect();
     validator
-        .iter_errors(case)
+        .iter_errors(file)
         .filter(|error| !is_told(&told, error))
         .flat_map(|error| explain(schema, &error))
         .collect()
@@ -150,7 +168,7 @@ mod tests {
     }
 
     fn at(pointer: &str) -> BTreeSet<String> {
-        match closed().schema.pointer(pointer) {
+        match closed(Form::Case).schema.pointer(pointer) {
             Some(Value::Object(members)) => members.keys().cloned().collect(),
             Some(Value::Array(words)) => words.iter().map(|word| word.as_str().expect("a word").to_owned()).collect(),
             _ => panic!("nothing stands at {pointer}"),
@@ -200,9 +218,11 @@ mod tests {
                 assert!(pasted || schema["additionalProperties"] == json!(false), "{path} is open");
             }
         }
-        walk(&closed().schema, "");
-        for (name, definition) in closed().schema["$defs"].as_object().expect("it has definitions") {
-            walk(definition, &format!("/$defs/{name}"));
+        for form in [Form::Case, Form::Hints] {
+            walk(&closed(form).schema, "");
+            for (name, definition) in closed(form).schema["$defs"].as_object().expect("it has definitions") {
+                walk(definition, &format!("/$defs/{name}"));
+            }
         }
     }
 }

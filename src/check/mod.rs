@@ -38,6 +38,8 @@ pub struct Judged {
     pub verdict: Verdict,
     /// Why it was skipped or could not be judged.
     pub reason: Option<String>,
+    /// Whether the case is for servers of this kind at all.
+    pub applies: bool,
     /// How many things were seen and judged.
     pub seen: usize,
     /// What is worth knowing though nothing is wrong.
@@ -47,10 +49,17 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// A case that does not apply, or for which nothing was seen.
+    /// A case for which nothing was seen.
     #[must_use]
     pub fn skip(reason: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Skip, reason: Some(reason.into()), seen: 0, notes: Vec::new(), findings: Vec::new() }
+        let reason = Some(reason.into());
+        Self { verdict: Verdict::Skip, reason, applies: true, seen: 0, notes: Vec::new(), findings: Vec::new() }
+    }
+
+    /// A case that is not for servers of this kind.
+    #[must_use]
+    pub fn inapplicable(reason: impl Into<String>) -> Self {
+        Self { applies: false, ..Self::skip(reason) }
     }
 
     /// A case that could not be judged.

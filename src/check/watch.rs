@@ -93,7 +93,7 @@ pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, wat
         rules.iter().filter(|rule| rule.revisions.is_none_or(|revisions| revisions.contains(revision))).collect();
     let mut judged = Judged::skip(nothing_seen(watch));
     if rules.is_empty() {
-        return Judged::skip("no rule of the case holds in this revision");
+        return Judged::inapplicable("no rule of the case holds in this revision");
     }
     if watch.what == What::Connection {
         for index in &watched.connections {

@@ -122,6 +122,11 @@ pub(super) struct Judging {
     #[arg(long)]
     pub(super) safe: bool,
 
+    /// A file that says which calls show more of the server; `mcp-conformance hints` writes a first one
+    /// [default: none].
+    #[arg(long, value_name = "FILE")]
+    pub(super) hints: Option<PathBuf>,
+
     /// How many generated calls each tool gets; `off` is all there is yet.
     #[arg(long, value_name = "N|off", default_value = "off", value_parser = fuzz)]
     pub(super) fuzz: Fuzz,

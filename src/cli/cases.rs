@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mcp_conformance::case::{self, Case, Selection};
+use mcp_conformance::case::{self, Case, Hint, Selection};
 use mcp_conformance::mock::Fault;
 use mcp_conformance::spec::{Revision, RevisionSet};
 
@@ -23,6 +23,14 @@ pub(super) fn selected(scope: &Scope) -> Result<Vec<Arc<Case>>, CliError> {
     let cases = all(scope.cases.as_deref())?;
     let selected = selection.of(&cases)?.into_iter();
     Ok(selected.filter(|case| !case.revisions.intersection(revisions).is_empty()).cloned().map(Arc::new).collect())
+}
+
+/// The hints of a file, if one is named; they may be for any case, selected or not.
+pub(super) fn hints(file: Option<&Path>, own: Option<&Path>) -> Result<Vec<Hint>, CliError> {
+    let Some(file) = file else { return Ok(Vec::new()) };
+    let cases = all(own)?;
+    let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    case::load_hints(file, &ids).map_err(CliError::Hints)
 }
 
 /// The revisions that may come to be judged, as far as it is known before the server is asked.

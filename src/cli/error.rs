@@ -29,6 +29,9 @@ pub(super) enum CliError {
     /// Case files that cannot be used.
     #[error("failed to read the cases:\n{0}")]
     Cases(#[from] LoadError),
+    /// A hint file that cannot be used.
+    #[error("failed to read the hints of --hints:\n{0}")]
+    Hints(LoadError),
     /// The folder that the server is to be started in.
     #[error("failed to use --cwd {}: it is no directory", .0.display())]
     Directory(PathBuf),

@@ -20,6 +20,7 @@ fn number(outcome: &Result<Conclusion, CliError>) -> u8 {
             | CliError::RevisionChoice(_)
             | CliError::Pattern(_)
             | CliError::Cases(_)
+            | CliError::Hints(_)
             | CliError::Directory(_)
             | CliError::SamePlace(_)
             | CliError::Open { .. }

@@ -35,6 +35,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
         return Err(CliError::Directory(directory.clone()));
     }
     let cases = cases::selected(&args.scope)?;
+    let hints = cases::hints(args.judging.hints.as_deref(), args.scope.cases.as_deref())?;
     let output = Output::open(&args.output)?;
     let plan = Plan {
         launcher: Launcher::Command(ServerCommand {
@@ -44,7 +45,8 @@ pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
         }),
         revisions,
         cases,
-        calls: calls(&args.judging),
+        calls: calls(args.judging.safe, args.judging.call_destructive),
+        hints,
         timeout: args.judging.timeout,
         startup_timeout: args.judging.startup_timeout,
         shutdown_grace: SHUTDOWN_GRACE,
@@ -167,8 +169,9 @@ fn revisions(choices: &[RevisionChoice]) -> Result<Revisions, CliError> {
     }
 }
 
-fn calls(judging: &Judging) -> Calls {
-    match (judging.safe, judging.call_destructive) {
+/// Which tools may be called, from `--safe` and `--call-destructive`.
+pub(super) fn calls(safe: bool, destructive: bool) -> Calls {
+    match (safe, destructive) {
         (true, _) => Calls::ReadOnly,
         (false, true) => Calls::Destructive,
         (false, false) => Calls::Harmless,
@@ -177,7 +180,7 @@ fn calls(judging: &Judging) -> Calls {
 
 /// The settings as the report repeats them.
 fn options(scope: &Scope, judging: &Judging) -> Options {
-    let calls = match calls(judging) {
+    let calls = match calls(judging.safe, judging.call_destructive) {
         Calls::ReadOnly => "read-only",
         Calls::Harmless => "harmless",
         Calls::Destructive => "destructive",
@@ -196,6 +199,7 @@ fn options(scope: &Scope, judging: &Judging) -> Options {
         skip: scope.skip.clone(),
         strict: judging.strict,
         calls: calls.to_owned(),
+        hints: judging.hints.as_ref().map(|file| file.to_string_lossy().into_owned()),
         seed: judging.seed,
         timeout_ms: u64::try_from(judging.timeout.as_millis()).unwrap_or(u64::MAX),
     }
@@ -216,6 +220,7 @@ pub(super) fn usual_plan(command: Vec<String>, output: &Output) -> Result<(Plan,
         revisions: Revisions::Spoken,
         cases: cases::selected(&scope)?,
         calls: Calls::Harmless,
+        hints: Vec::new(),
         timeout: Duration::from_secs(5),
         startup_timeout: Duration::from_secs(30),
         shutdown_grace: SHUTDOWN_GRACE,

@@ -17,6 +17,9 @@ pub(super) fn prefix(args: &JudgeArgs) -> String {
     if judging.safe {
         words.push("--safe".to_owned());
     }
+    if let Some(hints) = &judging.hints {
+        words.push(format!("--hints {}", quoted(&hints.to_string_lossy())));
+    }
     if judging.seed != 0 {
         words.push(format!("--seed {}", judging.seed));
     }
@@ -81,8 +84,21 @@ mod tests {
     fn what_bears_on_a_finding_is_repeated_and_nothing_else() {
         assert_eq!(prefix(&args(&["-v", "--jobs", "4", "--strict", "s"])), "mcp-conformance");
         assert_eq!(
-            prefix(&args(&["--safe", "--seed", "9", "--timeout", "1500ms", "--cwd", "a b", "--cases", "mine", "s"])),
-            "mcp-conformance --cases mine --safe --seed 9 --timeout 1s500ms --cwd 'a b'"
+            prefix(&args(&[
+                "--safe",
+                "--seed",
+                "9",
+                "--timeout",
+                "1500ms",
+                "--cwd",
+                "a b",
+                "--cases",
+                "mine",
+                "--hints",
+                "h",
+                "s"
+            ])),
+            "mcp-conformance --cases mine --safe --hints h --seed 9 --timeout 1s500ms --cwd 'a b'"
         );
     }
 

@@ -69,6 +69,9 @@ pub struct CaseResult {
     /// Why it was skipped or could not be judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The kind of skip, if it was skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<Skipped>,
     /// How many things were seen and judged: answers, messages, places in them.
     pub seen: usize,
     /// What is worth knowing though nothing is wrong.
@@ -81,6 +84,16 @@ pub struct CaseResult {
     pub took_ms: f64,
 }
 
+/// The kinds of skip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Skipped {
+    /// The case is for servers of another kind.
+    NotApplicable,
+    /// The server showed nothing that the case could have judged.
+    NotShown,
+}
+
 /// A tool that the server lists, and whether it was called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -90,6 +103,20 @@ pub struct ToolNote {
     /// Whether it was called.
     pub called: bool,
     /// Why it was not called, or what came of the call that says why it was not used further.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// A hint that was in force, and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct HintNote {
+    /// What it asks, in few words: the method, the name and the arguments.
+    pub asked: String,
+    /// The requirements and cases that it is for.
+    #[serde(default, rename = "for", skip_serializing_if = "Vec::is_empty")]
+    pub purposes: Vec<String>,
+    /// Why it was not asked or not served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -139,6 +166,9 @@ pub struct TargetSummary {
     pub capabilities: Option<Value>,
     /// Its tools, and which were called.
     pub tools: Vec<ToolNote>,
+    /// The hints that were in force.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<HintNote>,
     /// Its processes.
     pub launches: Vec<Launch>,
     /// The end of what its processes wrote to their error streams.

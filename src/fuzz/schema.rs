@@ -433,6 +433,12 @@ impl ToolSchema {
         bases.iter().find_map(|base| self.break_one(base, breakage))
     }
 
+    /// These arguments with one mistake of the given kind; simple ones where they have no place for it.
+    #[must_use]
+    pub fn broken_in(&self, arguments: &Value, breakage: Breakage) -> Option<BrokenArguments> {
+        self.break_one(arguments, breakage).or_else(|| self.broken(breakage))
+    }
+
     fn break_one(&self, base: &Value, breakage: Breakage) -> Option<BrokenArguments> {
         let entries = base.as_object()?;
         let names = || entries.keys();

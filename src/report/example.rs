@@ -5,10 +5,10 @@
 
 use serde_json::json;
 
-use super::{FORMAT, Options, Report, Target, Tool};
+use super::{FORMAT, Options, Report, Requirements, Target, Tool};
 use crate::event::{
-    CallCount, CallOutcome, CaseResult, FuzzSummary, Gap, KeywordCoverage, Latency, Launch, Problem, ProblemKind,
-    ResponseClass, RunSummary, TargetSummary, Timing, ToolFuzz, ToolNote,
+    CallCount, CallOutcome, CaseResult, FuzzSummary, Gap, HintNote, KeywordCoverage, Latency, Launch, Problem,
+    ProblemKind, ResponseClass, RunSummary, Skipped, TargetSummary, Timing, ToolFuzz, ToolNote,
 };
 use crate::spec::{Level, Revision};
 use crate::verdict::{CallKind, Confirmation, Counterexample, Direction, Evidence, Finding, Totals, Verdict};
@@ -33,6 +33,7 @@ pub fn example() -> Report {
             skip: vec!["tools/list/slow".to_owned()],
             strict: false,
             calls: "harmless".to_owned(),
+            hints: Some("mcp-hints.jsonc".to_owned()),
             seed: 7,
             timeout_ms: 5000,
         },
@@ -79,9 +80,18 @@ fn older() -> Target {
             ..plain("tools/call/unknown-tool", "An unknown tool is refused", revision, Verdict::Fail)
         },
         CaseResult {
+            requirements: vec!["pagination-cursor-altered".to_owned()],
             reason: Some("the server issued no cursor".to_owned()),
+            skipped: Some(Skipped::NotShown),
             seen: 0,
             ..plain("tools/list/cursor-altered", "An altered cursor is refused", revision, Verdict::Skip)
+        },
+        CaseResult {
+            requirements: vec!["tasks-required".to_owned()],
+            reason: Some("it is for servers with the tasks capability".to_owned()),
+            skipped: Some(Skipped::NotApplicable),
+            seen: 0,
+            ..plain("tools/tasks/required", "A tool that needs a task says so", revision, Verdict::Skip)
         },
     ];
     Target {
@@ -90,6 +100,7 @@ fn older() -> Target {
             server_info: Some(json!({"name": "files", "version": "1.4.2"})),
             capabilities: Some(json!({"tools": {"listChanged": true}})),
             tools: tools(),
+            hints: hints(),
             launches: vec![Launch {
                 purpose: "shared session".to_owned(),
                 startup_ms: Some(41.0),
@@ -102,6 +113,7 @@ fn older() -> Target {
             fuzz: None,
             totals: count(&results),
         },
+        requirements: Requirements::of(&results),
         results,
     }
 }
@@ -130,6 +142,7 @@ fn newer() -> Target {
             ..plain("tools/call/image-data", "Image data is base64 of what its MIME type says", revision, Verdict::Fail)
         },
         CaseResult {
+            requirements: vec!["jsonrpc-ids-kept-apart".to_owned()],
             reason: Some("the control request was not served: the server had ended".to_owned()),
             seen: 0,
             ..plain("tools/call/many", "Calls in flight together are each answered", revision, Verdict::Error)
@@ -147,6 +160,7 @@ fn newer() -> Target {
             server_info: Some(json!({"name": HOSTILE, "version": "1.4.2", "title": "Files"})),
             capabilities: Some(json!({"tools": {}, "logging": {}})),
             tools: tools(),
+            hints: Vec::new(),
             launches: vec![
                 Launch {
                     purpose: "shared session".to_owned(),
@@ -168,6 +182,7 @@ fn newer() -> Target {
             fuzz: Some(fuzzed()),
             totals: count(&results),
         },
+        requirements: Requirements::of(&results),
         results,
     }
 }
@@ -180,6 +195,7 @@ fn plain(case: &str, title: &str, revision: Revision, verdict: Verdict) -> CaseR
         requirements: vec!["stdio-stdout-only-messages".to_owned()],
         verdict,
         reason: None,
+        skipped: None,
         seen: 12,
         notes: Vec::new(),
         findings: Vec::new(),
@@ -203,6 +219,19 @@ fn tools() -> Vec<ToolNote> {
         note("delete_file", false, Some("annotated as destructive")),
         note("drop_table", false, Some("annotated as destructive")),
         note(HOSTILE, false, Some("no arguments could be made for its schema")),
+    ]
+}
+
+fn hints() -> Vec<HintNote> {
+    let hint = |asked: &str, purposes: &[&str], note: Option<String>| HintNote {
+        asked: asked.to_owned(),
+        purposes: purposes.iter().map(|id| (*id).to_owned()).collect(),
+        note,
+    };
+    vec![
+        hint(r#"tools/call search {"text":"files"}"#, &["tools/call/unknown-tool"], None),
+        hint(r#"tools/call page {"of":2}"#, &["pagination-cursor-altered"], None),
+        hint(&format!("tools/call {HOSTILE}"), &[], Some(format!("it was refused: {HOSTILE}"))),
     ]
 }
 

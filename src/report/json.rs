@@ -238,6 +238,7 @@ mod tests {
             pub(super) skip: Vec<String>,
             pub(super) strict: bool,
             pub(super) calls: String,
+            pub(super) hints: Option<String>,
             pub(super) seed: u64,
             #[serde(rename = "timeout-ms")]
             pub(super) timeout: u64,
@@ -247,7 +248,33 @@ mod tests {
         #[serde(deny_unknown_fields)]
         pub(super) struct Target {
             pub(super) summary: TargetSummary,
+            pub(super) requirements: Requirements,
             pub(super) results: Vec<CaseResult>,
+        }
+
+        #[derive(Deserialize)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        pub(super) struct Requirements {
+            pub(super) judged: Vec<String>,
+            pub(super) not_applicable: Vec<LeftOpen>,
+            pub(super) not_shown: Vec<LeftOpen>,
+            pub(super) not_judged: Vec<LeftOpen>,
+        }
+
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct LeftOpen {
+            pub(super) reason: String,
+            pub(super) requirements: Vec<String>,
+        }
+
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct HintNote {
+            pub(super) asked: String,
+            #[serde(default, rename = "for")]
+            pub(super) purposes: Vec<String>,
+            pub(super) note: Option<String>,
         }
 
         #[derive(Deserialize)]
@@ -258,6 +285,8 @@ mod tests {
             pub(super) server_info: Option<Value>,
             pub(super) capabilities: Option<Value>,
             pub(super) tools: Vec<ToolNote>,
+            #[serde(default)]
+            pub(super) hints: Vec<HintNote>,
             pub(super) launches: Vec<Launch>,
             pub(super) stderr: Option<String>,
             #[serde(rename = "ended-early")]
@@ -295,6 +324,7 @@ mod tests {
             pub(super) requirements: Vec<String>,
             pub(super) verdict: String,
             pub(super) reason: Option<String>,
+            pub(super) skipped: Option<String>,
             pub(super) seen: u64,
             #[serde(default)]
             pub(super) notes: Vec<String>,
@@ -404,6 +434,7 @@ mod tests {
             (options.strict, options.calls.as_str(), options.seed, options.timeout),
             (false, "harmless", 7, 5000)
         );
+        assert_eq!(options.hints, ours.options.hints);
         for (target, ours) in read.targets.iter().zip(&ours.targets) {
             target_reads_as(target, ours);
         }
@@ -434,6 +465,11 @@ mod tests {
         for (tool, ours) in summary.tools.iter().zip(&our_summary.tools) {
             assert_eq!((&tool.name, tool.called, &tool.note), (&ours.name, ours.called, &ours.note));
         }
+        assert_eq!(summary.hints.len(), our_summary.hints.len());
+        for (hint, ours) in summary.hints.iter().zip(&our_summary.hints) {
+            assert_eq!((&hint.asked, &hint.purposes, &hint.note), (&ours.asked, &ours.purposes, &ours.note));
+        }
+        requirements_read_as(&read.requirements, &ours.requirements);
         assert_eq!(summary.launches.len(), our_summary.launches.len());
         for (launch, ours) in summary.launches.iter().zip(&our_summary.launches) {
             assert_eq!((&launch.purpose, launch.startup), (&ours.purpose, ours.startup_ms));
@@ -448,11 +484,27 @@ mod tests {
                 (ours.revision.as_str(), ours.verdict.as_str())
             );
             assert_eq!((&result.requirements, &result.notes), (&ours.requirements, &ours.notes));
+            let skipped = ours.skipped.map(|skipped| serde_json::to_value(skipped).expect("JSON"));
+            assert_eq!(result.skipped.clone().map(Value::from), skipped);
             assert_eq!(result.seen, ours.seen as u64);
             assert!((result.took - ours.took_ms).abs() < f64::EPSILON);
             assert_eq!(result.findings.len(), ours.findings.len());
             for (finding, ours) in result.findings.iter().zip(&ours.findings) {
                 finding_reads_as(finding, ours);
+            }
+        }
+    }
+
+    fn requirements_read_as(read: &outside::Requirements, ours: &crate::report::Requirements) {
+        assert_eq!(read.judged, ours.judged);
+        for (read, ours) in [
+            (&read.not_applicable, &ours.not_applicable),
+            (&read.not_shown, &ours.not_shown),
+            (&read.not_judged, &ours.not_judged),
+        ] {
+            assert_eq!(read.len(), ours.len());
+            for (read, ours) in read.iter().zip(ours) {
+                assert_eq!((&read.reason, &read.requirements), (&ours.reason, &ours.requirements));
             }
         }
     }

@@ -16,6 +16,7 @@ mod live;
 mod model;
 mod palette;
 mod renderer;
+mod requirements;
 mod text;
 
 pub use conclusion::{Conclusion, verdict_line};
@@ -25,4 +26,5 @@ pub use json::Json;
 pub use live::Live;
 pub use model::{FORMAT, Fold, Options, Report, Target, Tool};
 pub use renderer::Renderer;
+pub use requirements::{LeftOpen, Requirements};
 pub use text::{Detail, Text};

@@ -7,6 +7,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use super::requirements::Requirements;
 use crate::event::{CaseResult, Event, RunSummary, Sink, TargetSummary};
 
 /// The version of the JSON report's format.
@@ -36,6 +37,9 @@ pub struct Options {
     pub strict: bool,
     /// Which tools may be called: `read-only`, `harmless` (the default) or `destructive`.
     pub calls: String,
+    /// The file of hints that was followed, if one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hints: Option<String>,
     /// The seed of everything random.
     pub seed: u64,
     /// Milliseconds that a request may take.
@@ -48,6 +52,8 @@ pub struct Options {
 pub struct Target {
     /// Everything beside the cases.
     pub summary: TargetSummary,
+    /// What came of each requirement.
+    pub requirements: Requirements,
     /// The cases, sorted by id.
     pub results: Vec<CaseResult>,
 }
@@ -119,6 +125,7 @@ impl Fold {
                 server_info: None,
                 capabilities: None,
                 tools: Vec::new(),
+                hints: Vec::new(),
                 launches: Vec::new(),
                 stderr: String::new(),
                 ended_early: Some("the run was cut off".to_owned()),
@@ -136,7 +143,8 @@ impl Fold {
             std::mem::take(&mut self.pending).into_iter().partition(|r| r.revision == summary.revision);
         self.pending = rest;
         results.sort_by(|a, b| a.case.cmp(&b.case));
-        self.report.targets.push(Target { summary: summary.clone(), results });
+        let requirements = Requirements::of(&results);
+        self.report.targets.push(Target { summary: summary.clone(), requirements, results });
     }
 }
 

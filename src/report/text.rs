@@ -3,6 +3,7 @@
 //!
 //! Every text that a server had a hand in passes [`visible`](super::visible) before it is written.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::conclusion;
@@ -10,8 +11,8 @@ use super::group::{Group, Told, group};
 use super::palette::{Palette, paint};
 use super::prose::{time, wrap};
 use super::visible::{excerpt, visible};
-use super::{Renderer, Report, Target};
-use crate::event::{Problem, RunSummary};
+use super::{LeftOpen, Renderer, Report, Target};
+use crate::event::{CaseResult, Problem, RunSummary};
 use crate::spec::Revision;
 use crate::verdict::{Direction, Evidence, Verdict};
 
@@ -65,9 +66,11 @@ impl Renderer for Text {
             if self.detail == Detail::Everything {
                 page.notes(report, out)?;
                 page.skips(report, out)?;
+                page.requirements(report, out)?;
                 page.processes(report, out)?;
             }
             page.tools(report, out)?;
+            page.hints(report, out)?;
             if let Some(problem) = report.summary.as_ref().and_then(|summary| summary.problem.as_ref()) {
                 page.problem(problem, out)?;
             }
@@ -329,6 +332,71 @@ impl Page {
         writeln!(out)
     }
 
+    /// Which requirements were judged, and why the others were not.
+    fn requirements(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        let count = |open: &[LeftOpen]| open.iter().map(|one| one.requirements.len()).sum::<usize>();
+        for target in report.targets.iter().filter(|target| !target.results.is_empty()) {
+            let requirements = &target.requirements;
+            let mut counts = format!("{} judged", requirements.judged.len());
+            for (kind, open) in requirements.open() {
+                let _infallible = write!(counts, ", {} {kind}", count(open));
+            }
+            self.heading(&format!("Requirements of {}: {counts}", target.summary.revision), out)?;
+            for (kind, open) in requirements.open() {
+                for LeftOpen { reason, requirements } in open {
+                    let text = format!("{kind}: {}", excerpt(reason, self.line(), 0));
+                    for line in wrap(&text, self.text.width.saturating_sub(2).max(40)) {
+                        writeln!(out, "  {line}")?;
+                    }
+                    let ids: Vec<String> = requirements.iter().map(|id| visible(id).into_owned()).collect();
+                    for line in wrap(&self.listed(&ids), self.text.width.saturating_sub(4).max(40)) {
+                        writeln!(out, "    {}", paint(self.palette.faint, line))?;
+                    }
+                }
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    /// The hints that did not help: what was not served, and what did not show what it is for.
+    fn hints(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        let mut told: Vec<(String, Vec<Revision>)> = Vec::new();
+        for target in &report.targets {
+            let shown = |id: &String| {
+                let judged = |result: &CaseResult| result.verdict != Verdict::Skip;
+                target.requirements.has_judged(id)
+                    || target.results.iter().any(|result| result.case == *id && judged(result))
+                    // What is not stated in the revision, or was not selected, cannot be missed.
+                    || !target.results.iter().any(|result| result.case == *id || result.requirements.contains(id))
+            };
+            for hint in &target.summary.hints {
+                let missed: Vec<&str> = hint.purposes.iter().filter(|id| !shown(id)).map(String::as_str).collect();
+                let why = match &hint.note {
+                    Some(note) if hint.purposes.is_empty() || !missed.is_empty() => note.clone(),
+                    None if !missed.is_empty() => format!("it did not show {}", missed.join(", ")),
+                    Some(_) | None => continue,
+                };
+                let text = format!("{}: {}", excerpt(&hint.asked, LINE, 0), excerpt(&why, self.line(), 0));
+                match told.iter_mut().find(|(known, _)| *known == text) {
+                    Some((_, revisions)) => revisions.push(target.summary.revision),
+                    None => told.push((text, vec![target.summary.revision])),
+                }
+            }
+        }
+        if told.is_empty() {
+            return Ok(());
+        }
+        self.heading("Hints that did not help", out)?;
+        for (text, of) in told {
+            let text = format!("{text} ({})", revisions(&of));
+            for (index, line) in wrap(&text, self.text.width.saturating_sub(4).max(40)).into_iter().enumerate() {
+                writeln!(out, "{}{line}", if index == 0 { "  " } else { "    " })?;
+            }
+        }
+        writeln!(out)
+    }
+
     fn reasons(&self, reasons: &Reasons<'_>, most: usize, out: &mut dyn Write) -> io::Result<()> {
         for (reason, cases) in reasons.0.iter().take(most) {
             for line in wrap(&excerpt(reason, self.line(), 0), self.text.width.saturating_sub(2).max(40)) {
@@ -560,7 +628,7 @@ mod tests {
     }
 
     fn poison(value: &mut serde_json::Value) {
-        const KEPT: [&str; 7] = ["kind", "outcome", "revision", "verdict", "level", "direction", "shutdown"];
+        const KEPT: [&str; 8] = ["kind", "outcome", "skipped", "revision", "verdict", "level", "direction", "shutdown"];
         match value {
             serde_json::Value::String(text) => text.push_str(HOSTILE),
             serde_json::Value::Array(items) => items.iter_mut().for_each(poison),

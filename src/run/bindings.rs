@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::offer::{Offer, Tool};
 use super::session::{Session, stateless_meta};
-use crate::case::{Act, Case, Placeholder};
+use crate::case::{Act, Ask, Case, Placeholder};
 use crate::fuzz::{Breakage, Random};
 use crate::spec::{Era, Revision};
 use crate::transcript::Terms;
@@ -15,10 +15,24 @@ use crate::transcript::Terms;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unfilled(pub(super) String);
 
+/// A tool with the arguments that a case calls it with.
+#[derive(Debug, Clone)]
+pub(super) struct Bound<'a> {
+    pub(super) tool: &'a Tool,
+    arguments: Option<Value>,
+}
+
+impl<'a> Bound<'a> {
+    fn plain(tool: &'a Tool) -> Self {
+        Self { tool, arguments: tool.arguments.clone() }
+    }
+}
+
 /// What stands in for the placeholders of one pass over a case's steps.
 #[derive(Debug)]
 pub(super) struct Bindings<'a> {
-    pub(super) tool: Option<&'a Tool>,
+    case: &'a Case,
+    tool: Option<Bound<'a>>,
     offer: &'a Offer,
     seed: u64,
     saved: BTreeMap<String, Value>,
@@ -26,8 +40,14 @@ pub(super) struct Bindings<'a> {
 
 impl<'a> Bindings<'a> {
     /// Bindings for a tool, or for none.
-    pub(super) fn new(offer: &'a Offer, tool: Option<&'a Tool>, seed: u64) -> Self {
-        Self { tool, offer, seed, saved: BTreeMap::new() }
+    pub(super) fn new(case: &'a Case, offer: &'a Offer, tool: Option<Bound<'a>>, seed: u64) -> Self {
+        Self { case, tool, offer, seed, saved: BTreeMap::new() }
+    }
+
+    /// What the first hint asks that is for the case and was served, of those that a function picks.
+    fn hinted<T>(&self, session: &Session, pick: impl Fn(&'a Ask) -> Option<T>) -> Option<T> {
+        let mut followed = self.offer.hinted.iter().filter(|followed| followed.helps(self.case, session.revision));
+        followed.find_map(|followed| pick(&followed.hint.ask))
     }
 
     /// Keeps a value for later steps.
@@ -47,7 +67,7 @@ impl<'a> Bindings<'a> {
             | Placeholder::ToolArgumentsExtra
             | Placeholder::ToolArgumentsNewer
             | Placeholder::ToolArgumentsOther
-            | Placeholder::ToolSwappedCase => match self.tool {
+            | Placeholder::ToolSwappedCase => match &self.tool {
                 Some(tool) => of_tool(tool, placeholder, self.offer, self.seed),
                 None => unfilled("no tool that may be called fits the case"),
             },
@@ -62,18 +82,29 @@ impl<'a> Bindings<'a> {
                 Some(cursor) => Ok(json!(cursor)),
                 None => unfilled("the list of tools has one page only"),
             },
-            Placeholder::Resource => match self.offer.others.resources.first() {
-                Some(uri) => Ok(json!(uri)),
-                None => unfilled("the server lists no resource"),
-            },
+            Placeholder::Resource => {
+                let hinted = self.hinted(session, |ask| match ask {
+                    Ask::Read { uri } => Some(uri),
+                    Ask::Call { .. } | Ask::Get { .. } => None,
+                });
+                match hinted.or(self.offer.others.resources.first()) {
+                    Some(uri) => Ok(json!(uri)),
+                    None => unfilled("the server lists no resource"),
+                }
+            }
             Placeholder::Prompt | Placeholder::PromptArguments | Placeholder::PromptArgument => {
-                let Some(prompt) = self.offer.others.demanding() else {
+                let hinted = self.hinted(session, |ask| match ask {
+                    Ask::Get { prompt, arguments } if !arguments.is_empty() => Some((prompt, arguments)),
+                    Ask::Get { .. } | Ask::Call { .. } | Ask::Read { .. } => None,
+                });
+                let listed = || self.offer.others.demanding().map(|prompt| (&prompt.name, &prompt.arguments));
+                let Some((name, arguments)) = hinted.or_else(listed) else {
                     return unfilled("no prompt with a required argument was served");
                 };
                 Ok(match placeholder {
-                    Placeholder::PromptArguments => json!(prompt.arguments),
-                    Placeholder::PromptArgument => json!(prompt.arguments.keys().next()),
-                    _ => json!(prompt.name),
+                    Placeholder::PromptArguments => json!(arguments),
+                    Placeholder::PromptArgument => json!(arguments.keys().next()),
+                    _ => json!(name),
                 })
             }
             Placeholder::Text(length) => Ok(json!("x".repeat(*length))),
@@ -119,17 +150,19 @@ fn declined(request: &Value) -> Value {
     }
 }
 
-fn of_tool(tool: &Tool, placeholder: &Placeholder, offer: &Offer, seed: u64) -> Result<Value, Unfilled> {
+fn of_tool(bound: &Bound<'_>, placeholder: &Placeholder, offer: &Offer, seed: u64) -> Result<Value, Unfilled> {
+    let tool = bound.tool;
     let broken = |breakage: Breakage, what: &str| {
-        tool.schema
-            .as_ref()
-            .and_then(|schema| schema.broken(breakage))
-            .map(|broken| broken.arguments)
-            .ok_or_else(|| Unfilled(format!("no tool that may be called has {what}")))
+        let schema = tool.schema.as_ref();
+        let broken = schema.and_then(|schema| match &bound.arguments {
+            Some(arguments) => schema.broken_in(arguments, breakage),
+            None => schema.broken(breakage),
+        });
+        broken.map(|broken| broken.arguments).ok_or_else(|| Unfilled(format!("no tool that may be called has {what}")))
     };
     match placeholder {
         Placeholder::ToolArguments => {
-            tool.arguments.clone().ok_or_else(|| Unfilled("no tool has arguments that could be made".to_owned()))
+            bound.arguments.clone().ok_or_else(|| Unfilled("no tool has arguments that could be made".to_owned()))
         }
         Placeholder::ToolArgumentsMissing => broken(Breakage::MissingRequired, "a required argument"),
         Placeholder::ToolArgumentsWrongType => {
@@ -213,11 +246,11 @@ pub(super) fn altered(cursor: &str) -> Option<String> {
 
 /// The tools that a case's placeholders can be bound to, best first; empty if it binds none.
 pub(super) fn candidates<'a>(
-    case: &Case,
+    case: &'a Case,
     body: &Act,
     offer: &'a Offer,
     session: &mut Session,
-) -> Result<Vec<Option<&'a Tool>>, Unfilled> {
+) -> Result<Vec<Option<Bound<'a>>>, Unfilled> {
     const MOST: usize = 24;
     let placeholders = case.placeholders();
     let of_tool: Vec<&Placeholder> = placeholders.iter().filter(|placeholder| placeholder.is_of_tool()).collect();
@@ -226,33 +259,50 @@ pub(super) fn candidates<'a>(
         return Ok(vec![None]);
     }
     let mut why = Unfilled("no tool that may be called was served".to_owned());
-    let mut found: Vec<&Tool> = Vec::new();
+    let mut found: Vec<Bound<'a>> = Vec::new();
     let wanted = if body.each.is_some() { MOST } else { 1 };
+    let hinted = hinted(case, offer, session);
     // A tool whose plain call was served proves more than one that refuses everything, and one that asks
     // nothing of the client serves a case better that is not about asking.
     let plain = offer.tools.iter().filter(|tool| tool.is_served() && tool.asked.is_empty());
     let asking = offer.tools.iter().filter(|tool| tool.is_served() && !tool.asked.is_empty());
     let all = body.each.is_some() || asked.is_some();
     let refused = offer.tools.iter().filter(|tool| tool.is_usable() && !tool.is_served() && all);
-    for tool in plain.chain(asking).chain(refused) {
+    for bound in hinted.into_iter().chain(plain.chain(asking).chain(refused).map(Bound::plain)) {
         if found.len() >= wanted {
             break;
         }
-        if case.needs.tool.as_ref().is_some_and(|schema| !schema.fits(&tool.definition)) {
+        if found.iter().any(|known| known.tool.name == bound.tool.name) {
+            continue;
+        }
+        if case.needs.tool.as_ref().is_some_and(|schema| !schema.fits(&bound.tool.definition)) {
             why = Unfilled("no tool that may be called is of the kind that the case needs".to_owned());
             continue;
         }
-        if asked.is_some_and(|asked| !tool.asked.iter().any(|request| asked.fits(request))) {
+        if asked.is_some_and(|asked| !bound.tool.asked.iter().any(|request| asked.fits(request))) {
             why = Unfilled("no call of a tool led the server to ask the client for such a thing".to_owned());
             continue;
         }
-        let bindings = Bindings::new(offer, Some(tool), 0);
+        let bindings = Bindings::new(case, offer, Some(bound.clone()), 0);
         match of_tool.iter().try_for_each(|placeholder| bindings.value(placeholder, session).map(drop)) {
-            Ok(()) => found.push(tool),
+            Ok(()) => found.push(bound),
             Err(unfilled) => why = unfilled,
         }
     }
     if found.is_empty() { Err(why) } else { Ok(found.into_iter().map(Some).collect()) }
+}
+
+/// The tools that hints for the case were served by, with the arguments that they were served with.
+fn hinted<'a>(case: &Case, offer: &'a Offer, session: &Session) -> Vec<Bound<'a>> {
+    let helping = offer.hinted.iter().filter(|followed| followed.helps(case, session.revision));
+    let bound = helping.filter_map(|followed| match &followed.hint.ask {
+        Ask::Call { tool, arguments } => {
+            let tool = offer.tools.iter().find(|listed| listed.name == *tool && listed.is_usable())?;
+            Some(Bound { tool, arguments: Some(Value::Object(arguments.clone())) })
+        }
+        Ask::Read { .. } | Ask::Get { .. } => None,
+    });
+    bound.collect()
 }
 
 #[cfg(test)]

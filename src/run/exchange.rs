@@ -47,9 +47,9 @@ pub(super) async fn carry_out(
     let mut passes = Vec::new();
     for tool in tools {
         let number = new_pass();
-        let mut bindings = Bindings::new(offer, tool, plan.seed);
+        let label = tool.as_ref().map(|bound| format!("tool {}", bound.tool.name)).unwrap_or_default();
+        let mut bindings = Bindings::new(case, offer, tool, plan.seed);
         let from = session.connection.len();
-        let label = tool.map(|tool| format!("tool {}", tool.name)).unwrap_or_default();
         let offered = offer.listed();
         let mut pass = Pass { label, number, transcript: Transcript::default(), offered, trouble: None, void: None };
         session.replies.begin(&body.answers);

@@ -177,7 +177,7 @@ async fn run_case(target: &Target, case: &Case, body: &Act, session: &mut Sessio
     // A case that opens the connection itself goes by what the main session was told.
     let terms = if session.terms.opening.is_some() { &session.terms } else { &offer.terms };
     if terms.opening.is_some() && !meets(case, terms) {
-        return Judged::skip(unmet(case));
+        return Judged::inapplicable(unmet(case));
     }
     let mut new_pass = || target.new_pass(&case.id);
     match carry_out(case, body, session, offer, &target.context.plan, &mut new_pass).await {

@@ -4,6 +4,7 @@ mod asking;
 mod bindings;
 mod conduct;
 mod exchange;
+mod hinted;
 mod lane;
 mod listen;
 mod offer;

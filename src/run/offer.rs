@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::hinted::Followed;
 use super::others::Others;
 use super::plan::Calls;
 use crate::fuzz::{Dialect, ToolSchema};
@@ -30,6 +31,8 @@ pub(super) struct Tool {
     pub(super) definition: Value,
     /// Why it may not be called, or cannot.
     pub(super) barred: Option<String>,
+    /// Whether its annotations allow it to be called, if only with the arguments of a hint.
+    pub(super) permitted: bool,
     pub(super) schema: Option<ToolSchema>,
     /// Valid arguments.
     pub(super) arguments: Option<Value>,
@@ -47,6 +50,7 @@ impl Tool {
     pub(super) fn new(definition: &Value, calls: Calls) -> Option<Self> {
         let name = definition.get("name")?.as_str()?.to_owned();
         let mut barred = barred(definition.get("annotations"), calls);
+        let permitted = barred.is_none();
         let schema = match definition.get("inputSchema") {
             Some(schema) => ToolSchema::compile(schema, Dialect::Draft202012).map_err(|error| error.to_string()),
             None => Err("it has no inputSchema".to_owned()),
@@ -57,7 +61,16 @@ impl Tool {
         }
         let definition = definition.clone();
         let (schema, arguments) = (schema.ok(), arguments.ok());
-        Some(Self { name, definition, barred, schema, arguments, called: None, asked: Vec::new() })
+        Some(Self { name, definition, barred, permitted, schema, arguments, called: None, asked: Vec::new() })
+    }
+
+    /// Takes arguments that were served in place of the made ones, unless those were served too.
+    pub(super) fn learn(&mut self, arguments: Value, took: Duration) {
+        if !self.is_served() {
+            self.barred = None;
+            self.arguments = Some(arguments);
+            self.called = Some((Called::Served, took));
+        }
     }
 
     /// Whether cases may use it: it may be called, and a first call was answered soon.
@@ -101,6 +114,8 @@ pub(super) struct Offer {
     pub(super) terms: Terms,
     /// How long the process of the main session took to its first line.
     pub(super) startup: Duration,
+    /// The hints of the plan that were in force, and what came of each.
+    pub(super) hinted: Vec<Followed>,
     /// A cursor that the server issued for `tools/list`.
     pub(super) next_cursor: Option<String>,
     /// Why nothing more can be asked of the server, if that is so.

@@ -66,6 +66,16 @@ impl Others {
         self.whole.insert(method, keys);
     }
 
+    /// Takes note of arguments with which a prompt was served.
+    pub(super) fn learn(&mut self, name: &str, arguments: &Map<String, Value>) {
+        let prompt = Prompt { name: name.to_owned(), arguments: arguments.clone(), served: true };
+        match self.prompts.iter_mut().find(|known| known.name == name) {
+            Some(known) if known.served => {}
+            Some(known) => *known = prompt,
+            None => self.prompts.push(prompt),
+        }
+    }
+
     fn add(&mut self, method: &str, result: &Value) {
         let items = |member: &str| result.get(member).and_then(Value::as_array).into_iter().flatten();
         match method {

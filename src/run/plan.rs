@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::case::Case;
+use crate::case::{Case, Hint};
 use crate::mock::FaultSet;
 use crate::spec::Revision;
 
@@ -65,6 +65,8 @@ pub struct Plan {
     pub cases: Vec<Arc<Case>>,
     /// Which tools may be called.
     pub calls: Calls,
+    /// What to ask beside what is asked anyway, so that the server shows more of itself.
+    pub hints: Vec<Hint>,
     /// How long a request may take.
     pub timeout: Duration,
     /// How long the first answer of a process may take.

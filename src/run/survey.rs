@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::asking;
+use super::hinted;
 use super::listen::Listening;
 use super::offer::{Called, Offer};
 use super::others;
@@ -34,8 +35,15 @@ const STRAGGLER_PATIENCE: Duration = Duration::from_millis(250);
 /// How long after their start such calls are waited for in the end, when the cases are through.
 const STRAGGLER_LIMIT: Duration = Duration::from_secs(1);
 
-/// Lists the tools and calls each that may be called once; also returns the calls that are still under way.
+/// Lists the tools, calls each that may be called once, and follows the hints; also returns the calls that
+/// are still under way.
 pub(super) async fn survey(session: &mut Session, plan: &Plan) -> (Offer, Vec<Straggler>) {
+    let (mut offer, stragglers) = look(session, plan).await;
+    hinted::follow(session, plan, &mut offer).await;
+    (offer, stragglers)
+}
+
+async fn look(session: &mut Session, plan: &Plan) -> (Offer, Vec<Straggler>) {
     let declared = session.terms.opening.is_none() || session.terms.declares("tools");
     let pages = list(session, plan).await;
     if !declared && session.unanswered == 0 {

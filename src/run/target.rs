@@ -8,16 +8,17 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::conduct::{Context, Ended, milliseconds};
+use super::hinted::Followed;
 use super::lane::{self, Done};
 use super::offer::{Called, Offer};
 use super::session::Session;
 use super::survey::survey;
 use crate::case::{Act, Body, Case, Process};
 use crate::check::{self, Connected, Judged, Watched, stderr_of};
-use crate::event::{CaseResult, Event, Launch, Problem, ProblemKind, TargetSummary, ToolNote};
+use crate::event::{CaseResult, Event, Launch, Problem, ProblemKind, Skipped, TargetSummary, ToolNote};
 use crate::spec::Revision;
 use crate::transcript::{self, Terms, Transcript};
-use crate::verdict::Totals;
+use crate::verdict::{Totals, Verdict};
 
 /// What the lanes of a target share.
 #[derive(Clone)]
@@ -84,6 +85,11 @@ impl Target {
             requirements: requirements.map(|requirement| requirement.id.clone()).collect(),
             verdict: judged.verdict,
             reason: judged.reason,
+            skipped: (judged.verdict == Verdict::Skip).then_some(if judged.applies {
+                Skipped::NotShown
+            } else {
+                Skipped::NotApplicable
+            }),
             seen: judged.seen,
             notes: judged.notes,
             findings: judged.findings,
@@ -156,6 +162,7 @@ pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Proble
             .cloned(),
         capabilities: opening.get("capabilities").cloned(),
         tools: notes(&surveyed),
+        hints: surveyed.hinted.iter().map(Followed::note).collect(),
         launches: done.iter().map(|kept| launch(&kept.ended)).collect(),
         stderr: tail(&stderr, 8_000),
         ended_early: dead.clone(),
@@ -187,7 +194,7 @@ fn tell_watching(target: &Target, cases: &[Arc<Case>], done: &Done) {
         let judged = if needs_are_met(case, &connected) {
             context.judging(|| check::watch(case, watch, rules, target.revision, &watched))
         } else {
-            Judged::skip(unmet(case))
+            Judged::inapplicable(unmet(case))
         };
         target.tell(case, judged, None);
     }

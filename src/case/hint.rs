@@ -1,0 +1,270 @@
+//! Hint files: what to ask of a server so that it shows what it does not show by itself.
+//!
+//! An author commits one beside the server. Each hint names a tool to call, a resource to read or a prompt to
+//! get, with arguments that mean something to the server, and may name the requirements or cases that it is for.
+//! `cases/hints-schema.json` is the closed schema of the format; every fault is told with its line and column.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::fault::{CaseFault, Flaw, LoadError};
+use super::inspect::revision_set;
+use super::jsonc::Document;
+use super::load::{locate, read};
+use super::loaded::Case;
+use super::shape::{self, Form};
+use crate::spec::{Catalogue, Revision, RevisionSet};
+
+/// Something to ask of a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hint {
+    /// The requirements and cases that it is for, by id; empty where it only says what serves.
+    pub purposes: Vec<String>,
+    /// The revisions that it is followed in.
+    pub revisions: RevisionSet,
+    /// What is asked.
+    pub ask: Ask,
+}
+
+/// What a hint asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ask {
+    /// Calls a tool.
+    Call {
+        /// Its name.
+        tool: String,
+        /// Its arguments.
+        arguments: Map<String, Value>,
+    },
+    /// Reads a resource.
+    Read {
+        /// Its URI.
+        uri: String,
+    },
+    /// Gets a prompt.
+    Get {
+        /// Its name.
+        prompt: String,
+        /// Its arguments, all of them texts.
+        arguments: Map<String, Value>,
+    },
+}
+
+impl Hint {
+    /// Whether it is for a case in a revision: for the case itself, or for a requirement that it checks there.
+    #[must_use]
+    pub fn is_for(&self, case: &Case, revision: Revision) -> bool {
+        let cites =
+            |id: &String| case.requirements.iter().any(|own| own.id == *id && own.revisions().contains(revision));
+        self.revisions.contains(revision) && self.purposes.iter().any(|id| *id == case.id || cites(id))
+    }
+}
+
+impl Ask {
+    /// The method of the request, and its params.
+    #[must_use]
+    pub fn request(&self) -> (&'static str, Map<String, Value>) {
+        let with = |name: &str, value: &str, arguments: &Map<String, Value>, always: bool| {
+            let mut params = Map::new();
+            params.insert(name.to_owned(), Value::from(value));
+            if always || !arguments.is_empty() {
+                params.insert("arguments".to_owned(), Value::Object(arguments.clone()));
+            }
+            params
+        };
+        match self {
+            Self::Call { tool, arguments } => ("tools/call", with("name", tool, arguments, true)),
+            Self::Read { uri } => ("resources/read", with("uri", uri, &Map::new(), false)),
+            Self::Get { prompt, arguments } => ("prompts/get", with("name", prompt, arguments, false)),
+        }
+    }
+
+    /// The request in few words: `tools/call add {"a":1}`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let (name, arguments) = match self {
+            Self::Call { tool, arguments } => (tool, Some(arguments)),
+            Self::Read { uri } => (uri, None),
+            Self::Get { prompt, arguments } => (prompt, Some(arguments)),
+        };
+        let method = self.request().0;
+        match arguments.filter(|arguments| !arguments.is_empty()) {
+            Some(arguments) => format!("{method} {name} {}", Value::Object(arguments.clone())),
+            None => format!("{method} {name}"),
+        }
+    }
+}
+
+/// Reads a hint file. `cases` are the ids of every case that a hint may be for.
+///
+/// # Errors
+/// When the file cannot be read or has a fault; every fault in it is told.
+pub fn load_hints(path: &Path, cases: &[&str]) -> Result<Vec<Hint>, LoadError> {
+    let file = path.display().to_string();
+    let text = read(path, &file).map_err(|fault| LoadError { faults: vec![fault] })?;
+    understand_hints(&file, &text, cases)
+}
+
+/// Understands the text of a hint file, which faults show under the name `file`.
+///
+/// # Errors
+/// When it has a fault; every fault is told.
+pub fn understand_hints(file: &str, text: &str, cases: &[&str]) -> Result<Vec<Hint>, LoadError> {
+    let document = Document::read(file, text).map_err(|fault| LoadError { faults: vec![fault] })?;
+    let mut flaws = document.flaws.clone();
+    let mut hints = Vec::new();
+    let listed = document.value.get("hints").and_then(Value::as_array);
+    for (index, hint) in listed.into_iter().flatten().enumerate() {
+        if let Value::Object(hint) = hint {
+            hints.extend(hint_of(hint, &format!("/hints/{index}"), cases, &mut flaws));
+        }
+    }
+    flaws.extend(shape::flaws(Form::Hints, &document.value, &flaws));
+    if flaws.is_empty() {
+        return Ok(hints);
+    }
+    let mut faults: Vec<CaseFault> = locate(&document, flaws);
+    faults.sort();
+    Err(LoadError { faults })
+}
+
+/// The hint that an object is, as far as it is one; what the closed schema cannot say is told.
+fn hint_of(hint: &Map<String, Value>, at: &str, cases: &[&str], flaws: &mut Vec<Flaw>) -> Option<Hint> {
+    let revisions = revision_set(hint, at, flaws);
+    let purposes: Vec<String> = hint
+        .get("for")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|id| id.as_str().map(str::to_owned))
+        .collect();
+    for (index, id) in purposes.iter().enumerate() {
+        if Catalogue::embedded().get(id).is_none() && !cases.contains(&id.as_str()) {
+            let known = Catalogue::embedded().iter().map(|requirement| requirement.id.as_str());
+            let flaw = Flaw::at(format!("{at}/for/{index}"), format!("`{id}` is neither a requirement nor a case"));
+            flaws.push(flaw.nearest(id, known.chain(cases.iter().copied())));
+        }
+    }
+    let named: Vec<&str> = ["call", "read", "get"].into_iter().filter(|name| hint.contains_key(*name)).collect();
+    let [one] = named.as_slice() else {
+        let message = match named.get(1) {
+            None => "a hint has `call`, `read` or `get`, and this one has none of them".to_owned(),
+            Some(second) => format!("a hint asks for one thing: `{}` and `{second}` are two", named[0]),
+        };
+        flaws.push(Flaw::at(at, message));
+        return None;
+    };
+    let arguments = match hint.get("arguments") {
+        None => Map::new(),
+        Some(Value::Object(arguments)) => arguments.clone(),
+        Some(_) => return None,
+    };
+    let name = hint.get(*one)?.as_str()?.to_owned();
+    let ask = match *one {
+        "call" => Ask::Call { tool: name, arguments },
+        "get" => {
+            for (argument, value) in arguments.iter().filter(|(_, value)| !value.is_string()) {
+                let pointer = format!("{at}/arguments/{}", super::place::escape(argument));
+                flaws.push(Flaw::at(pointer, format!("the arguments of a prompt are texts, and this is {value}")));
+            }
+            Ask::Get { prompt: name, arguments }
+        }
+        _ => {
+            if hint.contains_key("arguments") {
+                flaws.push(Flaw::on_name(format!("{at}/arguments"), "reading a resource takes no arguments"));
+            }
+            Ask::Read { uri: name }
+        }
+    };
+    Some(Hint { purposes, revisions: revisions?, ask })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const CASES: [&str; 2] = ["content/image", "tools/call/unknown-tool"];
+
+    fn told(text: &str) -> Vec<String> {
+        let error = understand_hints("h.jsonc", text, &CASES).expect_err("it has a fault");
+        error.faults.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_hint_asks_for_a_tool_a_resource_or_a_prompt() {
+        let text = r#"// What this server shows.
+        {
+          "$schema": "cases/hints-schema.json",
+          "hints": [
+            {"for": ["content/image", "tool-name-string"], "call": "draw", "arguments": {"size": 3}},
+            {"read": "file:///a", "revisions": "2025-06-18.."},
+            {"get": "review", "arguments": {"code": "x"},},
+          ],
+        }"#;
+        let hints = understand_hints("h.jsonc", text, &CASES).expect("it is sound");
+        let asks: Vec<String> = hints.iter().map(|hint| hint.ask.describe()).collect();
+        assert_eq!(
+            asks,
+            [r#"tools/call draw {"size":3}"#, "resources/read file:///a", r#"prompts/get review {"code":"x"}"#]
+        );
+        assert_eq!(hints[0].purposes, ["content/image", "tool-name-string"]);
+        assert_eq!(hints[0].revisions, RevisionSet::ALL);
+        assert!(!hints[1].revisions.contains(Revision::V2025_03_26));
+        assert_eq!(Value::Object(hints[1].ask.request().1), json!({"uri": "file:///a"}));
+        assert_eq!(Value::Object(hints[2].ask.request().1), json!({"name": "review", "arguments": {"code": "x"}}));
+    }
+
+    #[test]
+    fn every_fault_is_told_with_its_place() {
+        let text = r#"{
+  "hints": [
+    {"call": "a", "read": "b"},
+    {"for": ["content/imgae"], "call": "a"},
+    {"arguments": {}},
+    {"read": "x", "arguments": {}},
+    {"get": "p", "arguments": {"n": 1}},
+    {"call": 5, "argumnets": {}},
+    {"call": "a", "revisions": "2025-13-01"}
+  ]
+}"#;
+        assert_eq!(
+            told(text),
+            [
+                "h.jsonc:3:5: a hint asks for one thing: `call` and `read` are two",
+                "h.jsonc:4:14: `content/imgae` is neither a requirement nor a case (did you mean `content/image`?)",
+                "h.jsonc:5:5: a hint has `call`, `read` or `get`, and this one has none of them",
+                "h.jsonc:6:19: reading a resource takes no arguments",
+                "h.jsonc:7:37: the arguments of a prompt are texts, and this is 1",
+                "h.jsonc:8:14: expected a string, found a number",
+                "h.jsonc:8:17: unknown member `argumnets` (did you mean `arguments`?)",
+                "h.jsonc:9:32: `2025-13-01` is no revision; the revisions are 2024-10-07, 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28 (did you mean `2025-03-26`?)",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_file_of_another_kind_is_refused() {
+        assert_eq!(told("[]"), ["h.jsonc:1:1: expected an object, found an array"]);
+        assert_eq!(told("{}"), ["h.jsonc:1:1: the member `hints` is missing"]);
+        assert_eq!(told("{\"hints\": [}"), ["h.jsonc:1:12: unexpected close brace"]);
+    }
+
+    #[test]
+    fn a_hint_is_for_its_cases_and_for_those_of_its_requirements() {
+        let cases = super::super::load(None, &[]).expect("our cases are sound");
+        let image = cases.iter().find(|case| case.id == "content/image").expect("a case of ours");
+        let hint = |purpose: &str, revisions: &str| Hint {
+            purposes: vec![purpose.to_owned()],
+            revisions: revisions.parse().expect("a set"),
+            ask: Ask::Read { uri: "x".to_owned() },
+        };
+        let revision = image.revisions.iter().last().expect("it runs somewhere");
+        assert!(hint("content/image", "2024-11-05..").is_for(image, revision));
+        assert!(hint(&image.requirements[0].id, "2024-11-05..").is_for(image, revision));
+        assert!(!hint("content/audio", "2024-11-05..").is_for(image, revision));
+        assert!(!hint("content/image", "2024-11-05").is_for(image, revision));
+    }
+}
