@@ -42,8 +42,13 @@ pub(super) async fn carry_out(
     new_pass: &mut (impl FnMut() -> usize + Send),
 ) -> Result<Vec<Pass>, Unfilled> {
     let tools = candidates(case, body, offer, session)?;
+    let opener = opener(body);
     let mut passes = Vec::new();
     for tool in tools {
+        let asked = opener.as_ref().zip(tool).map(|(opener, tool)| (opener.clone(), tool.name.clone()));
+        if asked.as_ref().is_some_and(|asked| session.barren.contains(asked)) {
+            continue;
+        }
         let number = new_pass();
         let mut bindings = Bindings::new(offer, tool, plan.seed);
         let from = session.connection.len();
@@ -52,6 +57,8 @@ pub(super) async fn carry_out(
         pass.offered = offer.tools.iter().map(|tool| tool.name.clone()).collect();
         let outcome = walk_steps(body, session, &mut bindings, plan, number).await;
         pass.transcript = session.transcript_from(from);
+        let saved = body.steps.first().is_some_and(|step| step.save.keys().all(|name| bindings.has_saved(name)));
+        session.barren.extend(asked.filter(|_| !saved));
         match outcome {
             Ok(()) => {}
             // A value that an earlier step had to yield is trouble; one that the server lacks is no case.
@@ -65,7 +72,17 @@ pub(super) async fn carry_out(
             break;
         }
     }
+    if passes.is_empty() {
+        return Err(Unfilled("no tool answers with what the case needs".to_owned()));
+    }
     Ok(passes)
+}
+
+/// What a case begins with that has to find something out of each tool: what one case has asked a tool in
+/// vain, the next need not ask again.
+fn opener(body: &Act) -> Option<String> {
+    let first = body.steps.first().filter(|step| !step.save.is_empty() && body.each.is_some())?;
+    Some(format!("{}{:?}", first.send.as_ref()?, first.save))
 }
 
 async fn walk_steps(
