@@ -36,11 +36,6 @@ impl Connection<'_> {
         let offer = Offer { grown, asking };
         let mut tools = tool::offered(revision, &offer);
         listing_deviation::add_specimens(&mut tools, revision, self.faults, self.paging.salt);
-        if !self.offers_tasks(revision) {
-            for tool in &mut tools {
-                tool.shift_remove("execution");
-            }
-        }
         let tools: Arc<[Object]> = tools.into();
         self.offered = Some(Offered { revision, grown, tools: Arc::clone(&tools) });
         tools

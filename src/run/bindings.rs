@@ -55,6 +55,11 @@ impl<'a> Bindings<'a> {
         self.saved.insert(name.to_owned(), value);
     }
 
+    /// Whether a value was kept by a name.
+    pub(super) fn has_saved(&self, name: &str) -> bool {
+        self.saved.contains_key(name)
+    }
+
     /// What stands in for a placeholder.
     pub(super) fn value(&self, placeholder: &Placeholder, session: &mut Session) -> Result<Value, Unfilled> {
         let unfilled = |reason: &str| Err(Unfilled(reason.to_owned()));

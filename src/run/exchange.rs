@@ -44,8 +44,13 @@ pub(super) async fn carry_out(
     new_pass: &mut (impl FnMut() -> usize + Send),
 ) -> Result<Vec<Pass>, Unfilled> {
     let tools = candidates(case, body, offer, session)?;
+    let opener = opener(body);
     let mut passes = Vec::new();
     for tool in tools {
+        let asked = opener.as_ref().zip(tool.as_ref()).map(|(opener, bound)| (opener.clone(), bound.tool.name.clone()));
+        if asked.as_ref().is_some_and(|asked| session.barren.contains(asked)) {
+            continue;
+        }
         let number = new_pass();
         let label = tool.as_ref().map(|bound| format!("tool {}", bound.tool.name)).unwrap_or_default();
         let mut bindings = Bindings::new(case, offer, tool, plan.seed);
@@ -57,6 +62,8 @@ pub(super) async fn carry_out(
         let answered = session.replies.end();
         pass.transcript = session.transcript_from(from);
         pass.void = void(case, body, &pass.transcript, answered);
+        let saved = body.steps.first().is_some_and(|step| step.save.keys().all(|name| bindings.has_saved(name)));
+        session.barren.extend(asked.filter(|_| !saved));
         match outcome {
             Ok(()) => {}
             // A value that an earlier step had to yield is trouble; one that the server lacks is no case.
@@ -70,6 +77,9 @@ pub(super) async fn carry_out(
             break;
         }
     }
+    if passes.is_empty() {
+        return Err(Unfilled("no tool answers with what the case needs".to_owned()));
+    }
     Ok(passes)
 }
 
@@ -81,6 +91,13 @@ fn void(case: &Case, body: &Act, record: &Transcript, answered: bool) -> Option<
         return Some("this time the server did not ask the client for such a thing".to_owned());
     }
     (!answered).then(|| "what the server asks for cannot be answered in the way of the case".to_owned())
+}
+
+/// What a case begins with that has to find something out of each tool: what one case has asked a tool in
+/// vain, the next need not ask again.
+fn opener(body: &Act) -> Option<String> {
+    let first = body.steps.first().filter(|step| !step.save.is_empty() && body.each.is_some())?;
+    Some(format!("{}{:?}", first.send.as_ref()?, first.save))
 }
 
 async fn walk_steps(

@@ -201,6 +201,14 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
             return Vec::new();
         }
     }
+    if let (Process::Fresh, Some(needed)) = (body.process, &case.needs.tool) {
+        // No process is started for tools that are not there.
+        let offer = target.offer().await;
+        if target.dead().is_none() && !offer.tools.iter().any(|tool| needed.fits(&tool.definition)) {
+            target.tell(&case, Judged::skip("no tool is of the kind that the case needs"), None);
+            return Vec::new();
+        }
+    }
     let context = target.context.clone();
     let _permit = context.permit().await;
     if let Some(reason) = target.dead() {

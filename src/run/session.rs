@@ -1,5 +1,6 @@
 //! A session: a connection that has been opened in one revision, and how requests are made on it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +42,8 @@ pub(super) struct Session {
     pub(super) unanswered: usize,
     /// Whether a better answer than the first sign of one was waited for in vain: it is not waited for again.
     settled: bool,
+    /// What was asked of a tool in vain: how the cases that did so begin, and the name of the tool.
+    pub(super) barren: BTreeSet<(String, String)>,
     /// How long past its timeout a request waits while the process has not written anything yet.
     pub(super) starting: Duration,
     next_id: i64,
@@ -177,6 +180,7 @@ impl Session {
             purpose,
             unanswered: 0,
             settled: false,
+            barren: BTreeSet::new(),
             starting: Duration::ZERO,
             next_id: 0,
         }
