@@ -123,10 +123,12 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
             (row.requirement.as_deref(), Some(verdict), row.say.clone())
         }
         None if rows.is_empty() && step.otherwise.is_none() => {
-            if step.control && !matches!(
+            if step.control
+                && !matches!(
                     answer.outcome,
                     Outcome::Result | Outcome::Success | Outcome::ToolError | Outcome::InputRequired
-                ) {
+                )
+            {
                 let reason = format!("the control request was not served ({}), so nothing is proved", describe(answer));
                 set_aside(judged, Verdict::Error, reason);
             }

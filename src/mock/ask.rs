@@ -246,8 +246,10 @@ fn form(revision: Revision) -> Value {
         "colour": {"type": "string", "enum": ["red", "green"]},
     });
     if revision >= Revision::V2025_11_25 {
-        fields["colour"] = json!({"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]});
-        fields["days"] = json!({"type": "array", "items": {"type": "string", "enum": ["sat", "sun"]}, "default": ["sun"]});
+        fields["colour"] =
+            json!({"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]});
+        fields["days"] =
+            json!({"type": "array", "items": {"type": "string", "enum": ["sat", "sun"]}, "default": ["sun"]});
     }
     json!({"type": "object", "properties": fields, "required": ["word"]})
 }
@@ -314,9 +316,8 @@ mod tests {
     #[test]
     fn a_model_that_uses_tools_for_ever_is_stopped() {
         let answer = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a"}]});
-        let read = |rounds| {
-            Question::ModelWithTools.read(&answer, &[], rounds, Revision::V2026_07_28, &FaultSet::none())
-        };
+        let read =
+            |rounds| Question::ModelWithTools.read(&answer, &[], rounds, Revision::V2026_07_28, &FaultSet::none());
         assert!(matches!(read(0), Read::Again(messages) if messages.len() == 3));
         assert!(matches!(read(MOST_ROUNDS), Read::Done(_)));
     }

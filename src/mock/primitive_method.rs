@@ -34,7 +34,13 @@ impl Connection<'_> {
                 if self.fails(request, Fault::UpdateUnasked) {
                     self.afterwards.push(updated(resource::NOTES));
                 }
-                self.page("resources", "resources", &resource::listed(revision, self.has_grown(revision)), request, params)
+                self.page(
+                    "resources",
+                    "resources",
+                    &resource::listed(revision, self.has_grown(revision)),
+                    request,
+                    params,
+                )
             }
             "resources/templates/list" => {
                 self.page("templates", "resourceTemplates", &resource::templates(revision), request, params)

@@ -123,8 +123,7 @@ impl Connection<'_> {
         if !self.fails(request, Fault::ListenCancelIgnored) {
             return;
         }
-        let ids: Vec<Value> =
-            self.subscriptions.iter().filter(|one| one.cancelled).map(|one| one.id.clone()).collect();
+        let ids: Vec<Value> = self.subscriptions.iter().filter(|one| one.cancelled).map(|one| one.id.clone()).collect();
         for id in ids {
             let params = json!({"_meta": {ID: id}});
             self.tell(notification("notifications/tools/list_changed", &params), request.revision);
@@ -137,7 +136,8 @@ fn granted(filter: &Object) -> Object {
     let lists = LISTS.into_iter().filter(|(member, _)| filter.get(*member) == Some(&json!(true)));
     let mut granted: Object = lists.map(|(member, _)| (member.to_owned(), json!(true))).collect();
     let uris = filter.get("resourceSubscriptions").and_then(Value::as_array).into_iter().flatten();
-    let uris: Vec<&Value> = uris.filter(|uri| uri.as_str().is_some_and(|uri| resource::contents(uri).is_some())).collect();
+    let uris: Vec<&Value> =
+        uris.filter(|uri| uri.as_str().is_some_and(|uri| resource::contents(uri).is_some())).collect();
     if !uris.is_empty() {
         granted.insert("resourceSubscriptions".to_owned(), json!(uris));
     }

@@ -11,7 +11,8 @@ use super::deviation::{calling, listing as listing_deviation};
 use super::fault::Fault;
 use super::listing::{self, NoPage};
 use super::message::{
-    ELICITATION_REQUIRED, INTERNAL_ERROR, METHOD_NOT_FOUND, Object, RESOURCE_NOT_FOUND, Refusal, notification, object, quoted,
+    ELICITATION_REQUIRED, INTERNAL_ERROR, METHOD_NOT_FOUND, Object, RESOURCE_NOT_FOUND, Refusal, notification, object,
+    quoted,
 };
 use super::method::add_caching;
 use super::revision::Revision;

@@ -20,7 +20,8 @@ pub(super) async fn attribute(session: &mut Session, offer: &mut Offer, began: u
     }
     for name in suspects(session, began) {
         let Some(tool) = offer.tools.iter_mut().find(|tool| tool.name == name) else { continue };
-        if tool.barred.is_some() || tool.called.is_none_or(|(how, _)| matches!(how, Called::Ended | Called::Unanswered)) {
+        if tool.barred.is_some() || tool.called.is_none_or(|(how, _)| matches!(how, Called::Ended | Called::Unanswered))
+        {
             continue;
         }
         if session.connection.is_closed() || session.unanswered > 0 {

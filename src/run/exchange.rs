@@ -46,8 +46,7 @@ pub(super) async fn carry_out(
         let from = session.connection.len();
         let label = tool.map(|tool| format!("tool {}", tool.name)).unwrap_or_default();
         let offered = offer.tools.iter().map(|tool| tool.name.clone()).collect();
-        let mut pass =
-            Pass { label, number, transcript: Transcript::default(), offered, trouble: None, void: None };
+        let mut pass = Pass { label, number, transcript: Transcript::default(), offered, trouble: None, void: None };
         session.replies.begin(&body.answers);
         let outcome = walk_steps(body, session, &mut bindings, plan, number).await;
         let answered = session.replies.end();

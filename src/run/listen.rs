@@ -44,16 +44,14 @@ impl Listening {
         if filter.is_empty() {
             return None;
         }
-        let request =
-            json!({ "id": ID, "method": "subscriptions/listen", "params": { "notifications": filter } });
+        let request = json!({ "id": ID, "method": "subscriptions/listen", "params": { "notifications": filter } });
         let request = session.complete(&request, true, None);
         let from = session.connection.len();
         session.send(&request, None).await;
         let sign = |value: &Value| {
             messages(value).any(|message| {
-                let acknowledges = message
-                    .get("method")
-                    .is_some_and(|method| method == "notifications/subscriptions/acknowledged");
+                let acknowledges =
+                    message.get("method").is_some_and(|method| method == "notifications/subscriptions/acknowledged");
                 acknowledges || message.get("id").is_some_and(|id| id == ID)
             })
         };

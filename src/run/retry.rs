@@ -73,9 +73,11 @@ pub(super) fn of_case(
         },
     };
     Ok(with(&served.request, |params| {
-        params.extend([("inputResponses", answers), ("requestState", state)].into_iter().filter_map(
-            |(name, value)| Some((name.to_owned(), value?)),
-        ));
+        params.extend(
+            [("inputResponses", answers), ("requestState", state)]
+                .into_iter()
+                .filter_map(|(name, value)| Some((name.to_owned(), value?))),
+        );
         for (name, value) in differing.and_then(Value::as_object).into_iter().flatten() {
             params.insert(name.clone(), value.clone());
         }
