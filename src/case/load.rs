@@ -288,6 +288,7 @@ pub(super) fn case_of(id: &str, value: &serde_json::Value) -> Case {
 mod tests {
     use std::path::PathBuf;
 
+    use super::super::asking::{Answers, State};
     use super::super::loaded::Body;
     use super::super::model::{Outcome, Process, What};
     use super::super::placeholder::Placeholder;
@@ -408,6 +409,55 @@ mod tests {
         ] {
             assert!(placeholders.contains(&placeholder), "{placeholder}");
         }
+    }
+
+    #[test]
+    fn a_case_says_how_it_answers_and_comes_back() {
+        let case = loaded(
+            r#"{
+  "title": "A state that was altered is refused",
+  "requirements": ["mrtr-state-integrity"],
+  "mend": "Refuse it.",
+  "needs": {"asked": {"properties": {"method": {"const": "roots/list"}}}},
+  "answers": {"roots/list": [{"result": {"roots": []}}, {"error": {"code": -1, "message": "${asked.count}"}}]},
+  "steps": [
+    {"name": "ask", "send": {"method": "tools/call", "params": {"name": "${tool}"}}},
+    {
+      "retry": {"of": "ask", "state": "altered", "params": {"arguments": "${tool.arguments.other}"}, "rounds": 2},
+      "expect": [{"is": ["error", "input-required"]}],
+    },
+  ],
+}"#,
+        );
+        let Body::Act(act) = &case.body else { panic!("it acts") };
+        assert_eq!(act.answers["roots/list"].len(), 2);
+        let retry = act.steps[1].retry.as_ref().expect("it comes back");
+        assert_eq!((retry.answers, retry.state, retry.rounds), (Answers::All, State::Altered, Some(2)));
+        assert!(case.placeholders().contains(&Placeholder::ToolArgumentsOther));
+        assert!(case.needs.asked.expect("it names a question").fits(&serde_json::json!({"method": "roots/list"})));
+    }
+
+    #[test]
+    fn a_fault_of_how_it_answers_is_told_at_its_place() {
+        let case = |rest: &str| {
+            told(&format!(
+                "{{\n\"title\": \"x\", \"requirements\": [\"mrtr-state-integrity\"], \"mend\": \"y\",\n{rest}\n}}"
+            ))
+        };
+        let steps = r#""steps": [{"name": "a", "send": {"method": "x"}, "expect": [{"is": ["error"]}]}]"#;
+        let of_answers =
+            case(&format!(r#""answers": {{"roots/list": [{{"result": {{"a": "${{tool}}"}}}}]}}, {steps}"#));
+        assert_eq!(of_answers.len(), 1, "{of_answers:?}");
+        assert!(
+            of_answers[0].ends_with("`${tool}` is not filled in here, only in what a step sends"),
+            "{of_answers:?}"
+        );
+        let of_step = case(r#""steps": [{"send": {"method": "${asked.tool}"}, "expect": [{"is": ["error"]}]}]"#);
+        assert!(of_step[0].ends_with("`${asked.tool}` is filled in in `answers` only"), "{of_step:?}");
+        let of_retry = case(
+            r#""steps": [{"name": "ask", "send": {"method": "x"}}, {"retry": {"of": "aks"}, "expect": [{"is": ["error"]}]}]"#,
+        );
+        assert!(of_retry[0].ends_with("no earlier step is named `aks` (did you mean `ask`?)"), "{of_retry:?}");
     }
 
     #[test]

@@ -35,17 +35,18 @@ pub(super) fn undeclared(request: &Value, capabilities: &Value) -> Option<String
     }
 }
 
-/// The capabilities that the client declared in a request of the stateless era.
-pub(super) fn declared_in(request: &Value) -> Option<&Value> {
-    request.pointer("/params/_meta/io.modelcontextprotocol~1clientCapabilities")
+/// The capabilities that the client declared, be it with the request that led to the question or when the
+/// connection was opened.
+pub(super) fn capabilities<'a>(within: Option<&'a Value>, index: &Index<'a>) -> &'a Value {
+    const MEMBER: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities";
+    within.and_then(|request| request.pointer(MEMBER)).unwrap_or(&index.record.terms.client_capabilities)
 }
 
-/// Whether what the server asks for was declared, be it with the request or when the connection was opened.
-pub(super) fn declared(request: &Value, within: Option<&Value>, index: &Index<'_>) -> Option<Look> {
+/// Whether what the server asks for was declared by the client that it asks.
+pub(super) fn declared<'a>(request: &Value, within: Option<&'a Value>, index: &Index<'a>) -> Option<Look> {
     needed_capability(method_of(request))?;
-    let capabilities = within.and_then(declared_in).unwrap_or(&index.record.terms.client_capabilities);
     Some(Look::from(
-        undeclared(request, capabilities).map(|missing| {
+        undeclared(request, capabilities(within, index)).map(|missing| {
             format!("{}, though the client did not declare {missing}", shortened(method_of(request), 60))
         }),
     ))
@@ -111,7 +112,7 @@ pub(super) fn elicitations_known(index: &Index<'_>) -> Seen {
 pub(super) fn input_keys_unique(index: &Index<'_>) -> Seen {
     let mut seen = Seen::default();
     for (position, message) in index.received() {
-        let asks = message.get("result").is_some_and(|result| asks_for_input(result));
+        let asks = message.get("result").is_some_and(asks_for_input);
         if !asks || message.pointer("/result/inputRequests").is_none() {
             continue;
         }

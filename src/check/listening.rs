@@ -58,7 +58,7 @@ fn filter_of<'a>(listen: &Exchange<'a>) -> Option<&'a Value> {
     listen.request.pointer("/params/notifications")
 }
 
-fn uris<'a>(filter: &'a Value) -> impl Iterator<Item = &'a str> {
+fn uris(filter: &Value) -> impl Iterator<Item = &str> {
     filter.get("resourceSubscriptions").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
@@ -209,7 +209,7 @@ fn walks(index: &Index<'_>, list: &Listed) -> Vec<(BTreeSet<String>, usize, usiz
         .filter(|walk| walk.last().is_some_and(|page| page.result.get("nextCursor").is_none()));
     whole
         .map(|walk| {
-            let items = walk.iter().flat_map(|page| page.result.get(list.items).and_then(Value::as_array));
+            let items = walk.iter().filter_map(|page| page.result.get(list.items).and_then(Value::as_array));
             let keys = items.flatten().filter_map(|item| item.get(list.key)?.as_str()).map(str::to_owned).collect();
             (keys, walk[0].positions[0], walk.last().map_or(0, |page| page.positions[1]))
         })
@@ -291,4 +291,124 @@ pub(super) fn updates_told(index: &Index<'_>) -> Seen {
         }
     }
     seen
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::check::{Connected, Watched};
+    use crate::spec::Revision;
+    use crate::transcript::{Entry, Event, Terms, Transcript};
+    use crate::wire::Frame;
+
+    fn record(messages: &[(bool, Value)]) -> Vec<Connected> {
+        let entries = messages.iter().map(|(ours, message)| {
+            let frame = Frame::of(message);
+            let event = if *ours { Event::Sent { frame, mark: None } } else { Event::Received(frame) };
+            Arc::new(Entry { at: Duration::ZERO, event })
+        });
+        let lists = json!({"listChanged": true});
+        let capabilities = json!({"tools": lists, "prompts": lists, "resources": {"subscribe": true}});
+        let terms = Terms { client_capabilities: json!({}), opening: Some(json!({"capabilities": capabilities})) };
+        vec![Connected { label: String::new(), transcript: Transcript { entries: entries.collect(), terms } }]
+    }
+
+    fn ask(id: i64, method: &str, mut params: Value) -> (bool, Value) {
+        params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+        (true, json!({"id": id, "method": method, "params": params}))
+    }
+
+    fn listen(id: i64, filter: &Value) -> (bool, Value) {
+        ask(id, "subscriptions/listen", json!({"notifications": filter}))
+    }
+
+    fn told(id: i64, method: &str) -> (bool, Value) {
+        let meta = json!({"io.modelcontextprotocol/subscriptionId": id});
+        (false, json!({"method": method, "params": {"_meta": meta, "uri": "a:///b/c"}}))
+    }
+
+    fn listed(id: i64, names: &[&str]) -> [(bool, Value); 2] {
+        let tools: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+        [ask(id, "tools/list", json!({})), (false, json!({"id": id, "result": {"tools": tools}}))]
+    }
+
+    /// How much a check saw, and how much of it is a breach.
+    fn seen(check: impl Fn(&Index<'_>) -> Seen, messages: &[(bool, Value)]) -> (usize, usize) {
+        let connected = record(messages);
+        let seen = check(&Watched::new(&connected, Revision::V2026_07_28).connections[0]);
+        (seen.seen, seen.breaches.len())
+    }
+
+    #[test]
+    fn what_is_told_carries_the_id_and_was_asked_for() {
+        let tools = json!({"toolsListChanged": true, "resourceSubscriptions": ["a:///b"]});
+        let with = |message| [listen(1, &tools), told(1, ACKNOWLEDGED), message];
+        assert_eq!(seen(tagged, &with(told(1, TOOLS.notification))), (1, 0));
+        assert_eq!(seen(tagged, &with(told(2, TOOLS.notification))), (1, 1));
+        assert_eq!(seen(only_asked, &with(told(1, TOOLS.notification))), (1, 0));
+        assert_eq!(seen(only_asked, &with(told(1, PROMPTS.notification))), (1, 1));
+        assert_eq!(seen(only_asked, &with(told(1, UPDATED))), (1, 0), "it is a part of what was asked for");
+        assert_eq!(seen(tagged, &[told(1, UPDATED)]), (0, 0), "nobody listens, which is another rule");
+    }
+
+    #[test]
+    fn a_subscription_is_served_or_refused_once_it_had_its_time() {
+        let asked = listen(1, &json!({"toolsListChanged": true}));
+        let other = [ask(2, "ping", json!({})), (false, json!({"id": 2, "result": {}}))];
+        let refusal = (false, json!({"id": 1, "error": {"code": -32601, "message": ""}}));
+        assert_eq!(seen(served, &[asked.clone(), told(1, ACKNOWLEDGED)]), (1, 0));
+        assert_eq!(seen(served, &[asked.clone(), refusal]), (1, 1));
+        assert_eq!(seen(served, std::slice::from_ref(&asked)), (0, 0));
+        assert_eq!(seen(served, &[&[asked], other.as_slice()].concat()), (1, 1));
+        assert_eq!(seen(served, &[listen(1, &json!({"resourcesListChanged": true}))]), (0, 0), "it was not declared");
+    }
+
+    #[test]
+    fn what_comes_after_a_cancellation_may_have_been_on_its_way() {
+        let cancel = (true, json!({"method": "notifications/cancelled", "params": {"requestId": 1}}));
+        let begin = [listen(1, &json!({"toolsListChanged": true})), cancel];
+        let late = told(1, TOOLS.notification);
+        let mut messages = begin.to_vec();
+        messages.push(late.clone());
+        assert_eq!(seen(cancelled, &messages), (0, 0));
+        messages.extend(listed(2, &["a"]));
+        assert_eq!(seen(cancelled, &messages), (1, 0));
+        messages.push(late);
+        assert_eq!(seen(cancelled, &messages), (1, 1));
+    }
+
+    #[test]
+    fn a_list_that_changed_while_somebody_listened_is_told_of() {
+        let open = [listen(1, &json!({"toolsListChanged": true})), told(1, ACKNOWLEDGED)];
+        let with = |between: &[(bool, Value)]| {
+            [listed(2, &["a"]).as_slice(), &open, between, &listed(3, &["a", "b"])].concat()
+        };
+        let tools = |index: &Index<'_>| lists_told(index, &TOOLS);
+        assert_eq!(seen(tools, &with(&[])), (1, 1));
+        assert_eq!(seen(tools, &with(&[told(1, TOOLS.notification)])), (1, 0));
+        let unheard = [listed(2, &["a"]), listed(3, &["b"])].concat();
+        assert_eq!(seen(tools, &unheard), (0, 0));
+    }
+
+    #[test]
+    fn a_resource_that_is_another_each_time_has_no_changes() {
+        let read = |id: i64, text: &str| {
+            let asked = ask(id, "resources/read", json!({"uri": "a:///b"}));
+            [asked, (false, json!({"id": id, "result": {"contents": [{"text": text}]}}))]
+        };
+        let open = [listen(1, &json!({"resourceSubscriptions": ["a:///b"]})), told(1, ACKNOWLEDGED)];
+        let with = |texts: [&str; 3], between: &[(bool, Value)]| {
+            let [first, second, third] = [read(2, texts[0]), read(3, texts[1]), read(4, texts[2])];
+            [first.as_slice(), &open, &second, between, &third].concat()
+        };
+        assert_eq!(seen(updates_told, &with(["x", "x", "y"], &[])), (1, 1));
+        assert_eq!(seen(updates_told, &with(["x", "x", "y"], &[told(1, UPDATED)])), (1, 0));
+        assert_eq!(seen(updates_told, &with(["x", "y", "z"], &[])), (0, 0));
+        assert_eq!(seen(updates_told, &with(["x", "x", "x"], &[])), (0, 0));
+    }
 }

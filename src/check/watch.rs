@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::act::shortened;
 use super::evidence::evidence_of;
-use super::{Connected, Judged, add, connection, value, verdict_of};
+use super::{Connected, Judged, add, asked, connection, value, verdict_of};
 use crate::case::{Case, Check, Pattern, Rule, Watch, What};
 use crate::spec::{Era, Revision};
 use crate::transcript::{Event, Exchange, Transcript, input_requests, messages};
@@ -117,8 +117,10 @@ pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, wat
                 continue;
             }
             for subject in subjects(watch, index) {
-                // The same list is read many times; each of its tools counts once.
-                if known.insert(format!("{}\u{0}{}", subject.label, subject.value)) {
+                // The same list is read many times; each of its tools counts once. What is asked for counts once
+                // for each client that it is asked of.
+                let client = (watch.what == What::Asked).then(|| asked::capabilities(subject.request, index));
+                if known.insert(format!("{}\u{0}{}\u{0}{client:?}", subject.label, subject.value)) {
                     judge_subject(case, watch, &rules, revision, index, &subject, &mut judged);
                 }
             }

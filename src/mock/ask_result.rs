@@ -51,7 +51,7 @@ impl Connection<'_> {
                 None => return Err(invalid_params("requestState is not one of ours").into()),
             },
         };
-        self.past.asked = false;
+        self.asked = false;
         let lax = self.fails(request, Fault::MrtrMalformedServed);
         let answer = match params.get("inputResponses") {
             None => None,
@@ -79,7 +79,7 @@ impl Connection<'_> {
     }
 
     fn asking(&mut self, request: &Request, question: Question, tool: &str, arguments: &Object, told: &Told) -> Reply {
-        self.past.asked = true;
+        self.asked = true;
         let mut asked = json!({"method": question.method()});
         // The same elicitation is asked again under the same number: nothing is counted between calls.
         if let Some(params) = question.params(&told.messages, 1, request.revision, self.faults) {

@@ -94,8 +94,6 @@ pub(super) struct Past {
     pub(super) discovered: bool,
     /// Whether a call was refused.
     pub(super) refused: bool,
-    /// Whether a result has asked for input that has not come yet.
-    pub(super) asked: bool,
     /// Whether any request was answered.
     answered: bool,
     used_ids: Vec<Value>,
@@ -128,6 +126,8 @@ pub(super) struct Connection<'a> {
     pub(super) subscriptions: Vec<Subscription>,
     /// Whether what is offered there has grown for those who listen.
     pub(super) grown: bool,
+    /// Whether a result has asked for input that has not come yet.
+    pub(super) asked: bool,
     held: Option<Outgoing>,
     batch: Option<Vec<Value>>,
     ended: bool,
@@ -151,6 +151,7 @@ impl<'a> Connection<'a> {
             questions: 0,
             subscriptions: Vec::new(),
             grown: false,
+            asked: false,
             held: None,
             batch: None,
             ended: false,
@@ -439,7 +440,7 @@ impl<'a> Connection<'a> {
             return !self.opens(&request.method);
         }
         let retries = request.params.as_ref().is_some_and(|params| params.get("requestState").is_some());
-        if self.past.asked && !retries && self.has(Fault::MrtrWaits) {
+        if self.asked && !retries && self.has(Fault::MrtrWaits) {
             return true;
         }
         let bytes = |text: Value| Output::Bytes(format!("{text}\n").into_bytes());
