@@ -13,6 +13,7 @@ mod connection;
 mod content;
 mod deviation;
 mod fault;
+mod http;
 mod identity;
 mod listing;
 mod message;
@@ -29,5 +30,6 @@ mod tool_method;
 mod tests;
 
 pub use fault::{Fault, FaultSet, UnknownFault};
+pub use http::serve_http;
 pub use revision::Revision;
 pub use server::{ignores_sigterm, serve, stderr_noise};

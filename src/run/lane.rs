@@ -57,6 +57,10 @@ async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Ses
     if target.stuck.load(Ordering::Relaxed) >= STUCK {
         return Err("other processes of the server did not answer, so no more were started".to_owned());
     }
+    if context.ready().await.is_err() {
+        target.give_up("the server could not be started again");
+        return Err("the server could not be started again".to_owned());
+    }
     let keeping = context.keeping(purpose);
     Session::open(&context.plan, target.revision, capabilities, purpose.to_owned(), true, keeping).await.map_err(
         |Refused { reason, connection }| {
@@ -174,7 +178,7 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
     let purpose = format!("case {}", case.id);
     let opened = if body.process == Process::Unopened {
         let keeping = context.keeping(&purpose);
-        connect(&context.plan, &capabilities, keeping)
+        connect(&context.plan, target.revision, &capabilities, keeping)
             .map(|connection| Session::unopened(connection, target.revision, capabilities, purpose))
             .map_err(|error| error.to_string())
     } else {
