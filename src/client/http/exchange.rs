@@ -101,6 +101,8 @@ struct Outcome {
     last_event_id: Option<String>,
     retry: Option<Duration>,
     pause: Option<Duration>,
+    /// The end of the answer, where it is for the caller to record.
+    held: Option<HttpEnd>,
 }
 
 impl Exchanger {
@@ -168,7 +170,7 @@ impl Exchanger {
         let order = Order { method, url: self.site.url.clone(), headers, body, carries, awaited };
         let this = Arc::clone(self);
         let task = self.aside(async move {
-            this.exchange(order, false).await;
+            this.exchange(order, false, false).await;
         });
         drop(task);
     }
@@ -193,7 +195,8 @@ impl Exchanger {
                 carries: Some(Arc::clone(&sent)),
                 awaited: message.map(ids).unwrap_or_default(),
             };
-            outcome = self.exchange(order, !self.stateless).await;
+            let hold = opens && !self.stateless && self.site.mode().is_none();
+            outcome = self.exchange(order, !self.stateless, hold).await;
             match outcome.pause {
                 Some(pause) => tokio::time::sleep(pause).await,
                 None => break,
@@ -201,19 +204,19 @@ impl Exchanger {
         }
         match outcome.status {
             Some(200..=299) => self.site.settle(Mode::Streamable),
+            _ => {}
+        }
+        if let Some(mut end) = outcome.held.take() {
             // What the page on backwards compatibility has a client do next.
-            Some(400 | 404 | 405)
-                if opens
-                    && !self.stateless
-                    && !outcome.spoke
-                    && self.site.mode().is_none()
-                    && self.opens_a_stream().await =>
-            {
+            if self.opens_a_stream().await {
+                end.unanswered = None;
+                self.finish(end, None);
                 self.site.settle(Mode::Sse);
                 self.deliver_by_sse(sent).await;
                 return;
             }
-            _ => {}
+            let unanswered = end.unanswered.take();
+            self.finish(end, unanswered);
         }
         if initialized && !self.stateless && matches!(outcome.status, Some(200..=299)) {
             self.listen();
@@ -248,7 +251,9 @@ impl Exchanger {
     }
 
     /// Makes a request and reads its answer to the end, streams that break off included.
-    async fn exchange(self: &Arc<Self>, order: Order, resume: bool) -> Outcome {
+    ///
+    /// `hold` leaves it to the caller to record the end of a refusal, as something else may be tried.
+    async fn exchange(self: &Arc<Self>, order: Order, resume: bool, hold: bool) -> Outcome {
         let initializes = order.carries.as_ref().is_some_and(|entry| {
             entry.sent().and_then(|message| message.get("method")).is_some_and(|method| method == "initialize")
         });
@@ -287,7 +292,12 @@ impl Exchanger {
                 }
                 _ => {
                     let unanswered = awaited.first().cloned().filter(|_| outcome.pause.is_none());
-                    self.finish(end, unanswered);
+                    if hold && !outcome.spoke && matches!(outcome.status, Some(400 | 404 | 405)) {
+                        end.unanswered = unanswered;
+                        outcome.held = Some(end);
+                    } else {
+                        self.finish(end, unanswered);
+                    }
                 }
             }
         }
@@ -529,7 +539,7 @@ impl Exchanger {
             headers.remove(CONTENT_TYPE);
             let url = this.site.url.clone();
             let order = Order { method: Method::GET, url, headers, body: None, carries: None, awaited: Vec::new() };
-            this.exchange(order, false).await;
+            this.exchange(order, false, false).await;
         }));
     }
 
@@ -551,7 +561,7 @@ impl Exchanger {
                 headers.remove(CONTENT_TYPE);
                 let url = this.site.url.clone();
                 let order = Order { method: Method::GET, url, headers, body: None, carries: None, awaited: Vec::new() };
-                this.exchange(order, false).await;
+                this.exchange(order, false, false).await;
                 let lost = *this.endpoint.borrow() != Endpoint::Awaited;
                 this.endpoint.send_replace(Endpoint::Failed);
                 // The stream is the connection: with it nothing more can come.
@@ -577,7 +587,7 @@ impl Exchanger {
         // The answer comes on the stream; what the POST says is whether the message was taken.
         let order =
             Order { method: Method::POST, url, headers, body, carries: Some(Arc::clone(&sent)), awaited: Vec::new() };
-        self.exchange(order, false).await;
+        self.exchange(order, false, false).await;
     }
 
     /// Ends the session and everything that is still going on.
@@ -599,7 +609,7 @@ impl Exchanger {
             headers.remove(CONTENT_TYPE);
             let url = self.site.url.clone();
             let order = Order { method: Method::DELETE, url, headers, body: None, carries: None, awaited: Vec::new() };
-            let _slow = tokio::time::timeout(FAREWELL, self.exchange(order, false)).await;
+            let _slow = tokio::time::timeout(FAREWELL, self.exchange(order, false, false)).await;
         }
     }
 
