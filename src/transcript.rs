@@ -3,11 +3,14 @@
 //! Plain vocabulary. Who answers whom is read off the record here, so that a check needs nothing
 //! but a transcript.
 
+mod http;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
+pub use self::http::{HttpEnd, HttpExchange, HttpHead, HttpRequest, SseNote};
 use crate::wire::{Frame, Id, Kind, same_id, same_id_loosely};
 
 /// The step of a case that an entry was sent for.
@@ -31,6 +34,8 @@ pub enum ShutdownStep {
     Sigterm,
     /// Its process group had to be killed.
     Sigkill,
+    /// It runs on: over HTTP only the session was ended.
+    Disconnected,
 }
 
 /// Something that happened on a connection.
@@ -47,6 +52,12 @@ pub enum Event {
     Received(Frame),
     /// Text that the server wrote to its error stream.
     Stderr(String),
+    /// We made an HTTP request.
+    HttpRequest(HttpRequest),
+    /// The beginning of the answer to an HTTP request.
+    HttpHead(HttpHead),
+    /// The end of the answer to an HTTP request.
+    HttpEnd(Box<HttpEnd>),
     /// A wait that ended without what it waited for.
     TimedOut {
         /// How long we waited.

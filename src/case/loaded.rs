@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::asking::Reply;
 use super::model::{CaseFile, Each, Needs, Process, Rule, Step, Together, Watch};
 use super::placeholder::{Placeholder, find};
-use crate::spec::{Catalogue, Requirement, Revision, RevisionSet};
+use crate::spec::{Catalogue, Requirement, Revision, RevisionSet, Transport};
 
 /// Where a case comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,6 +122,18 @@ impl Case {
     #[must_use]
     pub fn runs_in(&self, revision: Revision) -> bool {
         self.revisions.contains(revision)
+    }
+
+    /// Whether the case runs over a transport: some requirement of it shows there, and its steps can be taken.
+    #[must_use]
+    pub fn runs_over(&self, transport: Transport) -> bool {
+        let shows =
+            |requirement: &&Requirement| requirement.transport == Transport::Any || requirement.transport == transport;
+        self.requirements.iter().copied().any(|requirement| shows(&requirement))
+            && match &self.body {
+                Body::Act(act) => transport == Transport::Stdio || act.steps.iter().all(|step| step.shutdown.is_none()),
+                Body::Watch { .. } => true,
+            }
     }
 
     /// The chief requirement in `revision`: the first of the case's that the revision states.

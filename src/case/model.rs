@@ -333,6 +333,8 @@ pub enum Outcome {
     Malformed,
     /// No answer, though the server was there to give one.
     Silence,
+    /// An HTTP status of 400 or more, without a JSON-RPC message. A row that takes an error takes it as well.
+    Refused,
     /// The server closed the connection or ended before it answered.
     Closed,
     /// The process ended when its input was closed.

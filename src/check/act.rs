@@ -1,6 +1,7 @@
 //! Judges an acting case: what came back for each of its steps, against the rows of the step.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -254,7 +255,7 @@ fn answers<'a>(
     }) && answers.is_empty()
     {
         let outcome = match step.1 {
-            ShutdownStep::AlreadyExited => Outcome::Closed,
+            ShutdownStep::AlreadyExited | ShutdownStep::Disconnected => Outcome::Closed,
             ShutdownStep::StdinClosed => Outcome::StdinClosed,
             ShutdownStep::Sigterm => Outcome::Sigterm,
             ShutdownStep::Sigkill => Outcome::Sigkill,
@@ -269,10 +270,31 @@ fn answered(sent: usize, position: usize, response: &Value) -> Answer<'_> {
 }
 
 fn unanswered(record: &Transcript, sent: usize) -> Answer<'_> {
+    if let Some((at, status)) = http_status(record, sent)
+        && status >= 400
+    {
+        return Answer { sent, outcome: Outcome::Refused, position: Some(at), response: None };
+    }
     let closed = (sent..record.entries.len())
         .find(|at| matches!(record.entries[*at].event, Event::Closed | Event::Exited { .. } | Event::Overflow));
     let outcome = if closed.is_some() { Outcome::Closed } else { Outcome::Silence };
     Answer { sent, outcome, position: closed, response: None }
+}
+
+/// The status that answered the HTTP request of a message, with its position.
+fn http_status(record: &Transcript, sent: usize) -> Option<(usize, u16)> {
+    let message = &record.entries[sent];
+    let number = record.entries[sent..].iter().find_map(|entry| match &entry.event {
+        Event::HttpRequest(request) if request.carries.as_ref().is_some_and(|own| Arc::ptr_eq(own, message)) => {
+            Some(request.number)
+        }
+        _ => None,
+    })?;
+    let heads = record.entries.iter().enumerate().skip(sent);
+    heads.rev().find_map(|(at, entry)| match &entry.event {
+        Event::HttpHead(head) if head.number == number => Some((at, head.status)),
+        _ => None,
+    })
 }
 
 /// What kind of outcome a response is.
@@ -299,6 +321,10 @@ fn fits(row: &Row, answer: &Answer<'_>) -> bool {
         || (row.is.contains(&Outcome::Result)
             && matches!(answer.outcome, Outcome::Success | Outcome::ToolError | Outcome::InputRequired))
         || (row.is.contains(&Outcome::Success) && answer.outcome == Outcome::InputRequired);
+    // A server that refuses by the status alone need not say in JSON-RPC what it says in HTTP.
+    if answer.outcome == Outcome::Refused {
+        return row.is.contains(&Outcome::Refused) || row.is.contains(&Outcome::Error) || !row.code.is_empty();
+    }
     let of_code = row.code.is_empty()
         || answer
             .response
@@ -338,6 +364,7 @@ fn name(outcome: Outcome) -> &'static str {
         Outcome::Error => "an error",
         Outcome::Malformed => "a malformed response",
         Outcome::Silence => "no answer",
+        Outcome::Refused => "an HTTP error status without a message",
         Outcome::Closed => "a closed connection",
         Outcome::StdinClosed => "an end of the process when its input is closed",
         Outcome::Sigterm => "an end of the process on SIGTERM",

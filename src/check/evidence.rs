@@ -1,9 +1,10 @@
 //! Turns entries of a transcript into the evidence of a finding.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::transcript::{Entry, Event};
+use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest};
 use crate::verdict::{Direction, Evidence};
 
 /// The longest line that a finding shows, in bytes.
@@ -16,6 +17,9 @@ pub fn evidence(entry: &Entry) -> Evidence {
         Event::Sent { frame, .. } => (Direction::Sent, frame.text()),
         Event::Received(frame) => (Direction::Received, frame.text()),
         Event::Stderr(text) => (Direction::Stderr, text.clone()),
+        Event::HttpRequest(request) => (Direction::Sent, http_request(request)),
+        Event::HttpHead(head) => (Direction::Received, http_head(head)),
+        Event::HttpEnd(end) => (Direction::Event, http_end(end)),
         Event::TimedOut { waited } => (Direction::Event, format!("no answer within {waited:.1?}")),
         Event::Closed => (Direction::Event, "the server closed its output".to_owned()),
         Event::Exited { status } => (Direction::Event, format!("the process ended ({status})")),
@@ -31,6 +35,37 @@ pub fn evidence(entry: &Entry) -> Evidence {
         evidence.text.truncate(end);
     }
     evidence
+}
+
+fn http_request(request: &HttpRequest) -> String {
+    let mut text = format!("HTTP {} {}", request.method, request.target);
+    for (name, value) in &request.headers {
+        let _infallible = write!(text, "\n{name}: {value}");
+    }
+    text
+}
+
+fn http_head(head: &HttpHead) -> String {
+    let mut text = format!("HTTP {}", head.status);
+    for (name, value) in &head.headers {
+        let _infallible = write!(text, "\n{name}: {value}");
+    }
+    text
+}
+
+fn http_end(end: &HttpEnd) -> String {
+    let mut text = match (&end.trouble, end.complete) {
+        (Some(trouble), _) => format!("the answer broke off: {trouble}"),
+        (None, true) => format!("the answer ended after {} bytes", end.bytes),
+        (None, false) => format!("we closed the answer after {} bytes", end.bytes),
+    };
+    if !end.events.is_empty() {
+        let _infallible = write!(text, ", {} events", end.events.len());
+    }
+    if !end.text.is_empty() {
+        let _infallible = write!(text, "\n{}", end.text);
+    }
+    text
 }
 
 /// A time in milliseconds, to the hundredth.

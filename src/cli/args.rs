@@ -7,6 +7,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use mcp_conformance::mock::Fault;
 use mcp_conformance::spec::Revision;
 
+use super::http::HttpArgs;
+
 /// What stands below the options in the help.
 const AFTER: &str = "\
 Exit codes:
@@ -20,6 +22,8 @@ Examples:
   mcp-conformance ./my-server
   mcp-conformance --revision latest --select 'tools/*' -- node server.js --port 0
   mcp-conformance --report json=report.json --strict uvx mcp-server-time
+  mcp-conformance http://localhost:3000/mcp
+  mcp-conformance --url http://127.0.0.1:3000/mcp -- ./my-server --port 3000
   mcp-conformance --list --select stdio
   mcp-conformance explain tools/call/unknown-tool
   mcp-conformance demo";
@@ -59,8 +63,9 @@ pub(super) enum Command {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct JudgeArgs {
-    /// The command that starts the server, with its arguments; our options come before it.
-    #[arg(value_name = "SERVER", required_unless_present = "list", trailing_var_arg = true)]
+    /// The command that starts the server, with its arguments, or the address of one that runs; our options
+    /// come before it.
+    #[arg(value_name = "SERVER", required_unless_present_any = ["list", "url"], trailing_var_arg = true)]
     pub(super) server: Vec<String>,
 
     /// Lists what would run and starts nothing.
@@ -80,6 +85,9 @@ pub(super) struct JudgeArgs {
     /// The folder that the server is started in [default: the current one].
     #[arg(long, value_name = "DIR", help_heading = "How the server is started")]
     pub(super) cwd: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) http: HttpArgs,
 
     #[command(flatten)]
     pub(super) output: OutputArgs,
@@ -225,6 +233,11 @@ pub(super) struct ServeArgs {
     /// A fault to switch on; may be repeated [default: none, a server that conforms].
     #[arg(long, value_name = "NAME")]
     pub(super) fault: Vec<Fault>,
+
+    /// Serves Streamable HTTP at this address and path `/mcp` instead of standard input and output; port 0
+    /// takes any that is free [default: standard input and output].
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(super) http: Option<std::net::SocketAddr>,
 
     /// Lists the faults and serves nothing.
     #[arg(long)]

@@ -4,17 +4,27 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use mcp_conformance::case::{LoadError, SelectError};
+use mcp_conformance::client::SiteError;
 use mcp_conformance::report::Conclusion;
 use mcp_conformance::report::visible::visible;
 
 /// Why the command line could not be followed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
-    /// The server is an address.
+    /// The address of a server, or what goes with it, cannot be used.
+    #[error(transparent)]
+    Site(#[from] SiteError),
+    /// Something stands behind the address of a server.
     #[error(
-        "servers over HTTP are not supported yet, so `{0}` cannot be judged; give the command that starts the server on its standard streams"
+        "`{0}` stands behind the address of the server: our options come before it, and a command that starts the server goes with --url (`mcp-conformance --url URL -- ./my-server`)"
     )]
-    Http(String),
+    BehindAddress(String),
+    /// Options for servers over HTTP without an address.
+    #[error("--header, --bearer-env and --insecure are for servers over HTTP: give the address, or --url")]
+    HttpWithoutUrl,
+    /// The variable that is to hold a token.
+    #[error("--bearer-env {0}: there is no such variable, or it is not text; set it to the token")]
+    NoToken(String),
     /// A subcommand stands after options, where it would be taken for a server.
     #[error(
         "`{0}` after options: to run the subcommand put it first (`mcp-conformance {0} [OPTIONS]`), to judge a server of that name write `-- {0}`"

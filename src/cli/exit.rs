@@ -15,7 +15,10 @@ fn number(outcome: &Result<Conclusion, CliError>) -> u8 {
     match outcome {
         Ok(conclusion) => conclusion.code(),
         Err(
-            CliError::Http(_)
+            CliError::Site(_)
+            | CliError::BehindAddress(_)
+            | CliError::HttpWithoutUrl
+            | CliError::NoToken(_)
             | CliError::MisplacedWord(_)
             | CliError::RevisionChoice(_)
             | CliError::Pattern(_)
@@ -68,7 +71,7 @@ mod tests {
 
     #[test]
     fn bad_usage_is_told_apart_from_a_failing_server() {
-        assert_eq!(number(&Err(CliError::Http("http://localhost".to_owned()))), 2);
+        assert_eq!(number(&Err(CliError::BehindAddress("-v".to_owned()))), 2);
         assert_eq!(number(&Err(CliError::RevisionChoice("latest"))), 2);
     }
 }

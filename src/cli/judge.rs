@@ -16,7 +16,7 @@ use super::args::{Command, Fuzz, JudgeArgs, Judging, RevisionChoice, Scope};
 use super::command::written;
 use super::error::CliError;
 use super::output::{Listeners, Output};
-use super::{cases, list, replay};
+use super::{cases, http, list, replay};
 
 /// How long the server is given at each step of shutting it down.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
@@ -29,7 +29,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
         let possible = cases::possible(&args.scope.revision);
         return written(|out| Ok(list::list(&cases, possible, out)?));
     }
-    refuse_address(&args.server)?;
+    let launcher = http::launcher(args)?;
     refuse_misplaced_word(&args.server, std::env::args())?;
     if let Some(directory) = args.cwd.as_ref().filter(|directory| !directory.is_dir()) {
         return Err(CliError::Directory(directory.clone()));
@@ -37,15 +37,12 @@ pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
     let cases = cases::selected(&args.scope)?;
     let hints = cases::hints(args.judging.hints.as_deref(), args.scope.cases.as_deref())?;
     let output = Output::open(&args.output)?;
+    let calls = calls(args.judging.safe, args.judging.call_destructive, &launcher);
     let plan = Plan {
-        launcher: Launcher::Command(ServerCommand {
-            command: args.server.clone(),
-            environment: args.env.clone(),
-            directory: args.cwd.clone(),
-        }),
+        launcher,
         revisions,
         cases,
-        calls: calls(args.judging.safe, args.judging.call_destructive),
+        calls,
         hints,
         timeout: args.judging.timeout,
         startup_timeout: args.judging.startup_timeout,
@@ -59,7 +56,8 @@ pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
     match args.judging.fuzz {
         Fuzz::Off => {}
     }
-    let (report, lost) = conduct(plan, options(&args.scope, &args.judging), &output)?;
+    let options = options(&args.scope, &args.judging, plan.calls);
+    let (report, lost) = conduct(plan, options, &output)?;
     output.write(&report, lost)?;
     Ok(Conclusion::of(&report))
 }
@@ -123,18 +121,6 @@ async fn ending_signal() -> io::Result<()> {
     tokio::signal::ctrl_c().await
 }
 
-fn refuse_address(server: &[String]) -> Result<(), CliError> {
-    match server.first() {
-        Some(word) if is_address(word) => Err(CliError::Http(word.clone())),
-        _ => Ok(()),
-    }
-}
-
-fn is_address(word: &str) -> bool {
-    let lower = word.to_ascii_lowercase();
-    lower.starts_with("http://") || lower.starts_with("https://")
-}
-
 /// Refuses `--strict demo`, which would start a server called `demo`, unless `--` says that it is one.
 fn refuse_misplaced_word(server: &[String], typed: impl Iterator<Item = String>) -> Result<(), CliError> {
     let Some(first) = server.first() else { return Ok(()) };
@@ -170,17 +156,21 @@ fn revisions(choices: &[RevisionChoice]) -> Result<Revisions, CliError> {
 }
 
 /// Which tools may be called, from `--safe` and `--call-destructive`.
-pub(super) fn calls(safe: bool, destructive: bool) -> Calls {
-    match (safe, destructive) {
-        (true, _) => Calls::ReadOnly,
-        (false, true) => Calls::Destructive,
+///
+/// A server on another machine may be somebody's in earnest: there only what is annotated as reading is called,
+/// unless more is asked for.
+pub(super) fn calls(safe: bool, destructive: bool, launcher: &Launcher) -> Calls {
+    let elsewhere = matches!(launcher, Launcher::Http(server) if !server.site.is_loopback());
+    match (safe || elsewhere, destructive) {
+        (_, true) => Calls::Destructive,
+        (true, false) => Calls::ReadOnly,
         (false, false) => Calls::Harmless,
     }
 }
 
 /// The settings as the report repeats them.
-fn options(scope: &Scope, judging: &Judging) -> Options {
-    let calls = match calls(judging.safe, judging.call_destructive) {
+fn options(scope: &Scope, judging: &Judging, calls: Calls) -> Options {
+    let calls = match calls {
         Calls::ReadOnly => "read-only",
         Calls::Harmless => "harmless",
         Calls::Destructive => "destructive",
@@ -240,15 +230,6 @@ mod tests {
 
     fn words(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn an_address_is_refused_with_what_to_do() {
-        for address in ["http://localhost:3000/mcp", "HTTPS://example.com"] {
-            let error = refuse_address(&words(address)).expect_err("it is refused");
-            assert!(error.to_string().contains("not supported yet"), "{error}");
-        }
-        assert!(refuse_address(&words("./http-server http://x")).is_ok());
     }
 
     #[test]

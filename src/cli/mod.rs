@@ -10,6 +10,7 @@ mod demo;
 mod error;
 mod exit;
 mod explain;
+mod http;
 mod judge;
 mod list;
 mod output;

@@ -36,11 +36,15 @@ pub(super) fn prefix(args: &JudgeArgs) -> String {
     if let Some(directory) = &args.cwd {
         words.push(format!("--cwd {}", quoted(&directory.to_string_lossy())));
     }
+    words.extend(super::http::words(args));
     words.join(" ")
 }
 
 /// The server's part: ` -- ./my-server --flag`.
 pub(super) fn suffix(server: &[String]) -> String {
+    if server.is_empty() {
+        return String::new();
+    }
     let words: Vec<String> = server.iter().map(|word| quoted(word)).collect();
     format!(" -- {}", words.join(" "))
 }
@@ -51,7 +55,7 @@ fn compact(duration: Duration) -> String {
 }
 
 /// A word as a POSIX shell reads it back.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

@@ -19,6 +19,12 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Conclusion, CliError> {
         if mock::ignores_sigterm(&faults) {
             ignore_sigterm()?;
         }
+        if let Some(address) = args.http {
+            let listener = tokio::net::TcpListener::bind(address).await?;
+            // Whoever took any free port has to learn which.
+            writeln!(io::stderr(), "listening at http://{}/mcp", listener.local_addr()?)?;
+            return mock::serve_http(listener, faults.clone().into()).await;
+        }
         mock::serve(tokio::io::stdin(), tokio::io::stdout(), &faults).await
     });
     // A read of standard input cannot be called back, and a server that is done does not wait for it.

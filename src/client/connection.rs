@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::allotted::{Allotted, within};
+use super::http::{Exchanger, Site};
 use super::process::Process;
 use super::record::{Keeping, Record};
 use super::responder::Responder;
@@ -61,6 +62,7 @@ const AFTERLIFE: usize = 5;
 enum Peer {
     Process(Box<Process>),
     Task { server: JoinHandle<()>, ignores_sigterm: bool },
+    Http(Arc<Exchanger>),
 }
 
 /// A connection to a server.
@@ -107,6 +109,27 @@ impl Connection {
         Self::over(output, input, Peer::Task { server, ignores_sigterm }, Arc::new(Record::new(keeping)), responder)
     }
 
+    /// Connects to a server over HTTP; nothing is sent before the first message. `stateless` says whether the
+    /// connection is of the era without a handshake, where each request says all that it takes.
+    #[must_use]
+    pub fn over_http(site: Arc<Site>, stateless: bool, responder: Responder, keeping: Keeping) -> Self {
+        let record = Arc::new(Record::new(keeping));
+        let exchanger = Arc::new(Exchanger::new(site, Arc::clone(&record), responder, stateless));
+        Self { record, input: None, peer: Peer::Http(exchanger), tasks: Vec::new(), ended: None }
+    }
+
+    /// Whether it is a connection over HTTP.
+    #[must_use]
+    pub fn is_http(&self) -> bool {
+        matches!(self.peer, Peer::Http(_))
+    }
+
+    /// Whether what a message draws comes as the answer to the request that carries it.
+    #[must_use]
+    pub fn answers_in_place(&self) -> bool {
+        matches!(&self.peer, Peer::Http(exchanger) if exchanger.answers_in_place())
+    }
+
     fn over<R, W>(output: R, input: W, peer: Peer, record: Arc<Record>, responder: Responder) -> Self
     where
         R: AsyncRead + Unpin + Send + 'static,
@@ -121,6 +144,10 @@ impl Connection {
     /// Sends a line (a newline is added) and records it. A server that does not read is waited for at
     /// most `limit`; a closed input is left to what the server says by closing its output.
     pub async fn send(&self, frame: Frame, mark: Option<Mark>, limit: Duration) {
+        if let Peer::Http(exchanger) = &self.peer {
+            exchanger.send(frame, mark, limit).await;
+            return;
+        }
         let mut line = frame.raw.clone();
         line.push(b'\n');
         self.record.add(Event::Sent { frame, mark });
@@ -253,6 +280,14 @@ impl Connection {
                 server.abort();
                 (step, None)
             }
+            Peer::Http(exchanger) => {
+                exchanger.end().await;
+                let step =
+                    if self.record.state().closed { ShutdownStep::AlreadyExited } else { ShutdownStep::Disconnected };
+                self.record.add(Event::Shutdown { step, took: began.elapsed() });
+                self.ended = Some(step);
+                return (step, self.record.state().entries.clone());
+            }
         };
         // What is still in the pipe is read; a stream that stays open all the same is let go.
         let drained = self.record.state().closed;
@@ -278,8 +313,10 @@ impl Drop for Connection {
         for task in &self.tasks {
             task.abort();
         }
-        if let Peer::Task { server, .. } = &self.peer {
-            server.abort();
+        match &self.peer {
+            Peer::Task { server, .. } => server.abort(),
+            Peer::Http(exchanger) => exchanger.abandon(),
+            Peer::Process(_) => {}
         }
     }
 }

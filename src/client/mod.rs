@@ -4,11 +4,15 @@
 //! as it came. Reads, waits and memory are bounded.
 
 mod allotted;
+mod companion;
 mod connection;
+mod http;
 mod process;
 mod record;
 mod responder;
 
+pub use self::http::{Site, SiteError};
+pub use companion::Companion;
 pub use connection::{Connection, LaunchError, Patience, Waited};
 pub use process::{adopt_orphans, end_every_process};
 pub use record::{Allowance, Keeping, Limits, Tap};

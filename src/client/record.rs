@@ -154,20 +154,21 @@ impl Record {
         entry
     }
 
-    pub(super) fn add(&self, event: Event) {
+    pub(super) fn add(&self, event: Event) -> Arc<Entry> {
         let entry = self.entry(event);
         let mut state = self.state();
         match &entry.event {
             Event::Closed => state.closed = true,
             Event::Overflow => (state.closed, state.overflowed) = (true, true),
             Event::Exited { .. } => (state.closed, state.exited) = (true, true),
-            Event::Received(_) if state.first_line.is_none() => state.first_line = Some(entry.at),
+            Event::Received(_) | Event::HttpHead(_) if state.first_line.is_none() => state.first_line = Some(entry.at),
             Event::Sent { frame, .. } => state.open += frame.json().map_or(1, requests),
             _ => {}
         }
-        state.entries.push(entry);
+        state.entries.push(Arc::clone(&entry));
         drop(state);
         self.changed.send_replace(());
+        entry
     }
 
     /// Records a line of the server; `false` once it has written more than is kept.

@@ -148,6 +148,7 @@ impl Launch {
             ShutdownStep::StdinClosed => "stdin-closed",
             ShutdownStep::Sigterm => "sigterm",
             ShutdownStep::Sigkill => "sigkill",
+            ShutdownStep::Disconnected => "disconnected",
         }
     }
 }

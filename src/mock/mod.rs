@@ -15,6 +15,7 @@ mod connection;
 mod content;
 mod deviation;
 mod fault;
+mod http;
 mod identity;
 mod listing;
 mod message;
@@ -36,5 +37,6 @@ mod task_tests;
 mod tests;
 
 pub use fault::{Fault, FaultSet, UnknownFault};
+pub use http::serve_http;
 pub use revision::Revision;
 pub use server::{ignores_sigterm, serve, stderr_noise};

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::plan::{Plan, Revisions};
+use super::host::{Absent, Host};
+use super::plan::{Launcher, Plan, Revisions};
 use super::probe::{explain, probe};
 use super::session::{Refusal, Refused, unhurried};
 use super::target;
@@ -32,6 +33,7 @@ pub(super) struct Context {
     sink: Arc<Mutex<dyn Sink>>,
     book: Arc<Mutex<Book>>,
     allowance: Arc<Allowance>,
+    host: Arc<Host>,
 }
 
 /// What is counted along the way.
@@ -66,6 +68,14 @@ impl Context {
         Arc::clone(&self.permits).acquire_owned().await.ok()
     }
 
+    /// Sees to it that a server that is ours to start over HTTP is there; for the others there is nothing to do.
+    pub(super) async fn ready(&self) -> Result<(), Absent> {
+        match &self.plan.launcher {
+            Launcher::Http(server) => self.host.ready(server, self.plan.startup_timeout).await,
+            Launcher::Command(_) | Launcher::BuiltIn(_) => Ok(()),
+        }
+    }
+
     /// Tells the sink. A sink that fails is told of at the end; the run goes on.
     pub(super) fn emit(&self, event: &Event) {
         if let Event::CaseFinished(result) = event {
@@ -79,7 +89,9 @@ impl Context {
 
     /// How a new connection is recorded; every message is shown to the sink where that was asked for.
     pub(super) fn keeping(&self, purpose: &str) -> Keeping {
-        self.book().launches += 1;
+        if !matches!(self.plan.launcher, Launcher::Http(_)) {
+            self.book().launches += 1;
+        }
         let keeping = Keeping { allowance: Arc::clone(&self.allowance), ..Keeping::default() };
         if !self.plan.show_wire {
             return keeping;
@@ -101,7 +113,7 @@ impl Context {
         match self.book().stubborn {
             Some(ShutdownStep::Sigkill) => Patience { input_closed: KNOWN_BETTER, sigterm: KNOWN_BETTER },
             Some(ShutdownStep::Sigterm) => Patience { input_closed: KNOWN_BETTER, sigterm: whole },
-            Some(ShutdownStep::AlreadyExited | ShutdownStep::StdinClosed) | None => {
+            Some(ShutdownStep::AlreadyExited | ShutdownStep::StdinClosed | ShutdownStep::Disconnected) | None => {
                 Patience { input_closed: quick, sigterm: whole }
             }
         }
@@ -151,10 +163,11 @@ pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, mut stop: Stop) -> io::
     let began = Instant::now();
     let context = Context {
         permits: Arc::new(Semaphore::new(plan.jobs.max(1))),
-        plan: Arc::new(plan),
+        plan: Arc::new(fitting(plan)),
         sink,
         book: Arc::default(),
         allowance: Arc::default(),
+        host: Arc::default(),
     };
     let stopped = async {
         // A sender that is gone will never ask us to stop.
@@ -181,8 +194,10 @@ pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, mut stop: Stop) -> io::
             let _ended = task.await;
         }
     }
+    context.host.end(context.plan.shutdown_grace).await;
     let (summary, sink_error) = {
         let mut book = context.book();
+        book.launches += context.host.launches();
         let timing = Timing {
             wall_ms: milliseconds(began.elapsed()),
             launches: book.launches,
@@ -199,9 +214,19 @@ pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, mut stop: Stop) -> io::
     }
 }
 
+/// The plan without the cases that the server's transport does not show.
+fn fitting(mut plan: Plan) -> Plan {
+    let transport = plan.transport();
+    plan.cases.retain(|case| case.runs_over(transport));
+    plan
+}
+
 /// Probes the server and judges each revision that it speaks.
 async fn judge(context: &Context) -> Option<Problem> {
     context.emit(&Event::RunStarted { server: context.plan.server_name() });
+    if let Err(absent) = context.ready().await {
+        return Some(missing(context, absent).await);
+    }
     let probed = probe(context).await;
     let revisions: Vec<Revision> = probed.sessions.iter().map(|session| session.revision).collect();
     let runs = |revision: &Revision| context.plan.cases.iter().filter(|case| case.runs_in(*revision)).count();
@@ -225,6 +250,31 @@ async fn judge(context: &Context) -> Option<Problem> {
         problem = problem.or(finished.ok().flatten());
     }
     problem.or(unspoken)
+}
+
+/// Why a server that is ours to start over HTTP could not be asked.
+async fn missing(context: &Context, absent: Absent) -> Problem {
+    let (message, hint) = match absent {
+        Absent::NotStarted(error) => {
+            (error.to_string(), "check that the path exists and is executable; a script needs its interpreter named")
+        }
+        Absent::Ended(status) => (
+            format!("the server ended before it listened ({status})"),
+            "run the command by hand and see what it prints; it may lack an argument, a variable or a folder",
+        ),
+        Absent::Silent => (
+            format!("the server does not listen at the address within {:.0?}", context.plan.startup_timeout),
+            "does the command listen on the host and the port of --url? give a slow one longer with --startup-timeout",
+        ),
+        Absent::GivenUp => ("the server ended too often".to_owned(), "see what it prints when it is run by hand"),
+    };
+    Problem {
+        kind: ProblemKind::NotAServer,
+        message,
+        hint: hint.to_owned(),
+        stderr: context.host.output().await,
+        evidence: Vec::new(),
+    }
 }
 
 /// What is to be said of revisions that were asked for by name and are not spoken: a gate must not take

@@ -1,6 +1,7 @@
 //! Carries out the steps of an acting case on a session.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -14,7 +15,7 @@ use super::survey::MOST_PAGES;
 use crate::case::{Act, Case, Outcome, Placeholder, Poll, Step, fill, fill_text};
 use crate::check::Pass;
 use crate::client::Waited;
-use crate::transcript::{Mark, Transcript};
+use crate::transcript::{Entry, Event, Mark, Transcript};
 use crate::wire::{Frame, Id};
 
 /// How long an answer is waited for that a server may well not give, once later requests are answered.
@@ -185,11 +186,13 @@ async fn walk_steps(
                     Some(got) => id.as_ref() == Some(got),
                 }
         };
+        let in_place = session.connection.answers_in_place();
         session
             .connection
             .wait(from, until.saturating_duration_since(Instant::now()), |entries| {
                 let mut received = entries.iter().filter_map(|entry| entry.received());
-                received.any(|value| crate::transcript::messages(value).any(wanted)).then_some(())
+                let came = received.any(|value| crate::transcript::messages(value).any(wanted));
+                (came || in_place && is_over(entries)).then_some(())
             })
             .await;
     }
@@ -260,6 +263,18 @@ async fn request_of(
         }
     }
     retry::of_case(&last, retry, differing.as_ref(), &session.replies).map(Some)
+}
+
+/// Whether the HTTP answer to the first of these messages has ended: then nothing more comes of it.
+fn is_over(entries: &[Arc<Entry>]) -> bool {
+    let Some(message) = entries.first() else { return false };
+    let number = entries.iter().find_map(|entry| match &entry.event {
+        Event::HttpRequest(request) if request.carries.as_ref().is_some_and(|own| Arc::ptr_eq(own, message)) => {
+            Some(request.number)
+        }
+        _ => None,
+    });
+    entries.iter().any(|entry| matches!(&entry.event, Event::HttpEnd(end) if Some(end.number) == number))
 }
 
 /// Whether a step that is not waited for reckons with silence: then later requests tell that the

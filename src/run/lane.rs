@@ -72,6 +72,10 @@ async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Ses
     if target.stuck.load(Ordering::Relaxed) >= STUCK {
         return Err("other processes of the server did not answer, so no more were started".to_owned().into());
     }
+    if context.ready().await.is_err() {
+        target.give_up("the server could not be started again");
+        return Err("the server could not be started again".to_owned().into());
+    }
     let keeping = context.keeping(purpose);
     let declared = capabilities.clone();
     let opening = Session::open(&context.plan, target.revision, capabilities, purpose.to_owned(), true, keeping);
@@ -219,7 +223,7 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
     let purpose = format!("case {}", case.id);
     let opened = if body.process == Process::Unopened {
         let (keeping, replies) = (context.keeping(&purpose), Replies::default());
-        connect(&context.plan, &capabilities, &replies, keeping)
+        connect(&context.plan, target.revision, &capabilities, &replies, keeping)
             .map(|connection| Session::unopened(connection, target.revision, capabilities, replies, purpose))
             .map_err(|error| error.to_string().into())
     } else {

@@ -5,6 +5,7 @@ mod bindings;
 mod conduct;
 mod exchange;
 mod hinted;
+mod host;
 mod lane;
 mod listen;
 mod offer;
@@ -18,4 +19,4 @@ mod survey;
 mod target;
 
 pub use conduct::{Stop, run};
-pub use plan::{Calls, Launcher, Plan, Revisions, ServerCommand};
+pub use plan::{Calls, HttpServer, Launcher, Plan, Revisions, ServerCommand};

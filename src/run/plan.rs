@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::case::{Case, Hint};
+use crate::client::Site;
 use crate::mock::FaultSet;
-use crate::spec::Revision;
+use crate::spec::{Revision, Transport};
 
 /// Which revisions to judge.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -45,11 +46,22 @@ pub struct ServerCommand {
     pub directory: Option<PathBuf>,
 }
 
+/// A server that is reached over HTTP.
+#[derive(Debug, Clone)]
+pub struct HttpServer {
+    /// Where it is reached.
+    pub site: Arc<Site>,
+    /// The command that starts it, where that is ours to do; otherwise it runs already.
+    pub command: Option<ServerCommand>,
+}
+
 /// How a connection to the server comes to be.
 #[derive(Debug, Clone)]
 pub enum Launcher {
     /// A process that is spoken to over its standard streams.
     Command(ServerCommand),
+    /// A server that is spoken to over HTTP.
+    Http(HttpServer),
     /// The built-in server with these faults, within this process.
     BuiltIn(Arc<FaultSet>),
 }
@@ -92,6 +104,7 @@ impl Plan {
     pub fn server_name(&self) -> String {
         match &self.launcher {
             Launcher::Command(server) => server.command.join(" "),
+            Launcher::Http(server) => server.site.address().to_owned(),
             Launcher::BuiltIn(faults) => {
                 let names: Vec<&str> = faults.iter().map(crate::mock::Fault::name).collect();
                 if names.is_empty() {
@@ -100,6 +113,15 @@ impl Plan {
                     format!("the built-in server with {}", names.join(", "))
                 }
             }
+        }
+    }
+
+    /// The transport that the server is spoken to over.
+    #[must_use]
+    pub fn transport(&self) -> Transport {
+        match &self.launcher {
+            Launcher::Http(_) => Transport::Http,
+            Launcher::Command(_) | Launcher::BuiltIn(_) => Transport::Stdio,
         }
     }
 

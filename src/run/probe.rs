@@ -176,6 +176,7 @@ pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration) -> (St
         Refusal::CutOff => 8,
         Refusal::Unreadable(_) => 7,
         Refusal::Echo => 6,
+        Refusal::Http(_) => 1,
         Refusal::Unusable(_) => 5,
         Refusal::Other(_) => 4,
         Refusal::Error(_) => 3,
@@ -215,6 +216,11 @@ pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration) -> (St
         Refusal::Silent => (
             format!("the server did not answer the first message within {startup:.0?}"),
             "is it a stdio server? one that listens on a port prints nothing here; give a slow one longer with --startup-timeout"
+                .to_owned(),
+        ),
+        Refusal::Http(words) => (
+            format!("no MCP server answers at the address: {words}"),
+            "is it running, and is the path right? a server that needs a token gets it with --bearer-env or --header"
                 .to_owned(),
         ),
         Refusal::Echo => (

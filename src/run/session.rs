@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::process::Command;
 
-use super::plan::{Launcher, Plan};
+use super::plan::{Launcher, Plan, ServerCommand};
 use super::reply::Replies;
 use crate::client::{Connection, Keeping, LaunchError, Responder, Waited};
 use crate::mock;
@@ -64,6 +64,8 @@ pub(super) enum Refusal {
     Unreadable(Damage),
     /// It wrote back what we sent.
     Echo,
+    /// It answered by HTTP alone, with this status and these words.
+    Http(String),
     /// It answered with an error.
     Error(Value),
     /// It answered with something that opens nothing.
@@ -82,6 +84,7 @@ impl Refusal {
             Self::CutOff => "wrote more than is kept before it answered the first message, and was cut off".to_owned(),
             Self::Unreadable(damage) => format!("answers the first message with a line that {}", damage.describe()),
             Self::Echo => "writes back what it is sent".to_owned(),
+            Self::Http(words) => format!("answers the first message with {words}"),
             Self::Error(error) => format!("answers the first message with the error {error}"),
             Self::Unusable(_) => "answers the first message with a result that opens nothing".to_owned(),
             Self::Other(version) => format!("speaks {version}"),
@@ -129,9 +132,22 @@ pub(super) fn initialize_params(revision: &str, capabilities: &Value) -> Value {
     json!({ "protocolVersion": revision, "capabilities": capabilities, "clientInfo": client_info() })
 }
 
+/// The program of a server and the command that starts it.
+pub(super) fn command_of(server: &ServerCommand) -> Result<(String, Command), LaunchError> {
+    let (program, arguments) = server.command.split_first().ok_or(LaunchError::NoCommand)?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command.envs(server.environment.iter().map(|(name, value)| (name, value)));
+    if let Some(directory) = &server.directory {
+        command.current_dir(directory);
+    }
+    Ok((program.clone(), command))
+}
+
 /// Starts the server and connects to it.
 pub(super) fn connect(
     plan: &Plan,
+    revision: Revision,
     capabilities: &Value,
     replies: &Replies,
     keeping: Keeping,
@@ -139,14 +155,12 @@ pub(super) fn connect(
     let responder = Responder::new(capabilities.clone(), replies.answer());
     match &plan.launcher {
         Launcher::Command(server) => {
-            let (program, arguments) = server.command.split_first().ok_or(LaunchError::NoCommand)?;
-            let mut command = Command::new(program);
-            command.args(arguments);
-            command.envs(server.environment.iter().map(|(name, value)| (name, value)));
-            if let Some(directory) = &server.directory {
-                command.current_dir(directory);
-            }
-            Connection::start(program, command, responder, keeping)
+            let (program, command) = command_of(server)?;
+            Connection::start(&program, command, responder, keeping)
+        }
+        Launcher::Http(server) => {
+            let stateless = revision.era() == Era::Stateless;
+            Ok(Connection::over_http(Arc::clone(&server.site), stateless, responder, keeping))
         }
         Launcher::BuiltIn(faults) => {
             let (ours, theirs) = tokio::io::duplex(256 << 10);
@@ -198,7 +212,7 @@ impl Session {
         keeping: Keeping,
     ) -> Result<Self, Refused> {
         let replies = Replies::default();
-        let connection = connect(plan, &capabilities, &replies, keeping)
+        let connection = connect(plan, revision, &capabilities, &replies, keeping)
             .map_err(|error| Refused { reason: Refusal::NotStarted(error), connection: None })?;
         let mut session = Self::unopened(connection, revision, capabilities, replies, purpose);
         let limit = plan.startup_timeout;
@@ -279,10 +293,16 @@ impl Session {
                 self.connection.note(Event::TimedOut { waited: limit });
                 return Err(Refusal::Silent);
             }
+            Waited::Closed if self.connection.is_http() => {
+                return Err(self.http_trouble().map_or(Refusal::Ended, Refusal::Http));
+            }
             Waited::Closed if self.connection.is_cut_off() => return Err(Refusal::CutOff),
             Waited::Closed => return Err(Refusal::Ended),
         };
-        let response = settled.map_err(|damage| damage.map_or(Refusal::Silent, Refusal::Unreadable))?;
+        let response = settled.map_err(|damage| match damage {
+            Some(damage) => Refusal::Unreadable(damage),
+            None => self.http_trouble().map_or(Refusal::Silent, Refusal::Http),
+        })?;
         match response.get("result") {
             Some(result) => Ok(result.clone()),
             None => Err(Refusal::Error(response.get("error").cloned().unwrap_or_default())),
@@ -298,6 +318,8 @@ impl Session {
         let damaged = match &sign {
             Sign::Loose(response) => response.get("id").is_some_and(|id| !id.is_null()),
             Sign::Unreadable(_) => true,
+            // Nothing else can come: the answer to the request is over.
+            Sign::Over => return Err(None),
             Sign::Exact(_) | Sign::Foreign => false,
         };
         if !(self.settled && damaged) {
@@ -310,7 +332,7 @@ impl Session {
         match sign {
             Sign::Exact(response) | Sign::Loose(response) => Ok(response),
             Sign::Unreadable(damage) => Err(Some(damage)),
-            Sign::Foreign => Err(None),
+            Sign::Foreign | Sign::Over => Err(None),
         }
     }
 
@@ -412,6 +434,26 @@ impl Session {
         waited
     }
 
+    /// What came instead of a message over HTTP, in words.
+    fn http_trouble(&self) -> Option<String> {
+        let entries = self.connection.entries_from(0);
+        entries.iter().rev().find_map(|entry| match &entry.event {
+            Event::HttpEnd(end) => {
+                let head = entries.iter().find_map(|entry| match &entry.event {
+                    Event::HttpHead(head) if head.number == end.number => Some(head),
+                    _ => None,
+                });
+                let kind = head.and_then(|head| head.header("content-type")).unwrap_or("no content type");
+                match (&end.trouble, head) {
+                    (Some(trouble), _) => Some(trouble.clone()),
+                    (None, Some(head)) => Some(format!("HTTP status {} ({kind}) and no message", head.status)),
+                    (None, None) => None,
+                }
+            }
+            _ => None,
+        })
+    }
+
     /// Makes a request of the session's own and waits for its answer.
     pub(super) async fn request(&mut self, method: &str, params: Value, limit: Duration) -> Waited<Value> {
         let message = self.complete(&json!({ "method": method, "params": params }), true, None);
@@ -436,6 +478,8 @@ enum Sign {
     Unreadable(Damage),
     /// A response under an id that no request carries.
     Foreign,
+    /// The HTTP answer to the request ended without a response.
+    Over,
 }
 
 /// Whether there is a response under an id that no request carries, in whatever form.
@@ -456,7 +500,15 @@ fn sign_of(entries: &[Arc<Entry>], id: &Id) -> Option<Sign> {
         })
     };
     let loose = || loose_response_to(entries, id).map(Sign::Loose);
-    response_to(entries, id).map(Sign::Exact).or_else(loose).or_else(|| unreadable().map(Sign::Unreadable))
+    let over = || {
+        let ended = |entry: &Arc<Entry>| match &entry.event {
+            Event::HttpEnd(end) => end.unanswered.as_ref().is_some_and(|own| same_id(own, id)),
+            _ => false,
+        };
+        entries.iter().any(ended).then_some(Sign::Over)
+    };
+    let exact = response_to(entries, id).map(Sign::Exact);
+    exact.or_else(loose).or_else(|| unreadable().map(Sign::Unreadable)).or_else(over)
 }
 
 /// The response that carries exactly this id.

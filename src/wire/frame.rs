@@ -133,6 +133,13 @@ impl Frame {
         Self { bytes: raw.len(), raw, value: Ok(value.clone()), values }
     }
 
+    /// A message of which only the beginning was read, as it is longer than we keep.
+    #[must_use]
+    pub fn too_long(beginning: &[u8], bytes: usize) -> Self {
+        let kept = beginning.len().min(KEPT_OF_DAMAGED);
+        Self { raw: beginning[..kept].to_vec(), bytes, value: Err(Damage::TooLong { bytes }), values: 0 }
+    }
+
     /// What it takes in memory, in bytes: an upper bound that is of the right order.
     #[must_use]
     pub fn room(&self) -> usize {

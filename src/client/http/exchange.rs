@@ -1,0 +1,665 @@
+//! One connection: each message becomes a request, and what comes back becomes messages.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Response, Url};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::header::{Mirrored, mirrored, stateless};
+use super::site::{Mode, Site};
+use crate::client::record::Record;
+use crate::client::responder::Responder;
+use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest, Mark, SseNote, messages};
+use crate::wire::{Frame, Id, Kind, MAX_MESSAGE_BYTES, SseDecoder, SseEvent, same_id};
+
+/// What a client accepts as an answer to a message.
+const BOTH: &str = "application/json, text/event-stream";
+const STREAM: &str = "text/event-stream";
+
+/// How much of a body that is no message is kept, in bytes.
+const KEPT: usize = 4_096;
+
+/// How many events of a stream are noted.
+const NOTED: usize = 1_000;
+
+/// How often a stream that broke off is taken up again, and the longest that we wait before.
+const RESUMED: usize = 5;
+const LONGEST_RETRY: Duration = Duration::from_secs(2);
+
+/// How often a request is sent again to a server that asks us to slow down, and the longest that we wait for it.
+const REPEATED: usize = 3;
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// How long ending a session may take.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// The revision that a client speaks where nothing was agreed on yet and a header is due.
+const STATELESS: &str = "2026-07-28";
+
+/// A connection over HTTP.
+pub(in crate::client) struct Exchanger {
+    site: Arc<Site>,
+    record: Arc<Record>,
+    responder: Responder,
+    /// Whether the connection is of the stateless era.
+    stateless: bool,
+    state: Mutex<State>,
+    /// The endpoint for messages of the older transport, once its stream has named one; `None` within once
+    /// the stream has ended.
+    endpoint: watch::Sender<Endpoint>,
+}
+
+/// The endpoint for messages that a stream of the older transport names.
+#[derive(Debug, Clone, PartialEq, Default)]
+enum Endpoint {
+    #[default]
+    Unasked,
+    Awaited,
+    Named(Url),
+    Failed,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next: usize,
+    session: Option<String>,
+    /// The version that was agreed on, where requests have to name it.
+    version: Option<String>,
+    mirrored: Mirrored,
+    listening: bool,
+    ended: bool,
+    /// The answers that are being read.
+    open: BTreeMap<usize, HttpEnd>,
+    tasks: Vec<AbortHandle>,
+}
+
+/// What to send.
+struct Order {
+    method: Method,
+    url: Url,
+    headers: HeaderMap,
+    body: Option<Vec<u8>>,
+    /// The entry of the message that it carries.
+    carries: Option<Arc<Entry>>,
+    /// The requests that the answer is to answer.
+    awaited: Vec<Id>,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+struct Outcome {
+    status: Option<u16>,
+    /// The requests that were not answered.
+    unanswered: Vec<Id>,
+    /// Whether any message came.
+    spoke: bool,
+    last_event_id: Option<String>,
+    retry: Option<Duration>,
+    pause: Option<Duration>,
+    /// The end of the answer, where it is for the caller to record.
+    held: Option<HttpEnd>,
+}
+
+impl Exchanger {
+    pub(in crate::client) fn new(site: Arc<Site>, record: Arc<Record>, responder: Responder, stateless: bool) -> Self {
+        let endpoint = watch::Sender::new(Endpoint::default());
+        Self { site, record, responder, stateless, state: Mutex::default(), endpoint }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether what a message draws comes as the answer to its POST.
+    pub(in crate::client) fn answers_in_place(&self) -> bool {
+        self.stateless || self.site.mode() != Some(Mode::Sse)
+    }
+
+    /// Runs something aside until the connection ends.
+    fn aside(&self, work: impl Future<Output = ()> + Send + 'static) -> tokio::task::JoinHandle<()> {
+        let task = tokio::spawn(work);
+        let mut state = self.state();
+        state.tasks.retain(|task| !task.is_finished());
+        state.tasks.push(task.abort_handle());
+        if state.ended {
+            task.abort();
+        }
+        task
+    }
+
+    /// Sends a message and records it. A request is answered later; for anything else the answer to the POST
+    /// is waited for, at most `limit`, since it has to arrive before what follows it.
+    pub(in crate::client) async fn send(self: &Arc<Self>, frame: Frame, mark: Option<Mark>, limit: Duration) {
+        let asks = frame.json().is_none_or(|value| messages(value).any(|message| !is_unanswered(message)));
+        let sent = self.record.add(Event::Sent { frame, mark });
+        let this = Arc::clone(self);
+        let task = self.aside(async move { this.deliver(sent).await });
+        if !asks {
+            let _slow = tokio::time::timeout(limit, task).await;
+        }
+    }
+
+    async fn deliver(self: Arc<Self>, sent: Arc<Entry>) {
+        if self.site.mode() == Some(Mode::Sse) && !self.stateless {
+            self.deliver_by_sse(sent).await;
+            return;
+        }
+        let Event::Sent { frame, .. } = &sent.event else { return };
+        let message = frame.json();
+        let opens = message.is_some_and(|message| message.get("method").is_some_and(|method| method == "initialize"));
+        let initialized =
+            message.is_some_and(|message| message.get("method").is_some_and(|m| m == "notifications/initialized"));
+        let mut outcome = Outcome::default();
+        for _ in 0..=REPEATED {
+            let order = Order {
+                method: Method::POST,
+                url: self.site.url.clone(),
+                headers: self.headers(message, BOTH),
+                body: Some(frame.raw.clone()),
+                carries: Some(Arc::clone(&sent)),
+                awaited: message.map(ids).unwrap_or_default(),
+            };
+            let hold = opens && !self.stateless && self.site.mode().is_none();
+            outcome = self.exchange(order, !self.stateless, hold).await;
+            match outcome.pause {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => break,
+            }
+        }
+        match outcome.status {
+            Some(200..=299) => self.site.settle(Mode::Streamable),
+            _ => {}
+        }
+        if let Some(mut end) = outcome.held.take() {
+            // What the page on backwards compatibility has a client do next.
+            if self.opens_a_stream().await {
+                end.unanswered = None;
+                self.finish(end, None);
+                self.site.settle(Mode::Sse);
+                self.deliver_by_sse(sent).await;
+                return;
+            }
+            let unanswered = end.unanswered.take();
+            self.finish(end, unanswered);
+        }
+        if initialized && !self.stateless && matches!(outcome.status, Some(200..=299)) {
+            self.listen();
+        }
+    }
+
+    /// The headers that go with a message.
+    fn headers(&self, message: Option<&Value>, accept: &'static str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let state = self.state();
+        let mut own: Vec<(String, String)> = Vec::new();
+        if self.stateless {
+            own = stateless(message.unwrap_or(&Value::Null), STATELESS, &state.mirrored);
+        } else {
+            own.extend(state.version.clone().map(|version| ("mcp-protocol-version".to_owned(), version)));
+            own.extend(state.session.clone().map(|session| ("mcp-session-id".to_owned(), session)));
+        }
+        drop(state);
+        for (name, value) in own {
+            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_str(&value)) {
+                headers.insert(name, value);
+            }
+        }
+        // A user's header goes before ours.
+        for name in self.site.headers.keys() {
+            headers.remove(name);
+        }
+        headers.extend(self.site.headers.clone());
+        headers
+    }
+
+    /// Makes a request and reads its answer to the end, streams that break off included.
+    ///
+    /// `hold` leaves it to the caller to record the end of a refusal, as something else may be tried.
+    async fn exchange(self: &Arc<Self>, order: Order, resume: bool, hold: bool) -> Outcome {
+        let initializes = order.carries.as_ref().is_some_and(|entry| {
+            entry.sent().and_then(|message| message.get("method")).is_some_and(|method| method == "initialize")
+        });
+        let mut awaited = order.awaited.clone();
+        let mut outcome = Outcome::default();
+        let mut next = Some(order);
+        let mut rounds = 0;
+        while let Some(order) = next.take() {
+            let number = self.begin(&order);
+            let url = order.url.clone();
+            let mut end = match self.respond(number, order, initializes).await {
+                Ok(response) => {
+                    outcome.status = Some(response.status().as_u16());
+                    outcome.pause = pause(&response);
+                    self.read(number, response, &mut awaited, &mut outcome).await
+                }
+                Err(error) => {
+                    let end = HttpEnd { number, trouble: Some(self.site.masked(&words(&error))), ..HttpEnd::default() };
+                    if error.is_connect() {
+                        self.finish(end, awaited.first().cloned());
+                        self.record.add(Event::Closed);
+                        outcome.unanswered = awaited;
+                        return outcome;
+                    }
+                    end
+                }
+            };
+            rounds += 1;
+            let streamed = !end.events.is_empty() && outcome.status == Some(200);
+            match &outcome.last_event_id {
+                Some(last) if resume && streamed && !awaited.is_empty() && rounds <= RESUMED && !last.is_empty() => {
+                    tokio::time::sleep(outcome.retry.unwrap_or(Duration::from_millis(100)).min(LONGEST_RETRY)).await;
+                    next = Some(self.resumption(url, last));
+                    end.unanswered = None;
+                    self.finish(end, None);
+                }
+                _ => {
+                    let unanswered = awaited.first().cloned().filter(|_| outcome.pause.is_none());
+                    if hold && !outcome.spoke && matches!(outcome.status, Some(400 | 404 | 405)) {
+                        end.unanswered = unanswered;
+                        outcome.held = Some(end);
+                    } else {
+                        self.finish(end, unanswered);
+                    }
+                }
+            }
+        }
+        outcome.unanswered = awaited;
+        outcome
+    }
+
+    /// The request that takes a stream up again after an event.
+    fn resumption(&self, url: Url, last: &str) -> Order {
+        let mut headers = self.headers(None, STREAM);
+        headers.remove(CONTENT_TYPE);
+        if let Ok(value) = HeaderValue::from_str(last) {
+            headers.insert("last-event-id", value);
+        }
+        Order { method: Method::GET, url, headers, body: None, carries: None, awaited: Vec::new() }
+    }
+
+    /// Records a request and gives it its number.
+    fn begin(&self, order: &Order) -> usize {
+        let mut state = self.state();
+        let number = state.next;
+        state.next += 1;
+        state.open.insert(number, HttpEnd { number, ..HttpEnd::default() });
+        drop(state);
+        let headers = order.headers.iter().map(|(name, value)| (name.as_str().to_owned(), self.shown(value))).collect();
+        let target = match order.url.query() {
+            Some(query) => format!("{}?{query}", order.url.path()),
+            None => order.url.path().to_owned(),
+        };
+        self.record.add(Event::HttpRequest(HttpRequest {
+            number,
+            method: order.method.to_string(),
+            target: self.site.masked(&target),
+            headers,
+            carries: order.carries.clone(),
+        }));
+        number
+    }
+
+    /// A header's value as it may be recorded.
+    fn shown(&self, value: &HeaderValue) -> String {
+        if value.is_sensitive() {
+            return "[secret]".to_owned();
+        }
+        self.site.masked(&String::from_utf8_lossy(value.as_bytes()))
+    }
+
+    async fn respond(&self, number: usize, order: Order, initializes: bool) -> Result<Response, reqwest::Error> {
+        let mut request = self.site.client.request(order.method, order.url).headers(order.headers);
+        if let Some(body) = order.body {
+            request = request.body(body);
+        }
+        let response = request.send().await?;
+        let headers = response.headers().iter();
+        let headers: Vec<(String, String)> =
+            headers.map(|(name, value)| (name.as_str().to_owned(), self.shown(value))).collect();
+        if initializes
+            && !self.stateless
+            && response.status().is_success()
+            && let Some(session) = response.headers().get("mcp-session-id")
+        {
+            self.state().session = Some(String::from_utf8_lossy(session.as_bytes()).into_owned());
+        }
+        self.record.add(Event::HttpHead(HttpHead { number, status: response.status().as_u16(), headers }));
+        Ok(response)
+    }
+
+    /// Records the end of an answer.
+    fn finish(&self, mut end: HttpEnd, unanswered: Option<Id>) {
+        self.state().open.remove(&end.number);
+        end.unanswered = unanswered;
+        self.record.add(Event::HttpEnd(Box::new(end)));
+    }
+
+    /// Reads the body of an answer; what it answers is taken off `awaited`.
+    async fn read(
+        self: &Arc<Self>,
+        number: usize,
+        response: Response,
+        awaited: &mut Vec<Id>,
+        outcome: &mut Outcome,
+    ) -> HttpEnd {
+        let kind = media_type(&response);
+        if kind == "text/event-stream" && response.status().is_success() {
+            return self.read_stream(number, response, awaited, outcome).await;
+        }
+        let mut end = HttpEnd { number, ..HttpEnd::default() };
+        let body = read_body(response, &mut end, self.record.limits.line).await;
+        let body = self.site.masked_bytes(body);
+        if body.is_empty() {
+            return end;
+        }
+        if end.bytes > MAX_MESSAGE_BYTES {
+            outcome.spoke = true;
+            self.record.receive(Frame::too_long(&body, end.bytes));
+            return end;
+        }
+        let frame = Frame::parse(&body);
+        let speaks = frame.json().is_some_and(|value| {
+            messages(value).any(|message| !matches!(Kind::of(message), Kind::Unknown | Kind::Batch(_)))
+        });
+        // JSON that was promised is a message also where it is none that we know.
+        if speaks || is_json(&kind) && outcome.status == Some(200) {
+            outcome.spoke = true;
+            self.take(frame, awaited);
+        } else {
+            let end_at = body.len().min(KEPT);
+            end.text = String::from_utf8_lossy(&body[..end_at]).into_owned();
+        }
+        end
+    }
+
+    async fn read_stream(
+        self: &Arc<Self>,
+        number: usize,
+        mut response: Response,
+        awaited: &mut Vec<Id>,
+        outcome: &mut Outcome,
+    ) -> HttpEnd {
+        let mut decoder = SseDecoder::default();
+        let mut end = HttpEnd { number, ..HttpEnd::default() };
+        loop {
+            match response.chunk().await {
+                Ok(Some(bytes)) => {
+                    end.bytes += bytes.len();
+                    let mut events = Vec::new();
+                    decoder.push(&bytes, |event| events.push(event));
+                    end.comments = decoder.comments;
+                    for event in events {
+                        self.take_event(event, &mut end, awaited, outcome);
+                    }
+                }
+                Ok(None) => {
+                    end.complete = true;
+                    break;
+                }
+                Err(error) => {
+                    end.trouble = Some(self.site.masked(&words(&error)));
+                    break;
+                }
+            }
+            if self.record.state().closed {
+                break;
+            }
+            let noted = HttpEnd { number, ..end.clone() };
+            self.state().open.insert(number, noted);
+            tokio::task::yield_now().await;
+        }
+        end
+    }
+
+    fn take_event(self: &Arc<Self>, event: SseEvent, end: &mut HttpEnd, awaited: &mut Vec<Id>, outcome: &mut Outcome) {
+        if let Some(id) = &event.id {
+            outcome.last_event_id = Some(id.clone());
+        }
+        if let Some(retry) = event.retry.as_deref().and_then(|retry| retry.parse().ok()) {
+            outcome.retry = Some(Duration::from_millis(retry));
+        }
+        let names_endpoint = event.event.as_deref() == Some("endpoint");
+        let mut note = SseNote { event: event.event, id: event.id, retry: event.retry, data: "none" };
+        match event.data.map(|data| self.site.masked_bytes(data)) {
+            None => {}
+            Some(data) if data.is_empty() => note.data = "empty",
+            Some(data) if names_endpoint && *self.endpoint.borrow() == Endpoint::Awaited => {
+                note.data = "other";
+                let text = String::from_utf8_lossy(&data);
+                // Elsewhere is where nothing is sent to; a check sees that nothing came of it.
+                let url = self.site.url.join(text.trim()).ok().filter(|url| self.site.is_same_origin(url));
+                self.endpoint.send_replace(url.map_or(Endpoint::Failed, Endpoint::Named));
+            }
+            Some(data) => {
+                let frame =
+                    if event.cut == 0 { Frame::parse(&data) } else { Frame::too_long(&data, data.len() + event.cut) };
+                note.data = if frame.json().is_some() { "message" } else { "other" };
+                outcome.spoke = true;
+                self.take(frame, awaited);
+            }
+        }
+        if end.events.len() < NOTED {
+            end.events.push(note);
+        }
+    }
+
+    /// Takes note of a message of the server and answers it where it asks.
+    fn take(self: &Arc<Self>, frame: Frame, awaited: &mut Vec<Id>) {
+        let mut replies = Vec::new();
+        if let Some(value) = frame.json() {
+            for message in messages(value) {
+                match Kind::of(message) {
+                    Kind::Response { id } => {
+                        let known = id.and_then(|id| awaited.iter().position(|own| same_id(own, id)));
+                        // An error without an id, or with a damaged one, is still what came of the request.
+                        if let Some(at) = known.or((!awaited.is_empty()).then_some(0)) {
+                            awaited.remove(at);
+                        }
+                        self.learn(message);
+                    }
+                    Kind::Request { id, method } => {
+                        replies.push(self.responder.answer(id, method, message.get("params")));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        if !self.record.receive(frame) {
+            return;
+        }
+        for reply in replies {
+            if !self.record.may_answer() {
+                return;
+            }
+            let sent = self.record.add(Event::Sent { frame: Frame::of(&reply), mark: None });
+            let this = Arc::clone(self);
+            drop(self.aside(async move { this.deliver(sent).await }));
+        }
+    }
+
+    /// Learns from a response what later requests have to say.
+    fn learn(&self, response: &Value) {
+        let Some(result) = response.get("result") else { return };
+        if !self.stateless
+            && let Some(version) = result.get("protocolVersion").and_then(Value::as_str)
+            && result.get("capabilities").is_some()
+        {
+            // The header came with 2025-06-18; versions are dates, so they compare as texts.
+            self.state().version = (version >= "2025-06-18").then(|| version.to_owned());
+        }
+        if self.stateless && result.get("tools").is_some() {
+            self.state().mirrored.extend(mirrored(result));
+        }
+    }
+
+    /// Opens the stream on which a server speaks unasked, once.
+    fn listen(self: &Arc<Self>) {
+        if std::mem::replace(&mut self.state().listening, true) {
+            return;
+        }
+        let this = Arc::clone(self);
+        drop(self.aside(async move {
+            let mut headers = this.headers(None, STREAM);
+            headers.remove(CONTENT_TYPE);
+            let url = this.site.url.clone();
+            let order = Order { method: Method::GET, url, headers, body: None, carries: None, awaited: Vec::new() };
+            this.exchange(order, false, false).await;
+        }));
+    }
+
+    /// Opens the stream of the older transport; whether it names an endpoint for messages.
+    async fn opens_a_stream(self: &Arc<Self>) -> bool {
+        let mut named = self.endpoint.subscribe();
+        let mut first = false;
+        self.endpoint.send_if_modified(|endpoint| {
+            first = *endpoint == Endpoint::Unasked;
+            if first {
+                *endpoint = Endpoint::Awaited;
+            }
+            first
+        });
+        if first {
+            let this = Arc::clone(self);
+            drop(self.aside(async move {
+                let mut headers = this.headers(None, STREAM);
+                headers.remove(CONTENT_TYPE);
+                let url = this.site.url.clone();
+                let order = Order { method: Method::GET, url, headers, body: None, carries: None, awaited: Vec::new() };
+                this.exchange(order, false, false).await;
+                let lost = *this.endpoint.borrow() != Endpoint::Awaited;
+                this.endpoint.send_replace(Endpoint::Failed);
+                // The stream is the connection: with it nothing more can come.
+                if lost {
+                    this.record.add(Event::Closed);
+                }
+            }));
+        }
+        let settled = named.wait_for(|endpoint| matches!(endpoint, Endpoint::Named(_) | Endpoint::Failed)).await;
+        settled.is_ok_and(|endpoint| matches!(*endpoint, Endpoint::Named(_)))
+    }
+
+    /// Sends a message by the older transport.
+    async fn deliver_by_sse(self: &Arc<Self>, sent: Arc<Entry>) {
+        if !self.opens_a_stream().await {
+            self.record.add(Event::Closed);
+            return;
+        }
+        let Endpoint::Named(url) = self.endpoint.borrow().clone() else { return };
+        let Event::Sent { frame, .. } = &sent.event else { return };
+        let body = Some(frame.raw.clone());
+        let headers = self.headers(frame.json(), BOTH);
+        // The answer comes on the stream; what the POST says is whether the message was taken.
+        let order =
+            Order { method: Method::POST, url, headers, body, carries: Some(Arc::clone(&sent)), awaited: Vec::new() };
+        self.exchange(order, false, false).await;
+    }
+
+    /// Ends the session and everything that is still going on.
+    pub(in crate::client) async fn end(self: &Arc<Self>) {
+        let tasks = {
+            let mut state = self.state();
+            state.ended = true;
+            std::mem::take(&mut state.tasks)
+        };
+        for task in tasks {
+            task.abort();
+        }
+        let open = std::mem::take(&mut self.state().open);
+        for end in open.into_values() {
+            self.record.add(Event::HttpEnd(Box::new(end)));
+        }
+        if self.state().session.is_some() && !self.record.state().closed {
+            let mut headers = self.headers(None, BOTH);
+            headers.remove(CONTENT_TYPE);
+            let url = self.site.url.clone();
+            let order = Order { method: Method::DELETE, url, headers, body: None, carries: None, awaited: Vec::new() };
+            let _slow = tokio::time::timeout(FAREWELL, self.exchange(order, false, false)).await;
+        }
+    }
+
+    /// Ends everything at once, for a connection that nobody shuts down.
+    pub(in crate::client) fn abandon(&self) {
+        let mut state = self.state();
+        state.ended = true;
+        for task in state.tasks.drain(..) {
+            task.abort();
+        }
+    }
+}
+
+/// Whether a message is one that nothing answers.
+fn is_unanswered(message: &Value) -> bool {
+    matches!(Kind::of(message), Kind::Notification { .. } | Kind::Response { .. })
+}
+
+/// The ids of the requests in a message.
+fn ids(message: &Value) -> Vec<Id> {
+    let asks = |message: &&Value| message.get("method").is_some() || !is_unanswered(message);
+    messages(message).filter(asks).filter_map(|message| message.get("id").cloned()).collect()
+}
+
+/// The media type of an answer, without parameters, in lower case.
+fn media_type(response: &Response) -> String {
+    let value = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+fn is_json(kind: &str) -> bool {
+    kind == "application/json" || kind.ends_with("+json")
+}
+
+/// How long a server that is asked too much wants us to wait, where that is bearable.
+fn pause(response: &Response) -> Option<Duration> {
+    if !matches!(response.status().as_u16(), 429 | 503) {
+        return None;
+    }
+    let seconds: u64 = response.headers().get("retry-after")?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds)).filter(|pause| *pause <= LONGEST_PAUSE)
+}
+
+/// Reads a body, at most `limit` bytes and no more than a message's worth in memory.
+async fn read_body(mut response: Response, end: &mut HttpEnd, limit: usize) -> Vec<u8> {
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(bytes)) => {
+                end.bytes += bytes.len();
+                let room = (MAX_MESSAGE_BYTES + 1).saturating_sub(body.len());
+                body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            }
+            Ok(None) => {
+                end.complete = true;
+                return body;
+            }
+            Err(error) => {
+                end.trouble = Some(words(&error));
+                return body;
+            }
+        }
+        if end.bytes > limit {
+            return body;
+        }
+    }
+}
+
+/// An error of the HTTP client with its causes, in one line.
+fn words(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text.push_str(": ");
+            text.push_str(&inner_text);
+        }
+        cause = inner.source();
+    }
+    text
+}

@@ -1,0 +1,16 @@
+//! A connection over HTTP: Streamable HTTP of every revision, and the older HTTP+SSE.
+//!
+//! Owns how a message becomes a request, how answers and streams become messages, and the headers that
+//! a client owes. Everything is recorded as it came: status, headers, what is no message, and each
+//! message as if it were a line. Requests go to the one origin that was named: redirects are recorded
+//! and never followed, and no proxy is used for an address of this machine.
+//!
+//! Sources: `basic/transports` of 2024-11-05, 2025-03-26, 2025-06-18 and 2025-11-25,
+//! `basic/transports/streamable-http` of 2026-07-28.
+
+mod exchange;
+mod header;
+mod site;
+
+pub(super) use exchange::Exchanger;
+pub use site::{Site, SiteError};

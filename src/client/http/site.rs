@@ -1,0 +1,184 @@
+//! The place that a server is reached at, and how: shared by every connection of a run.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+
+/// Why an address cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    /// It is no address.
+    #[error("`{address}` is no address: {reason}")]
+    Address {
+        /// What was given.
+        address: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It is an address of something else than HTTP.
+    #[error("`{0}` is no HTTP address: it begins neither with http:// nor with https://")]
+    Scheme(String),
+    /// A header cannot be sent.
+    #[error(
+        "the header `{0}` cannot be sent: a name is made of letters, digits and hyphens, a value of one line of text"
+    )]
+    Header(String),
+    /// The client could not be built.
+    #[error("failed to set up HTTP: {0}")]
+    Client(#[from] reqwest::Error),
+}
+
+/// How messages travel at a place, once it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// One endpoint that answers each POST.
+    Streamable,
+    /// A stream that names an endpoint for messages and carries the answers (2024-11-05).
+    Sse,
+}
+
+/// The place that a server is reached at over HTTP.
+#[derive(Debug)]
+pub struct Site {
+    pub(super) url: Url,
+    pub(super) client: reqwest::Client,
+    /// Headers that go with every request.
+    pub(super) headers: HeaderMap,
+    /// Texts that are never recorded.
+    secrets: Vec<String>,
+    mode: Mutex<Option<Mode>>,
+}
+
+impl Site {
+    /// A place at an `http` or `https` address; `headers` go with every request, and their values are masked
+    /// wherever they would be recorded. `insecure` accepts any certificate.
+    ///
+    /// # Errors
+    /// When the address or a header cannot be used.
+    pub fn new(address: &str, headers: &[(String, String)], insecure: bool) -> Result<Arc<Self>, SiteError> {
+        let url = Url::parse(address)
+            .map_err(|error| SiteError::Address { address: address.to_owned(), reason: error.to_string() })?;
+        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+            return Err(SiteError::Scheme(address.to_owned()));
+        }
+        let mut own = HeaderMap::new();
+        let mut secrets = Vec::new();
+        for (name, value) in headers {
+            let refused = || SiteError::Header(name.clone());
+            let header = HeaderName::try_from(name.as_str()).map_err(|_| refused())?;
+            let mut text = HeaderValue::from_str(value).map_err(|_| refused())?;
+            text.set_sensitive(true);
+            own.append(header, text);
+            secrets.push(value.clone());
+            // The token alone may be repeated by a server as well.
+            secrets.extend(value.split_once(' ').map(|(_, token)| token.to_owned()));
+        }
+        // A text this short would mask what has nothing to do with it.
+        secrets.retain(|secret| secret.len() >= 6);
+        let mut builder = reqwest::Client::builder()
+            .redirect(Policy::none())
+            .connect_timeout(Duration::from_secs(10))
+            .pool_idle_timeout(Duration::from_secs(20))
+            .http1_only()
+            .referer(false)
+            .user_agent(concat!("mcp-conformance/", env!("CARGO_PKG_VERSION")));
+        if is_loopback(&url) {
+            builder = builder.no_proxy();
+        }
+        if insecure {
+            builder = builder.danger_accept_invalid_certs(true);
+        }
+        // Another part of the program may have chosen a provider, which is as good.
+        let _chosen = rustls::crypto::ring::default_provider().install_default();
+        Ok(Arc::new(Self { url, client: builder.build()?, headers: own, secrets, mode: Mutex::new(None) }))
+    }
+
+    /// The address.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        self.url.as_str()
+    }
+
+    /// Whether the server runs on this machine.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        is_loopback(&self.url)
+    }
+
+    /// The host and the port to connect to.
+    #[must_use]
+    pub fn host_and_port(&self) -> Option<(String, u16)> {
+        let host = self.url.host_str()?.trim_matches(['[', ']']).to_owned();
+        Some((host, self.url.port_or_known_default()?))
+    }
+
+    pub(super) fn mode(&self) -> Option<Mode> {
+        self.mode.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn settle(&self, mode: Mode) {
+        self.mode.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(mode);
+    }
+
+    /// Whether an address lies at the same origin as the place.
+    pub(super) fn is_same_origin(&self, other: &Url) -> bool {
+        self.url.origin() == other.origin()
+    }
+
+    /// A text with every secret masked.
+    pub(super) fn masked(&self, text: &str) -> String {
+        let mut masked = text.to_owned();
+        for secret in &self.secrets {
+            if masked.contains(secret.as_str()) {
+                masked = masked.replace(secret.as_str(), "[secret]");
+            }
+        }
+        masked
+    }
+
+    /// Bytes with every secret masked; what is not UTF-8 is left as it is.
+    pub(super) fn masked_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
+        let holds = |secret: &String| bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+        if !self.secrets.iter().any(holds) {
+            return bytes;
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => self.masked(&text).into_bytes(),
+            Err(error) => error.into_bytes(),
+        }
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else { return false };
+    host.eq_ignore_ascii_case("localhost")
+        || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_http_addresses_are_taken() {
+        assert!(Site::new("http://127.0.0.1:3000/mcp", &[], false).is_ok());
+        assert!(matches!(Site::new("ftp://127.0.0.1/", &[], false), Err(SiteError::Scheme(_))));
+        assert!(matches!(Site::new("nonsense", &[], false), Err(SiteError::Address { .. })));
+        let headers = [("bad name".to_owned(), "x".to_owned())];
+        assert!(matches!(Site::new("http://localhost/", &headers, false), Err(SiteError::Header(_))));
+    }
+
+    #[test]
+    fn secrets_are_masked_with_and_without_their_scheme() {
+        let headers = [("Authorization".to_owned(), "Bearer abcdef123".to_owned())];
+        let site = Site::new("https://example.com/mcp", &headers, false).expect("an address");
+        assert_eq!(site.masked("got abcdef123 here"), "got [secret] here");
+        assert_eq!(site.masked_bytes(b"x Bearer abcdef123".to_vec()), b"x [secret]");
+        assert!(!site.is_loopback());
+        assert!(Site::new("http://[::1]:80/", &[], false).expect("an address").is_loopback());
+    }
+}

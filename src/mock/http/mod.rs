@@ -1,0 +1,251 @@
+//! The built-in server over HTTP: Streamable HTTP at `/mcp` in every era, and the older HTTP+SSE at `/sse`.
+//!
+//! What a message means is decided where it is decided for every transport, in the connection; here is
+//! only how messages travel: which session they belong to, which stream an answer goes to, which status
+//! says what, and which headers are asked for.
+
+mod answer;
+mod gate;
+mod session;
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http_body_util::BodyExt as _;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{HOST, ORIGIN};
+use hyper::service::service_fn;
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+
+use answer::{Answer, empty, failed, refused};
+use session::{Post, Session};
+
+use super::fault::FaultSet;
+use super::message::{INVALID_REQUEST, PARSE_ERROR};
+
+/// The longest message that is taken, in bytes.
+const LONGEST: usize = 8 << 20;
+
+/// The most sessions that are kept.
+const MOST_SESSIONS: usize = 4_096;
+
+/// What the connections of a server share.
+struct Server {
+    faults: Arc<FaultSet>,
+    sessions: Mutex<HashMap<String, Session>>,
+    /// The session of all that needs none.
+    stateless: Session,
+    /// The streams of `subscriptions/listen`, each a session of its own that sees what the others do.
+    listeners: Mutex<Vec<Session>>,
+    ended: Arc<Notify>,
+}
+
+/// Serves HTTP on a listener until a fault ends the server.
+///
+/// # Errors
+/// When a connection cannot be accepted.
+pub async fn serve_http(listener: TcpListener, faults: Arc<FaultSet>) -> io::Result<()> {
+    let ended = Arc::new(Notify::new());
+    let server = Arc::new(Server {
+        stateless: Session::open(Arc::clone(&faults), Arc::clone(&ended), false),
+        faults,
+        sessions: Mutex::default(),
+        listeners: Mutex::default(),
+        ended: Arc::clone(&ended),
+    });
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        let (stream, _) = tokio::select! {
+            accepted = listener.accept() => accepted?,
+            () = ended.notified() => return Ok(()),
+        };
+        // Small answers are to go out at once.
+        let _unsupported = stream.set_nodelay(true);
+        let server = Arc::clone(&server);
+        connections.spawn(async move {
+            let answer = service_fn(move |request| {
+                let server = Arc::clone(&server);
+                async move { Ok::<_, Infallible>(server.answer(request).await) }
+            });
+            // A client that goes away is no concern of the others.
+            let _gone = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+/// A name that nobody can guess and no other session has.
+fn new_name() -> String {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    // Each of these is keyed anew from the system's randomness.
+    format!("{:016x}{:016x}", RandomState::new().hash_one(number), RandomState::new().hash_one(number))
+}
+
+fn header<'a>(request: &'a Request<Incoming>, name: &str) -> Option<&'a str> {
+    request.headers().get(name).and_then(|value| value.to_str().ok())
+}
+
+impl Server {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Session>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The streams that somebody still listens to.
+    fn heard(&self) -> MutexGuard<'_, Vec<Session>> {
+        let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        listeners.retain(Session::is_heard);
+        listeners
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        if let Some(refusal) = gate::origin(request.headers().get(HOST), request.headers().get(ORIGIN)) {
+            return refusal;
+        }
+        match (request.uri().path(), request.method()) {
+            ("/mcp", &Method::POST) => self.post(request).await,
+            ("/mcp", &Method::GET) => self.listen(&request).await,
+            ("/mcp", &Method::DELETE) => self.end(&request),
+            ("/mcp", _) => failed(StatusCode::METHOD_NOT_ALLOWED, "POST, GET and DELETE are served here"),
+            ("/sse", &Method::GET) => self.open_stream().await,
+            ("/messages", &Method::POST) => self.post_to_stream(request).await,
+            _ => failed(StatusCode::NOT_FOUND, "there is nothing here; MCP is served at /mcp"),
+        }
+    }
+
+    async fn post(&self, request: Request<Incoming>) -> Answer {
+        if let Some(refusal) = gate::kinds(&request) {
+            return refusal;
+        }
+        let (parts, body) = request.into_parts();
+        let Ok(body) = read(body).await else {
+            return failed(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long");
+        };
+        let Ok(message) = serde_json::from_slice::<Value>(&body) else {
+            return refused(StatusCode::BAD_REQUEST, PARSE_ERROR, "Parse error");
+        };
+        if gate::is_stateless(&parts.headers, &message) {
+            if let Some(refusal) = gate::stateless(&parts.headers, &message) {
+                return refusal;
+            }
+            return self.post_stateless(body, message).await;
+        }
+        let session = parts.headers.get("mcp-session-id").and_then(|name| name.to_str().ok());
+        if let Some(refusal) = gate::version(&parts.headers) {
+            return refusal;
+        }
+        if message.get("method").is_some_and(|method| method == "initialize") {
+            return self.open(body, message).await;
+        }
+        let Some(name) = session else {
+            return refused(StatusCode::BAD_REQUEST, INVALID_REQUEST, "the Mcp-Session-Id header is missing");
+        };
+        let Some(session) = self.sessions().get(name).cloned() else {
+            return refused(StatusCode::NOT_FOUND, INVALID_REQUEST, "there is no such session");
+        };
+        session.post(Post { line: body, message, stateless: false }).await
+    }
+
+    /// Opens a session; its name comes with the answer, unless the answer is a refusal.
+    async fn open(&self, body: Bytes, message: Value) -> Answer {
+        let session = Session::open(Arc::clone(&self.faults), Arc::clone(&self.ended), false);
+        let mut answer = session.post(Post { line: body, message, stateless: false }).await;
+        if answer.status() == StatusCode::OK && self.sessions().len() < MOST_SESSIONS {
+            let name = new_name();
+            answer.headers_mut().extend(
+                name.parse().ok().map(|value| (hyper::header::HeaderName::from_static("mcp-session-id"), value)),
+            );
+            self.sessions().insert(name, session);
+        }
+        answer
+    }
+
+    async fn post_stateless(&self, line: Bytes, message: Value) -> Answer {
+        let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+        if method == "subscriptions/listen" {
+            let session = Session::open(Arc::clone(&self.faults), Arc::clone(&self.ended), false);
+            self.heard().push(session.clone());
+            return session.post(Post { line, message, stateless: true }).await;
+        }
+        let calls = method == "tools/call";
+        let post = Post { line: line.clone(), message, stateless: true };
+        let answer = self.stateless.post(post).await;
+        if calls {
+            // What a call changes is told to whoever listens.
+            let listeners = self.heard().clone();
+            for listener in listeners {
+                listener.shadow(line.clone()).await;
+            }
+        }
+        answer
+    }
+
+    /// The session that a request without a message belongs to.
+    fn session_of(&self, request: &Request<Incoming>) -> Result<(String, Session), Answer> {
+        if header(request, "mcp-protocol-version") == Some("2026-07-28") {
+            return Err(failed(StatusCode::METHOD_NOT_ALLOWED, "this revision has POST alone"));
+        }
+        let Some(name) = header(request, "mcp-session-id") else {
+            return Err(failed(StatusCode::BAD_REQUEST, "the Mcp-Session-Id header is missing"));
+        };
+        match self.sessions().get(name) {
+            Some(session) => Ok((name.to_owned(), session.clone())),
+            None => Err(failed(StatusCode::NOT_FOUND, "there is no such session")),
+        }
+    }
+
+    async fn listen(&self, request: &Request<Incoming>) -> Answer {
+        let accepts = header(request, "accept").unwrap_or_default();
+        if !accepts.contains("text/event-stream") && !accepts.contains("*/*") {
+            return failed(StatusCode::NOT_ACCEPTABLE, "a stream of events is all that is served here");
+        }
+        match self.session_of(request) {
+            Ok((_, session)) => session.listen(header(request, "last-event-id")).await,
+            Err(refusal) => refusal,
+        }
+    }
+
+    fn end(&self, request: &Request<Incoming>) -> Answer {
+        match self.session_of(request) {
+            Ok((name, _)) => {
+                self.sessions().remove(&name);
+                empty(StatusCode::NO_CONTENT)
+            }
+            Err(refusal) => refusal,
+        }
+    }
+
+    /// Opens the stream of the older transport, which names the endpoint for messages.
+    async fn open_stream(&self) -> Answer {
+        let session = Session::open(Arc::clone(&self.faults), Arc::clone(&self.ended), true);
+        let name = new_name();
+        let answer = session.stream(&format!("/messages?session={name}")).await;
+        self.sessions().insert(name, session);
+        answer
+    }
+
+    async fn post_to_stream(&self, request: Request<Incoming>) -> Answer {
+        let name = request.uri().query().and_then(|query| query.strip_prefix("session=")).unwrap_or_default();
+        let Some(session) = self.sessions().get(name).cloned() else {
+            return failed(StatusCode::NOT_FOUND, "there is no such session");
+        };
+        let Ok(line) = read(request.into_body()).await else {
+            return failed(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long");
+        };
+        let message = serde_json::from_slice(&line).unwrap_or_default();
+        session.post(Post { line, message, stateless: false }).await
+    }
+}
+
+async fn read(body: Incoming) -> Result<Bytes, ()> {
+    let limited = http_body_util::Limited::new(body, LONGEST);
+    limited.collect().await.map(http_body_util::Collected::to_bytes).map_err(drop)
+}

@@ -1,0 +1,361 @@
+//! A session over HTTP: one connection, and the streams that its answers go to.
+//!
+//! The connection lives in a task of its own, so that its messages are served one after the other
+//! whichever request brings them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::StatusCode;
+use hyper::body::Bytes;
+use serde_json::Value;
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use super::answer::{Answer, empty, failed, full, stream};
+use crate::mock::connection::{Connection, Output};
+use crate::mock::fault::FaultSet;
+use crate::mock::revision::Revision;
+
+/// How long an answer is held back for a second request in flight, where a fault confuses the two.
+const HOLD: Duration = Duration::from_millis(60);
+/// How many events wait for a reader.
+const WAITING: usize = 64;
+/// How many messages are kept for a stream that is not open yet, and for one that is taken up again.
+const KEPT: usize = 200;
+/// The length of the message that is too long.
+const HUGE: usize = 100 << 20;
+
+/// A message that was posted.
+pub(super) struct Post {
+    pub(super) line: Bytes,
+    pub(super) message: Value,
+    /// Whether it is of the stateless era, where the status says more.
+    pub(super) stateless: bool,
+}
+
+enum Order {
+    Post(Post, oneshot::Sender<Answer>),
+    Listen { last: Option<String>, answer: oneshot::Sender<Answer> },
+    Stream { endpoint: String, answer: oneshot::Sender<Answer> },
+    Shadow(Bytes),
+}
+
+/// A handle to a session.
+#[derive(Clone)]
+pub(super) struct Session {
+    orders: mpsc::Sender<Order>,
+}
+
+impl Session {
+    /// Opens a session; one that `streams` sends every message to its one stream.
+    pub(super) fn open(faults: Arc<FaultSet>, ended: Arc<Notify>, streams: bool) -> Self {
+        let (orders, receiver) = mpsc::channel(WAITING);
+        tokio::spawn(run(faults, ended, streams, receiver));
+        Self { orders }
+    }
+
+    async fn ask(&self, order: impl FnOnce(oneshot::Sender<Answer>) -> Order) -> Answer {
+        let (sender, answer) = oneshot::channel();
+        // A session that has ended answers nothing, like a server that has.
+        let _ended = self.orders.send(order(sender)).await;
+        answer.await.unwrap_or_else(|_| failed(StatusCode::INTERNAL_SERVER_ERROR, "the session has ended"))
+    }
+
+    pub(super) async fn post(&self, post: Post) -> Answer {
+        self.ask(|answer| Order::Post(post, answer)).await
+    }
+
+    /// Opens the stream for what is sent unasked, or takes one up after an event.
+    pub(super) async fn listen(&self, last: Option<&str>) -> Answer {
+        let last = last.map(str::to_owned);
+        self.ask(|answer| Order::Listen { last, answer }).await
+    }
+
+    /// Opens the one stream of the older transport.
+    pub(super) async fn stream(&self, endpoint: &str) -> Answer {
+        let endpoint = endpoint.to_owned();
+        self.ask(|answer| Order::Stream { endpoint, answer }).await
+    }
+
+    /// Lets the session see a message of another, of which only what is told unasked goes out.
+    pub(super) async fn shadow(&self, line: Bytes) {
+        let _ended = self.orders.send(Order::Shadow(line)).await;
+    }
+
+    /// Whether the session still runs.
+    pub(super) fn is_heard(&self) -> bool {
+        !self.orders.is_closed()
+    }
+}
+
+/// A stream that is open, and the request that it answers.
+struct Stream {
+    /// The request; none for the stream of what is sent unasked.
+    id: Option<Value>,
+    sender: mpsc::Sender<Bytes>,
+    number: usize,
+    events: usize,
+}
+
+struct Sessions {
+    streams: Vec<Stream>,
+    /// Every message goes to the one stream.
+    one: bool,
+    /// What waits for a stream that takes it.
+    queue: Vec<Bytes>,
+    /// What went out with an event id, for a stream that is taken up again.
+    sent: Vec<(usize, usize, Bytes)>,
+    opened: usize,
+    numbered: bool,
+}
+
+async fn run(faults: Arc<FaultSet>, ended: Arc<Notify>, one: bool, mut orders: mpsc::Receiver<Order>) {
+    let mut connection = Connection::new(&faults);
+    let mut sessions =
+        Sessions { streams: Vec::new(), one, queue: Vec::new(), sent: Vec::new(), opened: 0, numbered: false };
+    loop {
+        let order = if connection.is_holding() {
+            match tokio::time::timeout(HOLD, orders.recv()).await {
+                Ok(order) => order,
+                Err(_) => {
+                    let outputs = connection.release();
+                    sessions.late(lines(outputs)).await;
+                    continue;
+                }
+            }
+        } else {
+            orders.recv().await
+        };
+        let Some(order) = order else { return };
+        match order {
+            Order::Post(post, answer) => {
+                let outputs = connection.receive(&post.line);
+                sessions.numbered = connection.revision() == Revision::V2025_11_25 && !post.stateless;
+                if outputs.contains(&Output::End) {
+                    ended.notify_one();
+                    return;
+                }
+                let reply = sessions.reply(&post, outputs).await;
+                // A client that went away does not want it.
+                let _gone = answer.send(reply);
+            }
+            Order::Listen { last, answer } => {
+                let _gone = answer.send(sessions.listen(last.as_deref()).await);
+            }
+            Order::Stream { endpoint, answer } => {
+                let (sender, body) = mpsc::channel(WAITING);
+                let _full = sender.send(Bytes::from(format!("event: endpoint\ndata: {endpoint}\n\n"))).await;
+                sessions.streams.push(Stream { id: None, sender, number: 0, events: 0 });
+                let _gone = answer.send(stream(body));
+            }
+            Order::Shadow(line) => {
+                let told: Vec<Bytes> = lines(connection.receive(&line)).into_iter().filter(is_told).collect();
+                sessions.late(told).await;
+                if sessions.streams.is_empty() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn is_told(line: &Bytes) -> bool {
+    serde_json::from_slice::<Value>(line).is_ok_and(|value| value.get("method").is_some() && value.get("id").is_none())
+}
+
+/// The lines of an output, without their endings; what is endless is made finite.
+fn lines(outputs: Vec<Output>) -> Vec<Bytes> {
+    let mut bytes = Vec::new();
+    for output in outputs {
+        match output {
+            Output::Bytes(line) => bytes.extend_from_slice(&line),
+            Output::Huge { begin, end } => {
+                bytes.extend_from_slice(&begin);
+                bytes.resize(bytes.len() + HUGE, b'x');
+                bytes.extend_from_slice(&end);
+            }
+            Output::Flood(line) => bytes.extend_from_slice(&line.repeat(20_000)),
+            Output::End => {}
+        }
+    }
+    bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(Bytes::copy_from_slice).collect()
+}
+
+/// The id that a line answers, if it is a response.
+fn answered(line: &Bytes) -> Option<Value> {
+    let value: Value = serde_json::from_slice(line).ok()?;
+    let responds = |value: &Value| value.get("result").is_some() || value.get("error").is_some();
+    match &value {
+        Value::Array(items) => items.iter().find(|item| responds(item)).map(|item| item["id"].clone()),
+        value => responds(value).then(|| value["id"].clone()),
+    }
+}
+
+/// The status of an answer of the stateless era, by the code of its error.
+fn status_of(line: &Bytes, stateless: bool) -> StatusCode {
+    let code = serde_json::from_slice::<Value>(line).ok().and_then(|value| {
+        let nameless = value.get("id").is_none_or(Value::is_null);
+        value.pointer("/error/code").and_then(Value::as_i64).map(|code| (code, nameless))
+    });
+    match code {
+        Some((-32_601, false)) if stateless => StatusCode::NOT_FOUND,
+        Some((-32_022..=-32_020 | -32_600, _)) if stateless => StatusCode::BAD_REQUEST,
+        // What belongs to no request is about the input as a whole.
+        Some((_, true)) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
+impl Sessions {
+    /// The answer to a POST, from what the connection wrote for it.
+    async fn reply(&mut self, post: &Post, outputs: Vec<Output>) -> Answer {
+        let written = lines(outputs);
+        if self.one {
+            self.late(written).await;
+            return full(StatusCode::ACCEPTED, "text/plain; charset=utf-8", "Accepted");
+        }
+        let asks = |message: &Value| message.get("method").is_some() && message.get("id").is_some();
+        let first = match &post.message {
+            Value::Array(items) => items.iter().find(|item| asks(item)),
+            message => Some(message).filter(|message| asks(message)),
+        };
+        let is_response = post.message.get("result").is_some() || post.message.get("error").is_some();
+        let Some(id) = first.map(|message| message["id"].clone()) else {
+            // Nobody waits for an answer, but an input that cannot be taken is refused.
+            let (own, late): (Vec<Bytes>, Vec<Bytes>) =
+                written.into_iter().partition(|line| !is_response && answered(line).is_some());
+            self.late(late).await;
+            return match own.first() {
+                Some(error) => full(status_of(error, post.stateless), "application/json", error.clone()),
+                None => empty(StatusCode::ACCEPTED),
+            };
+        };
+        let at = written.iter().position(|line| answered(line).is_some());
+        match (at, written.as_slice()) {
+            // One line that answers needs no stream.
+            (Some(0), [line]) => full(status_of(line, post.stateless), "application/json", line.clone()),
+            (Some(0), [line, ..]) if answered(&written[1]).is_none() => {
+                let line = line.clone();
+                self.late(written[1..].to_vec()).await;
+                full(status_of(&line, post.stateless), "application/json", line)
+            }
+            _ => {
+                let (sender, body) = mpsc::channel(WAITING);
+                self.opened += 1;
+                let mut own = Stream { id: Some(id), sender, number: self.opened, events: 0 };
+                let numbered = self.numbered;
+                let mut sent = Vec::new();
+                let upto = at.map_or(written.len(), |at| at + 1);
+                let (now, later) = written.split_at(upto);
+                let preload: Vec<Bytes> = now.to_vec();
+                if at.is_some() {
+                    // The stream ends with the answer; what is long is written as it is read.
+                    tokio::spawn(async move {
+                        prime(&mut own, numbered).await;
+                        for line in preload {
+                            if !write(&mut own, numbered, line).await {
+                                return;
+                            }
+                        }
+                    });
+                } else {
+                    prime(&mut own, numbered).await;
+                    for line in preload {
+                        sent.push((own.number, own.events + 1, line.clone()));
+                        write(&mut own, numbered, line).await;
+                    }
+                    self.streams.push(own);
+                }
+                self.remember(sent);
+                self.late(later.to_vec()).await;
+                stream(body)
+            }
+        }
+    }
+
+    fn remember(&mut self, sent: Vec<(usize, usize, Bytes)>) {
+        self.sent.extend(sent);
+        let excess = self.sent.len().saturating_sub(KEPT);
+        self.sent.drain(..excess);
+    }
+
+    /// Sends what no request in hand is waiting for to the stream that it belongs to.
+    async fn late(&mut self, written: Vec<Bytes>) {
+        for line in written {
+            let value: Value = serde_json::from_slice(&line).unwrap_or_default();
+            let id = answered(&line);
+            let subscription = value.pointer("/params/_meta/io.modelcontextprotocol~1subscriptionId").cloned();
+            let wanted = id.clone().or(subscription);
+            let own = self.streams.iter().position(|stream| wanted.is_some() && stream.id == wanted);
+            let unasked = self.streams.iter().position(|stream| stream.id.is_none());
+            // A stray answer goes to whoever still waits for one.
+            let waiting = id.is_some().then(|| self.streams.iter().position(|stream| stream.id.is_some())).flatten();
+            let Some(at) = own.or(waiting).or(unasked) else {
+                if self.queue.len() < KEPT {
+                    self.queue.push(line);
+                }
+                continue;
+            };
+            let stream = &mut self.streams[at];
+            let event = (stream.number, stream.events + 1, line.clone());
+            let heard = write(stream, self.numbered, line).await;
+            if !heard || (id.is_some() && stream.id.is_some()) {
+                self.streams.remove(at);
+            }
+            self.remember(vec![event]);
+        }
+    }
+
+    async fn listen(&mut self, last: Option<&str>) -> Answer {
+        let after = last.and_then(|last| {
+            let (stream, event) = last.split_once('-')?;
+            Some((stream.parse::<usize>().ok()?, event.parse::<usize>().ok()?))
+        });
+        if let Some((number, event)) = after {
+            let (sender, body) = mpsc::channel(KEPT);
+            for (own, at, line) in &self.sent {
+                if *own == number && *at > event {
+                    let text = format!("id: {own}-{at}\ndata: {}\n\n", String::from_utf8_lossy(line));
+                    let _full = sender.send(Bytes::from(text)).await;
+                }
+            }
+            return stream(body);
+        }
+        self.streams.retain(|stream| stream.id.is_some() || !stream.sender.is_closed());
+        if self.streams.iter().any(|stream| stream.id.is_none()) {
+            return failed(StatusCode::CONFLICT, "the stream is open already");
+        }
+        let (sender, body) = mpsc::channel(WAITING);
+        self.opened += 1;
+        let mut own = Stream { id: None, sender, number: self.opened, events: 0 };
+        prime(&mut own, self.numbered).await;
+        self.streams.push(own);
+        let queue = std::mem::take(&mut self.queue);
+        self.late(queue).await;
+        stream(body)
+    }
+}
+
+/// Gives a client the id that it can come back with.
+async fn prime(stream: &mut Stream, numbered: bool) {
+    if numbered {
+        let text = format!("id: {}-0\ndata:\n\n", stream.number);
+        let _gone = stream.sender.send(Bytes::from(text)).await;
+    } else {
+        let _gone = stream.sender.send(Bytes::from_static(b": open\n\n")).await;
+    }
+}
+
+/// Writes a message as an event; whether somebody reads it.
+async fn write(stream: &mut Stream, numbered: bool, line: Bytes) -> bool {
+    stream.events += 1;
+    let mut text = Vec::with_capacity(line.len() + 40);
+    text.extend_from_slice(b"event: message\n");
+    if numbered {
+        text.extend_from_slice(format!("id: {}-{}\n", stream.number, stream.events).as_bytes());
+    }
+    text.extend_from_slice(b"data: ");
+    text.extend_from_slice(&line);
+    text.extend_from_slice(b"\n\n");
+    stream.sender.send(Bytes::from(text)).await.is_ok()
+}

@@ -1,0 +1,174 @@
+//! What a connection over HTTP adds to its record: requests, answers and the streams within them.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::{Entry, Event, Transcript};
+use crate::wire::Id;
+
+/// An HTTP request of ours.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HttpRequest {
+    /// Its number on the connection, from 0.
+    pub number: usize,
+    /// The method, such as `POST`.
+    pub method: String,
+    /// The path and query.
+    pub target: String,
+    /// The headers that are ours to choose, names in lower case; secret values are masked.
+    pub headers: Vec<(String, String)>,
+    /// The entry of the message that it carries, if it carries one.
+    pub carries: Option<Arc<Entry>>,
+}
+
+/// The beginning of an answer.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HttpHead {
+    /// The number of the request.
+    pub number: usize,
+    /// The status code.
+    pub status: u16,
+    /// The headers, names in lower case, in the order in which they came.
+    pub headers: Vec<(String, String)>,
+}
+
+impl HttpHead {
+    /// The value of a header; of several, the first.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// The end of an answer, or of our reading of it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HttpEnd {
+    /// The number of the request.
+    pub number: usize,
+    /// How many bytes the body had, as far as it was read.
+    pub bytes: usize,
+    /// The beginning of a body that is no message and no stream.
+    pub text: String,
+    /// The events of a stream, the first thousand of them.
+    pub events: Vec<SseNote>,
+    /// How many comment lines a stream had.
+    pub comments: usize,
+    /// Why the answer was not read to its end, or did not come at all.
+    pub trouble: Option<String>,
+    /// Whether the server ended it; otherwise we did.
+    pub complete: bool,
+    /// The id of the request that it was to answer and did not.
+    pub unanswered: Option<Id>,
+}
+
+/// One event of a stream, without its data.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SseNote {
+    /// The type, where the event names one.
+    pub event: Option<String>,
+    /// The id, where the event sets one.
+    pub id: Option<String>,
+    /// The reconnection time as written, where the event sets one.
+    pub retry: Option<String>,
+    /// `none`, `empty`, `message` (JSON) or `other`.
+    pub data: &'static str,
+}
+
+/// An HTTP exchange as a JSON value, which cases look at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HttpExchange {
+    /// The position of the request in the transcript.
+    pub sent: usize,
+    /// The positions of everything that belongs to it.
+    pub positions: Vec<usize>,
+    /// The value: `{"request": {"method", "target", "headers", "message"?}, "status"?, "headers"?, "body"?}`.
+    pub value: Value,
+}
+
+impl Transcript {
+    /// The HTTP exchanges of the record, in the order of their requests.
+    #[must_use]
+    pub fn http_exchanges(&self) -> Vec<HttpExchange> {
+        let mut exchanges: Vec<(usize, HttpExchange)> = Vec::new();
+        for (position, entry) in self.entries.iter().enumerate() {
+            let (number, part) = match &entry.event {
+                Event::HttpRequest(request) => {
+                    let mut own = json!({
+                        "method": request.method, "target": request.target, "headers": object(&request.headers),
+                    });
+                    let mut positions = vec![position];
+                    if let Some(carried) = &request.carries {
+                        if let Some(message) = carried.sent() {
+                            own["message"] = message.clone();
+                        }
+                        let at = self.entries[..position].iter().rposition(|entry| Arc::ptr_eq(entry, carried));
+                        positions.extend(at);
+                        positions.sort_unstable();
+                    }
+                    let value = json!({ "request": own });
+                    exchanges.push((request.number, HttpExchange { sent: positions[0], positions, value }));
+                    continue;
+                }
+                Event::HttpHead(head) => {
+                    (head.number, json!({ "status": head.status, "headers": object(&head.headers) }))
+                }
+                Event::HttpEnd(end) => (end.number, json!({ "body": body(end) })),
+                _ => continue,
+            };
+            // Answers end near their requests, so the search from the end is short.
+            let Some((_, exchange)) = exchanges.iter_mut().rev().find(|(own, _)| *own == number) else { continue };
+            exchange.positions.push(position);
+            if let (Value::Object(whole), Value::Object(part)) = (&mut exchange.value, part) {
+                whole.extend(part);
+            }
+        }
+        exchanges.into_iter().map(|(_, exchange)| exchange).collect()
+    }
+}
+
+fn body(end: &HttpEnd) -> Value {
+    let mut value = json!({
+        "bytes": end.bytes,
+        "complete": end.complete,
+        "comments": end.comments,
+        "events": end.events.iter().map(event).collect::<Vec<Value>>(),
+    });
+    if !end.text.is_empty() {
+        value["text"] = json!(end.text);
+    }
+    if let Some(trouble) = &end.trouble {
+        value["trouble"] = json!(trouble);
+    }
+    if let Some(id) = &end.unanswered {
+        value["unanswered"] = id.clone();
+    }
+    value
+}
+
+fn event(note: &SseNote) -> Value {
+    let mut value = json!({ "data": note.data });
+    for (name, text) in [("event", &note.event), ("id", &note.id), ("retry", &note.retry)] {
+        if let Some(text) = text {
+            value[name] = json!(text);
+        }
+    }
+    value
+}
+
+/// Headers as an object: several of one name are joined by a comma and a blank, as RFC 9110 allows.
+fn object(headers: &[(String, String)]) -> Value {
+    let mut joined = Map::new();
+    for (name, value) in headers {
+        match joined.get_mut(name) {
+            Some(Value::String(text)) => {
+                text.push_str(", ");
+                text.push_str(value);
+            }
+            _ => {
+                joined.insert(name.clone(), Value::String(value.clone()));
+            }
+        }
+    }
+    Value::Object(joined)
+}
