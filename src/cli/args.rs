@@ -146,8 +146,8 @@ pub(super) struct Judging {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "What is shown")]
 pub(super) struct OutputArgs {
-    /// A report: `text` or `json`, to standard output or to a file (`json=report.json`); may be repeated.
-    /// `json` on standard output moves the text to standard error [default: text].
+    /// A report: `text` or `json`, to standard output or to a file (`json=report.json`), or `html`, to a file
+    /// only; may be repeated. `json` on standard output moves the text to standard error [default: text].
     #[arg(long, value_name = "FORMAT[=PATH]", value_parser = wanted_report)]
     pub(super) report: Vec<WantedReport>,
 
@@ -262,15 +262,18 @@ pub(super) enum Format {
     Text,
     /// For a program.
     Json,
+    /// For a browser.
+    Html,
 }
 
 impl Format {
-    const ALL: [Self; 2] = [Self::Text, Self::Json];
+    const ALL: [Self; 3] = [Self::Text, Self::Json, Self::Html];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
             Self::Json => "json",
+            Self::Html => "html",
         }
     }
 }
@@ -330,6 +333,7 @@ fn wanted_report(text: &str) -> Result<WantedReport, String> {
     };
     match path {
         Some("") => Err(format!("the path after `{name}=` is missing")),
+        None | Some("-") if format == Format::Html => Err("a page wants a file: html=report.html".to_owned()),
         None | Some("-") => Ok(WantedReport { format, path: None }),
         Some(path) => Ok(WantedReport { format, path: Some(PathBuf::from(path)) }),
     }
