@@ -160,6 +160,9 @@
   document.addEventListener("click", (event) => {
     const summary = event.target.closest(".finding > summary");
     if (summary) write(summary.parentElement.open ? "" : summary.parentElement.dataset.show);
+    // A link to where the fragment leads already changes nothing, and is followed all the same.
+    const link = event.target.closest('a[href^="#"]');
+    if (link && link.getAttribute("href") === location.hash) follow(false);
   });
 
   const expand = document.getElementById("expand");
@@ -171,6 +174,7 @@
   expand.addEventListener("click", () => {
     const open = expand.textContent === "Open all";
     for (const finding of visible()) finding.element.open = open;
+    write();
     label();
   });
 
@@ -202,10 +206,10 @@
   for (const button of all("button.copy")) button.hidden = false;
 
   const theme = document.getElementById("theme");
-  const themes = ["automatic", "light", "dark"];
+  const themes = ["auto", "light", "dark"];
   theme.addEventListener("click", () => {
-    const next = themes[(themes.indexOf(document.documentElement.dataset.theme ?? "automatic") + 1) % themes.length];
-    if (next === "automatic") delete document.documentElement.dataset.theme;
+    const next = themes[(themes.indexOf(document.documentElement.dataset.theme ?? "auto") + 1) % themes.length];
+    if (next === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = next;
     theme.textContent = `Theme: ${next}`;
   });

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::compare::{Pair, of_texts, of_unified};
-use super::shown::{address, area, revisions, shown, slug};
-use super::wire::{Row, indent, time_line};
+use super::shown::{Prose, address, area, prose, revisions, shown, slug};
+use super::wire::{Row, indent, indent_fully, time_line};
 use crate::report::Report;
 use crate::report::group::{Group as Gathered, Told as GatheredOne, group};
 use crate::verdict::{Confirmation, Counterexample, Direction, Evidence, Finding, Verdict};
@@ -35,13 +35,13 @@ pub(super) struct Told {
     pub(super) revisions: String,
     /// The numbers of the tools that it is about, by spaces.
     pub(super) tools: String,
-    pub(super) message: String,
+    pub(super) message: Prose,
     /// How often and in which revisions.
     pub(super) seen: String,
     pub(super) cases: Vec<String>,
     pub(super) subjects: Vec<String>,
-    pub(super) expected: String,
-    pub(super) actual: String,
+    pub(super) expected: Prose,
+    pub(super) actual: Prose,
     pub(super) value: Option<String>,
     pub(super) compared: Vec<Pair>,
     /// The revision that the time-line is of, where there are several.
@@ -49,7 +49,7 @@ pub(super) struct Told {
     pub(super) rows: Vec<Row>,
     pub(super) link: String,
     pub(super) address: Option<String>,
-    pub(super) hint: String,
+    pub(super) hint: Prose,
     pub(super) replay: String,
     pub(super) smallest: Option<Smallest>,
     /// How often it came back, where it was tried again.
@@ -72,7 +72,7 @@ pub(super) struct Smallest {
     pub(super) file: Option<String>,
     /// The finding that it proves.
     pub(super) slug: String,
-    pub(super) message: String,
+    pub(super) message: Prose,
 }
 
 /// The findings, those that a baseline accepts apart, and where each result finds its own.
@@ -176,7 +176,7 @@ impl Told {
         let mut areas: Vec<String> = told.cases.iter().map(|case| shown(area(case))).collect();
         areas.dedup();
         let value = finding.value.as_ref().map(|value| indent(&value.to_string()));
-        let message = shown(&finding.message);
+        let message = prose(&finding.message);
         Self {
             smallest: finding.counterexample.as_ref().map(|one| Smallest::of(one, &slug, &message)),
             slug,
@@ -189,15 +189,15 @@ impl Told {
             seen: format!("{times} in {}", revisions(&told.revisions)),
             cases: told.cases.iter().map(|case| shown(case)).collect(),
             subjects: told.subjects.iter().map(|subject| shown(subject)).collect(),
-            expected: shown(&finding.expected),
-            actual: shown(&finding.actual),
+            expected: prose(&finding.expected),
+            actual: prose(&finding.actual),
             value,
             compared: finding.diff.as_deref().map(of_unified).unwrap_or_default(),
             of: (told.revisions.len() > 1).then(|| finding.revision.as_str()),
             rows: time_line(&finding.evidence),
             link: shown(&finding.link),
             address: address(&finding.link),
-            hint: shown(&finding.hint),
+            hint: prose(&finding.hint),
             replay: shown(&finding.replay),
             confirmed: finding.confirmation.map(confirmed),
             flaky: finding.confirmation.is_some_and(Confirmation::is_flaky),
@@ -211,23 +211,23 @@ fn confirmed(confirmation: Confirmation) -> String {
     if failed == tried {
         format!("tried again {tried} times on a fresh process, and failed each time")
     } else {
-        format!("tried again {tried} times on a fresh process, and failed {failed} of them")
+        format!("tried again {tried} times on a fresh process, and failed in {failed} of them")
     }
 }
 
 impl Smallest {
-    fn of(one: &Counterexample, slug: &str, message: &str) -> Self {
+    fn of(one: &Counterexample, slug: &str, message: &Prose) -> Self {
         Self {
             tool: shown(&one.tool),
             kind: one.kind.as_str(),
             breaks: one.breaks.as_deref().map(shown),
-            compared: of_texts(&indent(&one.original.to_string()), &indent(&one.arguments.to_string())),
+            compared: of_texts(&indent_fully(&one.original.to_string()), &indent_fully(&one.arguments.to_string())),
             before: one.before.iter().map(|call| indent(&call.to_string())).collect(),
             attempts: one.attempts,
             lines: one.lines.iter().map(|line| shown(line)).collect::<Vec<_>>().join("\n"),
             file: one.file.as_deref().map(shown),
             slug: slug.to_owned(),
-            message: message.to_owned(),
+            message: message.clone(),
         }
     }
 }

@@ -27,8 +27,6 @@ pub(super) struct Tool<'a> {
     pub(super) note: Option<String>,
     pub(super) calls: u64,
     pub(super) failing: bool,
-    /// The outcomes that occurred, in order.
-    pub(super) outcomes: Vec<&'static str>,
     /// Each kind of call: its numbers by outcome, their sum, and the parts of its bar.
     pub(super) kinds: Vec<Kind>,
     pub(super) times: Option<Times>,
@@ -47,7 +45,8 @@ pub(super) struct Tool<'a> {
 #[derive(Debug)]
 pub(super) struct Kind {
     pub(super) word: &'static str,
-    pub(super) counts: Vec<u64>,
+    /// The outcomes that occurred, with their numbers.
+    pub(super) counts: Vec<(&'static str, u64)>,
     pub(super) sum: u64,
     pub(super) shares: Vec<(&'static str, usize, usize)>,
 }
@@ -101,7 +100,7 @@ pub(super) struct Response {
 /// The height of the histogram's bars.
 const HEIGHT: usize = 96;
 /// Room above the bars for their numbers.
-const ABOVE: usize = 18;
+const ABOVE: usize = 30;
 /// The width of a bar with the gap beside it.
 const STEP: usize = 44;
 
@@ -144,11 +143,7 @@ impl<'a> Fuzzing<'a> {
 impl<'a> Tool<'a> {
     fn of(tool: &ToolFuzz, revision: &str, findings: &'a Findings) -> Self {
         let name = shown(&tool.tool);
-        let outcomes: Vec<CallOutcome> = CallOutcome::ALL
-            .into_iter()
-            .filter(|outcome| tool.calls.iter().any(|call| call.outcome == *outcome && call.count > 0))
-            .collect();
-        let kinds: Vec<Kind> = CallKind::ALL.into_iter().filter_map(|kind| Kind::of(kind, tool, &outcomes)).collect();
+        let kinds: Vec<Kind> = CallKind::ALL.into_iter().filter_map(|kind| Kind::of(kind, tool)).collect();
         let keywords: Vec<Keyword> = tool.keywords.iter().map(Keyword::of).collect();
         let covered = keywords.iter().filter(|keyword| matches!(keyword.tone, "both" | "idle")).count();
         let most = tool.responses.iter().map(|response| response.count).max().unwrap_or_default();
@@ -163,7 +158,6 @@ impl<'a> Tool<'a> {
             note: tool.note.as_deref().map(shown),
             calls: kinds.iter().map(|kind| kind.sum).sum(),
             failing: !smallest.is_empty(),
-            outcomes: outcomes.iter().map(|outcome| outcome.as_str()).collect(),
             kinds,
             times: tool.latency.as_ref().and_then(Times::of),
             covered: (covered, keywords.len()),
@@ -204,19 +198,18 @@ fn scaled(number: u64, greatest: u64, end: usize) -> usize {
 }
 
 impl Kind {
-    fn of(kind: CallKind, tool: &ToolFuzz, outcomes: &[CallOutcome]) -> Option<Self> {
-        let count = |outcome: CallOutcome| -> u64 {
-            let calls = tool.calls.iter().filter(|call| call.kind == kind && call.outcome == outcome);
-            calls.map(|call| call.count).sum()
-        };
-        let counts: Vec<u64> = outcomes.iter().map(|outcome| count(*outcome)).collect();
-        let sum: u64 = counts.iter().sum();
-        let parts: Vec<(&'static str, usize)> = outcomes
-            .iter()
-            .zip(&counts)
-            .filter(|(_, count)| **count > 0)
-            .map(|(outcome, count)| (outcome.as_str(), usize::try_from(*count).unwrap_or(usize::MAX / 4096)))
+    fn of(kind: CallKind, tool: &ToolFuzz) -> Option<Self> {
+        let counts: Vec<(&'static str, u64)> = CallOutcome::ALL
+            .into_iter()
+            .map(|outcome| {
+                let calls = tool.calls.iter().filter(|call| call.kind == kind && call.outcome == outcome);
+                (outcome.as_str(), calls.map(|call| call.count).sum())
+            })
+            .filter(|(_, count)| *count > 0)
             .collect();
+        let sum: u64 = counts.iter().map(|(_, count)| count).sum();
+        let parts: Vec<(&'static str, usize)> =
+            counts.iter().map(|(word, count)| (*word, scaled(*count, sum, 100_000))).collect();
         (sum > 0).then(|| Self { word: kind.as_str(), counts, sum, shares: shares(&parts) })
     }
 }

@@ -16,6 +16,19 @@ pub(super) fn lines(text: &str) -> String {
     text.lines().map(visible).collect::<Vec<_>>().join("\n")
 }
 
+/// A sentence in parts, each with whether it is code.
+pub(super) type Prose = Vec<(bool, String)>;
+
+/// A sentence of ours, in which code stands between backticks.
+pub(super) fn prose(text: &str) -> Prose {
+    // One without its partner is no sign of code.
+    if !text.matches('`').count().is_multiple_of(2) {
+        return vec![(false, shown(text))];
+    }
+    let parts = text.split('`').enumerate().filter(|(_, part)| !part.is_empty());
+    parts.map(|(index, part)| (index % 2 == 1, shown(part))).collect()
+}
+
 /// A fragment that sets filters, `#area=tools&verdict=fail`.
 pub(super) fn fragment(filters: &[(&str, &str)]) -> String {
     let mut fragment = String::from("#");
@@ -104,6 +117,16 @@ mod tests {
     #[test]
     fn a_fragment_keeps_nothing_that_a_fragment_gives_a_meaning() {
         assert_eq!(fragment(&[("area", "tools"), ("q", "a&b=\"é")]), "#area=tools&q=a%26b%3D%22%C3%A9");
+    }
+
+    #[test]
+    fn code_stands_between_backticks() {
+        assert_eq!(
+            prose("say `a: b`."),
+            [(false, "say ".to_owned()), (true, "a: b".to_owned()), (false, ".".to_owned())]
+        );
+        assert_eq!(prose("a ` b"), [(false, "a ` b".to_owned())]);
+        assert!(prose("").is_empty());
     }
 
     #[test]

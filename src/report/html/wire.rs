@@ -253,6 +253,15 @@ fn members(text: &str) -> Vec<(&str, &str)> {
 
 /// Breaks JSON text into lines and makes it visible; what fits on a line stays on it.
 pub(super) fn indent(text: &str) -> String {
+    broken(text, SHORT)
+}
+
+/// Breaks JSON text into lines at every member and element, so that it can be compared line by line.
+pub(super) fn indent_fully(text: &str) -> String {
+    broken(text, 2)
+}
+
+fn broken(text: &str, short: usize) -> String {
     let tokens = tokens(text);
     // Where each object and array that is closed ends, by the index of its token.
     let mut ends = BTreeMap::new();
@@ -286,7 +295,7 @@ pub(super) fn indent(text: &str) -> String {
             Token::Open => {
                 out.push_str(&piece);
                 match ends.get(&index) {
-                    Some(close) if tokens[*close].2 - begin <= SHORT => flat_until = Some(*close),
+                    Some(close) if tokens[*close].2 - begin <= short => flat_until = Some(*close),
                     _ => {
                         depth += 1;
                         break_line(&mut out, depth);
