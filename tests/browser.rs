@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use libtest_mimic::Trial;
 use mcp_conformance::report::{HOSTILE, Html, Renderer as _, Report, example};
-use mcp_conformance::verdict::{Direction, Evidence, Verdict};
+use mcp_conformance::verdict::{Direction, Evidence};
 
 use crate::trial;
 
@@ -22,8 +22,11 @@ const BIG: (usize, usize, usize) = (5000, 1000, 20);
 /// One after the other: two browsers at a time would only slow each other down.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// What is looked at, and in which report.
-const TRIALS: [(&str, fn() -> Report); 8] = [
+/// A trial of `check.mjs`, and the report that it looks at.
+type Look = (&'static str, fn() -> Report);
+
+/// What is looked at.
+const TRIALS: [Look; 8] = [
     ("opens", example),
     ("opens-without-script", example),
     ("filters", example),
@@ -98,7 +101,7 @@ fn hostile() -> Report {
     report.server = format!("{ATTACK}{HOSTILE}");
     // An address that runs instead of leading somewhere.
     for finding in report.targets.iter_mut().flat_map(|target| &mut target.results).flat_map(|one| &mut one.findings) {
-        finding.link = "javascript:globalThis.owned=1".to_owned();
+        "javascript:globalThis.owned=1".clone_into(&mut finding.link);
     }
     report
 }
@@ -123,8 +126,8 @@ fn big() -> Report {
     report.summary = None;
     report.targets.remove(0);
     let target = &mut report.targets[0];
-    let of = |verdict| target.results.iter().find(|result| result.verdict == verdict).cloned();
-    let (fail, pass) = (of(Verdict::Fail).expect("a failure"), of(Verdict::Pass).expect("a pass"));
+    let of = |case| target.results.iter().find(|result| result.case == case).cloned().expect("the example has it");
+    let (fail, pass) = (of("tools/call/unknown-tool"), of("stdio/stdout-only-messages"));
     target.results = (0..cases)
         .map(|number| {
             let mut result = if number < broken { fail.clone() } else { pass.clone() };
@@ -144,7 +147,7 @@ fn big() -> Report {
 fn message(number: usize, proof: usize) -> Evidence {
     let id = proof / 2;
     let word = if number == 777 && proof == 3 { "needle" } else { "hay" };
-    let (direction, text) = if proof % 2 == 0 {
+    let (direction, text) = if proof.is_multiple_of(2) {
         let params = format!(r#"{{"name":"search","arguments":{{"query":"{word} {number}","limit":{proof}}}}}"#);
         (Direction::Sent, format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#))
     } else {

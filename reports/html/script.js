@@ -16,7 +16,7 @@
 
   const findings = all(".finding").map((element) => ({ element, ...element.dataset }));
   const groups = all(".group").map((element) => ({ element, findings: all(".finding", element) }));
-  const areas = all(".area").map((element) => ({ element, area: element.dataset.area, rows: null }));
+  const areas = all(".area").map((element) => ({ element, area: element.dataset.area, cases: Number(element.dataset.cases), rows: null }));
   const text = (item) => (item.text ??= item.element.textContent.toLowerCase());
 
   // The rows are many: they are looked at when a filter first asks for them.
@@ -64,6 +64,12 @@
     // Whether a case has a mark is said by its findings alone.
     const ask = { ...wanted, mark: "" };
     for (const area of areas) {
+      whole += area.cases;
+      // Nothing was hidden yet, and nothing is to be.
+      if (!active && !area.rows) {
+        cases += area.cases;
+        continue;
+      }
       const rows = rowsOf(area);
       const fits = !wanted.area || area.area === wanted.area;
       let here = 0;
@@ -77,7 +83,6 @@
       if (active) area.element.open = here > 0 && here <= 60;
       else if (filtered) area.element.open = false;
       cases += here;
-      whole += rows.length;
     }
     filtered = active;
     for (const element of all(".fuzz")) {

@@ -449,6 +449,8 @@ mod tests {
         assert!(complaint(&["--fuzz", "10", "s"]).contains("`off` is the only value"));
         assert!(complaint(&["--report", "junit", "s"]).contains("text and json"));
         assert!(complaint(&["--report", "json=", "s"]).contains("path"));
+        assert!(complaint(&["--report", "html", "s"]).contains("html=report.html"));
+        assert!(complaint(&["--report", "html=-", "s"]).contains("html=report.html"));
         assert!(complaint(&["--timeout", "5", "s"]).contains("500ms"));
         assert!(complaint(&["--timeout", "0s", "s"]).contains("longer"));
         assert!(complaint(&["--env", "novalue", "s"]).contains("NAME=VALUE"));

@@ -43,6 +43,12 @@ const trials = {
     await phone.open(url);
     const { wide, view } = await phone.value(() => ({ wide: document.documentElement.scrollWidth, view: innerWidth }));
     assert.ok(wide <= view, `a phone would scroll sideways: ${wide} in ${view}`);
+    await phone.value(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));
+    const outside = await phone.value(() => [...document.querySelectorAll("main *")]
+      .filter((one) => one.checkVisibility() && !one.closest(".scroll, .unseen, svg"))
+      .filter((one) => one.getBoundingClientRect().right > innerWidth)
+      .map((one) => `${one.tagName} ${one.className}: ${one.textContent.slice(0, 60)}`));
+    assert.deepEqual(outside, [], "nothing reaches out of a phone's view");
     return [page, phone];
   },
 
@@ -177,7 +183,8 @@ const trials = {
     const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
     const pages = [];
     for (const [dark, width] of [[false, 1280], [true, 1280], [false, 390], [true, 390]]) {
-      const page = await browser.page({ dark, width, height: 1200, mobile: width < 500 });
+      // What is out of view is not drawn, and what is not drawn is not judged: all of it is in view.
+      const page = await browser.page({ dark, width, height: 24_000, mobile: width < 500 });
       await page.open(url);
       for (const open of [false, true]) {
         if (open) await page.value(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));

@@ -80,7 +80,7 @@ pub(super) struct Bar {
 #[derive(Debug)]
 pub(super) struct Keyword {
     pub(super) place: String,
-    pub(super) keyword: String,
+    pub(super) name: String,
     pub(super) kept: u64,
     pub(super) broken: u64,
     /// `both`, `one` or `none` of its sides were tried; `idle` where it has no effect.
@@ -184,7 +184,7 @@ impl<'a> Tool<'a> {
 
 /// A part of a whole in thousandths.
 fn share(part: usize, whole: usize) -> usize {
-    if whole == 0 { 0 } else { part.min(whole) * 1000 / whole }
+    (part.min(whole) * 1000).checked_div(whole).unwrap_or_default()
 }
 
 /// A number on a scale whose end is the greatest one; what is not zero is at least one.
@@ -225,7 +225,7 @@ impl Keyword {
             (false, false, false) => ("none", "not tried"),
         };
         let place = if coverage.pointer.is_empty() { "(the whole)".to_owned() } else { shown(&coverage.pointer) };
-        Self { place, keyword: shown(&coverage.keyword), kept: coverage.kept, broken: coverage.broken, tone, words }
+        Self { place, name: shown(&coverage.keyword), kept: coverage.kept, broken: coverage.broken, tone, words }
     }
 }
 
