@@ -3,8 +3,9 @@
 //! `cargo test` runs everything. A part is run by the front of its names: `case/` (every case in both
 //! colours), `data/` (what the data promises), `differential/` (our shapes against the
 //! official schemas), `hostile/` (what the judge must bear), `house/` (who
-//! imports whom), `real/` (real servers).
+//! imports whom), `real/` (real servers), `browser/` (the HTML report in a browser).
 
+mod browser;
 mod builtin;
 mod data;
 mod differential;
@@ -24,6 +25,7 @@ fn main() -> std::process::ExitCode {
     trials.extend(hostile::trials());
     trials.extend(house::trials());
     trials.extend(real::trials());
+    trials.extend(browser::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

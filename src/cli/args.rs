@@ -159,8 +159,8 @@ pub(super) struct Judging {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "What is shown")]
 pub(super) struct OutputArgs {
-    /// A report: `text` or `json`, to standard output or to a file (`json=report.json`); may be repeated.
-    /// `json` on standard output moves the text to standard error [default: text].
+    /// A report: `text` or `json`, to standard output or to a file (`json=report.json`), or `html`, to a file
+    /// only; may be repeated. `json` on standard output moves the text to standard error [default: text].
     #[arg(long, value_name = "FORMAT[=PATH]", value_parser = wanted_report)]
     pub(super) report: Vec<WantedReport>,
 
@@ -280,15 +280,18 @@ pub(super) enum Format {
     Text,
     /// For a program.
     Json,
+    /// For a browser.
+    Html,
 }
 
 impl Format {
-    const ALL: [Self; 2] = [Self::Text, Self::Json];
+    const ALL: [Self; 3] = [Self::Text, Self::Json, Self::Html];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
             Self::Json => "json",
+            Self::Html => "html",
         }
     }
 }
@@ -348,6 +351,7 @@ fn wanted_report(text: &str) -> Result<WantedReport, String> {
     };
     match path {
         Some("") => Err(format!("the path after `{name}=` is missing")),
+        None | Some("-") if format == Format::Html => Err("a page wants a file: html=report.html".to_owned()),
         None | Some("-") => Ok(WantedReport { format, path: None }),
         Some(path) => Ok(WantedReport { format, path: Some(PathBuf::from(path)) }),
     }
@@ -463,6 +467,8 @@ mod tests {
         assert!(complaint(&["--fuzz", "10", "s"]).contains("`off` is the only value"));
         assert!(complaint(&["--report", "junit", "s"]).contains("text and json"));
         assert!(complaint(&["--report", "json=", "s"]).contains("path"));
+        assert!(complaint(&["--report", "html", "s"]).contains("html=report.html"));
+        assert!(complaint(&["--report", "html=-", "s"]).contains("html=report.html"));
         assert!(complaint(&["--timeout", "5", "s"]).contains("500ms"));
         assert!(complaint(&["--timeout", "0s", "s"]).contains("longer"));
         assert!(complaint(&["--env", "novalue", "s"]).contains("NAME=VALUE"));

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::PathBuf;
 
 use mcp_conformance::event::{Event, Sink};
-use mcp_conformance::report::{Conclusion, Detail, Fold, Json, Live, Renderer, Report, Text};
+use mcp_conformance::report::{Conclusion, Detail, Fold, Html, Json, Live, Renderer, Report, Text};
 
 use super::args::{Color, Format, OutputArgs, WantedReport};
 use super::error::CliError;
@@ -119,6 +119,7 @@ impl Output {
             let result = match format {
                 Format::Text => render(&plain, report, file),
                 Format::Json => render(&Json, report, file),
+                Format::Html => render(&Html, report, file),
             };
             note(format!("the report to {}", path.display()), result);
         }

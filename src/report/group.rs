@@ -80,7 +80,7 @@ pub(super) fn broken_requirements(report: &Report) -> usize {
 }
 
 fn same(a: &Finding, b: &Finding) -> bool {
-    a.verdict == b.verdict && a.message == b.message
+    a.verdict == b.verdict && a.message == b.message && a.accepted.is_some() == b.accepted.is_some()
 }
 
 impl<'a> Told<'a> {

@@ -11,6 +11,7 @@ mod conclusion;
 mod example;
 #[cfg(test)]
 mod golden;
+mod html;
 mod json;
 mod live;
 mod model;
@@ -22,6 +23,7 @@ mod text;
 pub use conclusion::{Conclusion, verdict_line};
 #[doc(hidden)]
 pub use example::{HOSTILE, example};
+pub use html::Html;
 pub use json::Json;
 pub use live::Live;
 pub use model::{FORMAT, Fold, Options, Report, Target, Tool};

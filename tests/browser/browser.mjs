@@ -1,0 +1,173 @@
+// A headless Chromium, driven over its debugging pipe: no package, no port.
+
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** How long a command of the browser may take: a busy machine is slow to start one. */
+const PATIENCE = 60_000;
+
+export class Browser {
+  #process;
+  #profile = mkdtempSync(join(tmpdir(), "mcp-conformance-browser-"));
+  #pending = new Map();
+  #listeners = new Set();
+  #last = 0;
+  #ended = null;
+
+  constructor(program) {
+    const options = [
+      "--headless", "--remote-debugging-pipe", `--user-data-dir=${this.#profile}`, "--disable-gpu",
+      "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+      "--disable-sync", "--disable-default-apps", "--hide-scrollbars",
+    ];
+    // Chromium's sandbox does not start for root.
+    if (process.getuid?.() === 0) options.push("--no-sandbox");
+    this.#process = spawn(program, options, { stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"] });
+    let told = "";
+    this.#process.stderr.on("data", (text) => (told = (told + text).slice(-4000)));
+    this.#process.on("error", (error) => this.#end(`${program} did not start: ${error.message}`));
+    this.#process.on("exit", (code) => this.#end(`${program} ended with ${code}: ${told}`));
+    this.#process.stdio[3].on("error", () => {});
+    let rest = Buffer.alloc(0);
+    this.#process.stdio[4].on("data", (bytes) => {
+      rest = Buffer.concat([rest, bytes]);
+      for (let end = rest.indexOf(0); end !== -1; end = rest.indexOf(0)) {
+        this.#receive(JSON.parse(rest.subarray(0, end).toString()));
+        rest = rest.subarray(end + 1);
+      }
+    });
+  }
+
+  #end(why) {
+    this.#ended ??= why;
+    for (const { reject } of this.#pending.values()) reject(new Error(this.#ended));
+    this.#pending.clear();
+  }
+
+  #receive(message) {
+    const waiting = this.#pending.get(message.id);
+    if (waiting) {
+      this.#pending.delete(message.id);
+      if (message.error) waiting.reject(new Error(`${waiting.method}: ${message.error.message}`));
+      else waiting.resolve(message.result);
+    }
+    if (message.method) for (const listener of this.#listeners) listener(message);
+  }
+
+  send(method, params = {}, sessionId = undefined) {
+    if (this.#ended) return Promise.reject(new Error(this.#ended));
+    const id = ++this.#last;
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => reject(new Error(`${method} was not answered`)), PATIENCE);
+      const settled = (settle) => (value) => {
+        clearTimeout(late);
+        settle(value);
+      };
+      this.#pending.set(id, { method, resolve: settled(resolve), reject: settled(reject) });
+      this.#process.stdio[3].write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
+    });
+  }
+
+  listen(listener) {
+    this.#listeners.add(listener);
+  }
+
+  /** A new page; what it complains of and asks for is noted from the start. */
+  async page({ width = 1280, height = 900, dark = false, mobile = false } = {}) {
+    const { targetId } = await this.send("Target.createTarget", { url: "about:blank" });
+    const { sessionId } = await this.send("Target.attachToTarget", { targetId, flatten: true });
+    const page = new Page(this, sessionId);
+    await Promise.all(["Page", "Runtime", "Log", "Network"].map((domain) => page.send(`${domain}.enable`)));
+    await page.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: mobile ? 2 : 1, mobile });
+    await page.send("Emulation.setFocusEmulationEnabled", { enabled: true });
+    await page.send("Emulation.setEmulatedMedia", {
+      features: [
+        { name: "prefers-color-scheme", value: dark ? "dark" : "light" },
+        { name: "prefers-reduced-motion", value: "reduce" },
+      ],
+    });
+    return page;
+  }
+
+  async close() {
+    if (this.#ended === null) {
+      const exited = new Promise((resolve) => this.#process.once("exit", resolve));
+      await this.send("Browser.close").catch(() => this.#process.kill("SIGKILL"));
+      await exited;
+    }
+    rmSync(this.#profile, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+class Page {
+  #browser;
+  #session;
+  /** What the console was told as an error, and every exception. */
+  complaints = [];
+  /** Every address that was asked for. */
+  requests = [];
+  /** Whether a dialog was opened. */
+  dialogs = 0;
+
+  constructor(browser, session) {
+    this.#browser = browser;
+    this.#session = session;
+    browser.listen(({ method, params, sessionId }) => {
+      if (sessionId !== session) return;
+      if (method === "Runtime.exceptionThrown") {
+        const { text, exception } = params.exceptionDetails;
+        this.complaints.push(`${text} ${exception?.description ?? ""}`);
+      } else if (method === "Runtime.consoleAPICalled" && ["error", "warning", "assert"].includes(params.type)) {
+        this.complaints.push(params.args.map((argument) => argument.value ?? argument.description).join(" "));
+      } else if (method === "Log.entryAdded" && ["error", "warning"].includes(params.entry.level)) {
+        this.complaints.push(params.entry.text);
+      } else if (method === "Network.requestWillBeSent") {
+        this.requests.push(params.request.url);
+      } else if (method === "Page.javascriptDialogOpening") {
+        this.dialogs += 1;
+        this.send("Page.handleJavaScriptDialog", { accept: true }).catch(() => {});
+      }
+    });
+  }
+
+  send(method, params = {}) {
+    return this.#browser.send(method, params, this.#session);
+  }
+
+  /** Opens an address and waits until it was painted. */
+  async open(url) {
+    const loaded = new Promise((resolve) => {
+      this.#browser.listen(({ method, sessionId }) => {
+        if (method === "Page.loadEventFired" && sessionId === this.#session) resolve();
+      });
+    });
+    const { errorText } = await this.send("Page.navigate", { url });
+    if (errorText) throw new Error(`${url}: ${errorText}`);
+    await loaded;
+    await this.painted();
+  }
+
+  painted() {
+    return this.value(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true)))));
+  }
+
+  /** What a function, run in the page as if the user had asked for it, comes to. */
+  async value(work, ...values) {
+    const expression = typeof work === "string" ? work : `(${work})(...${JSON.stringify(values)})`;
+    const { result, exceptionDetails } = await this.send("Runtime.evaluate", {
+      expression, awaitPromise: true, returnByValue: true, userGesture: true,
+    });
+    if (exceptionDetails) {
+      throw new Error(`${exceptionDetails.text} ${exceptionDetails.exception?.description ?? ""}`);
+    }
+    return result.value;
+  }
+
+  /** A picture, of the whole page or of what is in view. */
+  async picture(whole = true) {
+    const { data } = await this.send("Page.captureScreenshot", { format: "png", captureBeyondViewport: whole });
+    return Buffer.from(data, "base64");
+  }
+}
