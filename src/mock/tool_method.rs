@@ -8,12 +8,14 @@ use super::call::{self, Reply, Turn};
 use super::connection::{Connection, Offered, Request, Session, Stop, Waiting, invalid_params};
 use super::deviation::{calling, listing as listing_deviation};
 use super::fault::Fault;
+use super::hidden::Early;
 use super::listing::{self, NoPage};
 use super::message::{
     INTERNAL_ERROR, METHOD_NOT_FOUND, Object, RESOURCE_NOT_FOUND, Refusal, notification, object, quoted,
 };
 use super::method::add_caching;
 use super::revision::Revision;
+use super::rich;
 use super::tool::{self, Offer};
 
 impl Connection<'_> {
@@ -23,12 +25,14 @@ impl Connection<'_> {
         let grown = session.is_some_and(|session| session.grown);
         if let Some(offered) = &self.offered
             && (offered.revision, offered.grown) == (revision, grown)
+            && !self.hidden.is_grown()
         {
             return Arc::clone(&offered.tools);
         }
         let offer = Offer { grown, questions: session.map(questions).unwrap_or_default() };
         let mut tools = tool::offered(revision, &offer);
         listing_deviation::add_specimens(&mut tools, revision, self.faults, self.paging.salt);
+        self.hidden.add_tools(&mut tools, revision);
         let tools: Arc<[Object]> = tools.into();
         self.offered = Some(Offered { revision, grown, tools: Arc::clone(&tools) });
         tools
@@ -90,6 +94,19 @@ impl Connection<'_> {
         if self.fails(request, Fault::ToolsOffServed) {
             return Ok(Reply::text("Done.").into_result(request.revision));
         }
+        let mended;
+        let params = match self.hidden.called(params, request.revision) {
+            Early::Mended(params) => {
+                mended = params;
+                &mended
+            }
+            early => {
+                if let Some(reply) = self.early(early)? {
+                    return Ok(reply.into_result(request.revision));
+                }
+                params
+            }
+        };
         let called = self.named_tool(request, params);
         self.past.refused |= called.is_err();
         let (tool, arguments) = match called? {
@@ -101,8 +118,22 @@ impl Connection<'_> {
         let reply = self.use_tool(request, &tool, name, &arguments, turn)?;
         let mut result = reply.into_result(request.revision);
         calling::deviate(&mut result, name, request.revision, self.faults);
+        self.hidden.deviate(&mut result);
+        self.hidden.returned(&result);
         self.report(turn, request);
         Ok(result)
+    }
+
+    /// What a hidden fault makes of a call: a reply of its own, or none.
+    fn early(&mut self, early: Early) -> Result<Option<Reply>, Stop> {
+        match early {
+            Early::Pass | Early::Mended(_) => Ok(None),
+            Early::Replied(reply) => Ok(Some(reply)),
+            Early::Refused(refusal) => Err(refusal.into()),
+            Early::Silent => Err(Stop::Later),
+            Early::Frozen => Err(Stop::Frozen),
+            Early::Crashed => Err(Stop::Crashed),
+        }
     }
 
     /// Writes the notifications of a call, in the order that a fault may want.
@@ -191,7 +222,13 @@ impl Connection<'_> {
         if listing_deviation::is_specimen(tool) {
             return Ok(Reply::text("Done."));
         }
-        let misfit = call::misfit(&tool["inputSchema"], &json!(arguments), self.faults)?;
+        if self.hidden.refuses(name) {
+            return Ok(Reply::failure("There is no such thing."));
+        }
+        let misfit = match rich::misfit(name, arguments) {
+            Some(misfit) => misfit,
+            None => call::misfit(&tool["inputSchema"], &json!(arguments), self.faults)?,
+        };
         if let Some(text) = misfit {
             self.past.refused = true;
             let drafted = request.revision == Revision::V2024_10_07;
@@ -205,6 +242,13 @@ impl Connection<'_> {
         if name == "weather" && self.fails(request, Fault::ValidCallError) {
             // A code of its own, beyond all reserved ranges.
             return Err(Refusal::new(1, "The weather is not to be had").into());
+        }
+        let early = self.hidden.fitted(name, arguments, request.revision);
+        if let Some(reply) = self.early(early)? {
+            return Ok(reply);
+        }
+        if let Some(reply) = rich::run(name, arguments, &mut self.drafts) {
+            return Ok(reply);
         }
         match name {
             "grow" => Ok(self.grow(request, turn)),
