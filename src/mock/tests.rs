@@ -193,7 +193,7 @@ impl Script {
         }
         for _ in 0..2 {
             self.ask("tools/list", json!({}));
-            for position in (4..16).step_by(4) {
+            for position in (4..24).step_by(4) {
                 self.ask("tools/list", json!({"cursor": cursor("tools", position, 0)}));
             }
         }

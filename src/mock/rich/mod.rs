@@ -6,6 +6,8 @@
 mod arguments;
 mod draft;
 mod search;
+#[cfg(test)]
+mod tests;
 mod transform;
 
 use serde_json::Value;
