@@ -536,8 +536,10 @@ impl<'a> Connection<'a> {
     fn write(&mut self, outgoing: &Outgoing) {
         let mut outgoing = outgoing.clone();
         envelope::deviate(&mut outgoing, self.faults);
-        let bytes = writing::line(&outgoing, !self.past.answered, self.faults);
-        let bytes = if outgoing.answers.is_some() { self.hidden.rewrite(bytes) } else { bytes };
+        let mut bytes = writing::line(&outgoing, !self.past.answered, self.faults);
+        if outgoing.answers.is_some() {
+            self.hidden.rewrite(&mut bytes);
+        }
         self.past.answered |= outgoing.answers.is_some();
         self.output.push(Output::Bytes(bytes));
     }

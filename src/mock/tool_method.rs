@@ -101,7 +101,7 @@ impl Connection<'_> {
                 &mended
             }
             early => {
-                if let Some(reply) = self.early(early)? {
+                if let Some(reply) = Self::early(early)? {
                     return Ok(reply.into_result(request.revision));
                 }
                 params
@@ -125,7 +125,7 @@ impl Connection<'_> {
     }
 
     /// What a hidden fault makes of a call: a reply of its own, or none.
-    fn early(&mut self, early: Early) -> Result<Option<Reply>, Stop> {
+    fn early(early: Early) -> Result<Option<Reply>, Stop> {
         match early {
             Early::Pass | Early::Mended(_) => Ok(None),
             Early::Replied(reply) => Ok(Some(reply)),
@@ -225,8 +225,8 @@ impl Connection<'_> {
         if self.hidden.refuses(name) {
             return Ok(Reply::failure("There is no such thing."));
         }
-        let misfit = match rich::misfit(name, arguments) {
-            Some(misfit) => misfit,
+        let misfit = match rich::check(name, arguments) {
+            Some(check) => check.err(),
             None => call::misfit(&tool["inputSchema"], &json!(arguments), self.faults)?,
         };
         if let Some(text) = misfit {
@@ -244,7 +244,7 @@ impl Connection<'_> {
             return Err(Refusal::new(1, "The weather is not to be had").into());
         }
         let early = self.hidden.fitted(name, arguments, request.revision);
-        if let Some(reply) = self.early(early)? {
+        if let Some(reply) = Self::early(early)? {
             return Ok(reply);
         }
         if let Some(reply) = rich::run(name, arguments, &mut self.drafts) {

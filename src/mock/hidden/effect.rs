@@ -23,7 +23,7 @@ pub(super) enum Effect {
     /// The arguments are mended before they are checked, so that they are accepted.
     Overlook(fn(&mut Object)),
     /// The bytes of the answer are changed.
-    Write(fn(Vec<u8>) -> Vec<u8>),
+    Write(fn(&mut Vec<u8>)),
     /// The id of the answer is changed.
     Readdress(fn(&mut Value)),
     /// The answer goes to the next call in flight, and the answer of that one here.
@@ -61,32 +61,28 @@ pub(super) fn set_structured(result: &mut Object, key: &str, value: Value) {
     set_text(result, &copy);
 }
 
-/// The line with a log message before it.
-pub(super) fn with_noise(mut line: Vec<u8>) -> Vec<u8> {
+/// Puts a log message before a line.
+pub(super) fn add_noise(line: &mut Vec<u8>) {
     line.splice(0..0, *b"[debug] transform: took a shortcut\n");
-    line
 }
 
-/// The line twice.
-pub(super) fn twice(line: Vec<u8>) -> Vec<u8> {
-    line.repeat(2)
+/// Writes a line twice.
+pub(super) fn double(line: &mut Vec<u8>) {
+    line.extend_from_within(..);
 }
 
-/// The first half of the line, as a line.
-pub(super) fn cut(mut line: Vec<u8>) -> Vec<u8> {
+/// Writes the first half of a line as a line.
+pub(super) fn cut(line: &mut Vec<u8>) {
     line.truncate(line.len() / 2);
     line.push(b'\n');
-    line
 }
 
-/// The line with its quotes as whoever builds JSON by hand writes them.
-pub(super) fn unescaped(line: Vec<u8>) -> Vec<u8> {
-    let text = String::from_utf8_lossy(&line).replace("\\\"", "\"");
-    text.into_bytes()
+/// Writes quotes as whoever builds JSON by hand does.
+pub(super) fn unescape_quotes(line: &mut Vec<u8>) {
+    *line = String::from_utf8_lossy(line).replace("\\\"", "\"").into_bytes();
 }
 
-/// The line with its line breaks as whoever builds JSON by hand writes them.
-pub(super) fn broken(line: Vec<u8>) -> Vec<u8> {
-    let text = String::from_utf8_lossy(&line).replace("\\n", "\n");
-    text.into_bytes()
+/// Writes line breaks as whoever builds JSON by hand does.
+pub(super) fn unescape_breaks(line: &mut Vec<u8>) {
+    *line = String::from_utf8_lossy(line).replace("\\n", "\n").into_bytes();
 }

@@ -137,10 +137,9 @@ impl State {
     }
 
     /// Makes the bytes of an answer what the faults want them to be.
-    pub(in crate::mock) fn rewrite(&mut self, bytes: Vec<u8>) -> Vec<u8> {
-        match self.write.take() {
-            Some(edit) => edit(bytes),
-            None => bytes,
+    pub(in crate::mock) fn rewrite(&mut self, bytes: &mut Vec<u8>) {
+        if let Some(edit) = self.write.take() {
+            edit(bytes);
         }
     }
 

@@ -34,7 +34,7 @@ pub(in crate::mock) struct State {
     pub(super) deform: Option<fn(&mut Object)>,
     pub(super) drift: Option<fn(&mut Object, u64)>,
     /// What is to be done to the answer in hand.
-    pub(super) write: Option<fn(Vec<u8>) -> Vec<u8>>,
+    pub(super) write: Option<fn(&mut Vec<u8>)>,
     pub(super) readdress: Option<fn(&mut Value)>,
     pub(super) delay: Option<Duration>,
     pub(super) swap: bool,

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::effect::Effect::{Crash, Deform, Drift, Fail, Freeze, Grow, Hang, Readdress, Refuse, Spoil, Write};
-use super::effect::{broken, cut, set_structured, set_text, twice, unescaped, with_noise};
+use super::effect::{add_noise, cut, double, set_structured, set_text, unescape_breaks, unescape_quotes};
 use super::row::Row;
 use super::trigger::Trigger::Valid;
 use super::trigger::{any_step, contains, depth, has_twins, items, keys, real, text, whole};
@@ -209,7 +209,7 @@ pub(super) const ROWS: &[Row] = &[
         description: "forgets to escape quotes in the text of transform",
         tool: "transform",
         trigger: Valid(|given| contains(given, "text", "\"")),
-        effect: Write(unescaped),
+        effect: Write(unescape_quotes),
         oracles: &["fuzz/malformed-answer", "fuzz/stdout-noise"],
         least: |_, given| given == &json!({"text": "\""}),
     },
@@ -218,7 +218,7 @@ pub(super) const ROWS: &[Row] = &[
         description: "forgets to escape line breaks in the text of transform",
         tool: "transform",
         trigger: Valid(|given| contains(given, "text", "\n")),
-        effect: Write(broken),
+        effect: Write(unescape_breaks),
         oracles: &["fuzz/malformed-answer", "fuzz/stdout-noise"],
         least: |_, given| given == &json!({"text": "\n"}),
     },
@@ -247,7 +247,7 @@ pub(super) const ROWS: &[Row] = &[
         description: "prints a log line when the text of transform has two braces",
         tool: "transform",
         trigger: Valid(|given| contains(given, "text", "{{")),
-        effect: Write(with_noise),
+        effect: Write(add_noise),
         oracles: &["fuzz/stdout-noise"],
         least: |_, given| given == &json!({"text": "{{"}),
     },
@@ -314,7 +314,7 @@ pub(super) const ROWS: &[Row] = &[
         description: "answers twice when the factor of transform is -0.0",
         tool: "transform",
         trigger: Valid(|given| real(given, "factor").is_some_and(|factor| factor == 0.0 && factor.is_sign_negative())),
-        effect: Write(twice),
+        effect: Write(double),
         oracles: &["fuzz/malformed-answer"],
         least: |_, given| keys(given, &["text", "factor"]) && given["text"] == "",
     },

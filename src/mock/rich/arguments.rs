@@ -7,11 +7,6 @@ use crate::mock::message::{Object, quoted};
 /// What was found wrong first.
 pub(super) type Check = Result<(), String>;
 
-/// Turns the outcome of the checks into the words for a misfit.
-pub(super) fn told(check: Check) -> Option<String> {
-    check.err()
-}
-
 /// Every required key is there.
 pub(super) fn has(arguments: &Object, keys: &[&str]) -> Check {
     match keys.iter().find(|key| !arguments.contains_key(**key)) {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::arguments::{Check, has, has_only, optional, text, told, whole_within};
+use super::arguments::{Check, has, has_only, optional, text, whole_within};
 use crate::mock::call::Reply;
 use crate::mock::message::Object;
 
@@ -63,24 +63,18 @@ pub(super) fn output() -> Value {
     })
 }
 
-pub(super) fn open_misfit(arguments: &Object) -> Option<String> {
-    let check = || -> Check {
-        has(arguments, &["title"])?;
-        has_only(arguments, &["title", "pages"])?;
-        optional(arguments, "title", |value| text(value, 1, 40))?;
-        optional(arguments, "pages", |value| whole_within(value, 1, 9))
-    };
-    told(check())
+pub(super) fn check_open(arguments: &Object) -> Check {
+    has(arguments, &["title"])?;
+    has_only(arguments, &["title", "pages"])?;
+    optional(arguments, "title", |value| text(value, 1, 40))?;
+    optional(arguments, "pages", |value| whole_within(value, 1, 9))
 }
 
-pub(super) fn read_misfit(arguments: &Object) -> Option<String> {
-    let check = || -> Check {
-        has(arguments, &["draft_id"])?;
-        has_only(arguments, &["draft_id", "page"])?;
-        optional(arguments, "draft_id", |value| text(value, 0, usize::MAX))?;
-        optional(arguments, "page", |value| whole_within(value, 1, 9))
-    };
-    told(check())
+pub(super) fn check_read(arguments: &Object) -> Check {
+    has(arguments, &["draft_id"])?;
+    has_only(arguments, &["draft_id", "page"])?;
+    optional(arguments, "draft_id", |value| text(value, 0, usize::MAX))?;
+    optional(arguments, "page", |value| whole_within(value, 1, 9))
 }
 
 pub(super) fn open(arguments: &Object, drafts: &mut Drafts) -> Reply {

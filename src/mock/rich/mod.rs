@@ -20,20 +20,20 @@ pub(super) use draft::Drafts;
 /// What a rich tool is: each has one such row.
 struct Rich {
     name: &'static str,
-    misfit: fn(&Object) -> Option<String>,
+    check: fn(&Object) -> Result<(), String>,
     run: fn(&Object, &mut Drafts) -> Reply,
 }
 
 const TABLE: [Rich; 4] = [
-    Rich { name: "search", misfit: search::misfit, run: |arguments, _| search::run(arguments) },
-    Rich { name: "transform", misfit: transform::misfit, run: |arguments, _| transform::run(arguments) },
-    Rich { name: "draft_open", misfit: draft::open_misfit, run: draft::open },
-    Rich { name: "draft_read", misfit: draft::read_misfit, run: |arguments, drafts| draft::read(arguments, drafts) },
+    Rich { name: "search", check: search::check, run: |arguments, _| search::run(arguments) },
+    Rich { name: "transform", check: transform::check, run: |arguments, _| transform::run(arguments) },
+    Rich { name: "draft_open", check: draft::check_open, run: draft::open },
+    Rich { name: "draft_read", check: draft::check_read, run: |arguments, drafts| draft::read(arguments, drafts) },
 ];
 
-/// Why arguments do not fit a tool of these; nothing at all of any other tool.
-pub(super) fn misfit(name: &str, arguments: &Object) -> Option<Option<String>> {
-    TABLE.iter().find(|rich| rich.name == name).map(|rich| (rich.misfit)(arguments))
+/// Whether arguments fit a tool of these, or why not; nothing of any other tool.
+pub(super) fn check(name: &str, arguments: &Object) -> Option<Result<(), String>> {
+    TABLE.iter().find(|rich| rich.name == name).map(|rich| (rich.check)(arguments))
 }
 
 /// The result of a tool of these, for arguments that fit.

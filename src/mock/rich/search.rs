@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::arguments::{
-    Check, date, has, has_only, list, number, object, optional, text, told, truth, whole_within, word,
-};
+use super::arguments::{Check, date, has, has_only, list, number, object, optional, text, truth, whole_within, word};
 use crate::mock::call::Reply;
 use crate::mock::message::Object;
 
@@ -64,11 +62,7 @@ pub(super) fn output() -> Value {
     })
 }
 
-pub(super) fn misfit(arguments: &Object) -> Option<String> {
-    told(check(arguments))
-}
-
-fn check(arguments: &Object) -> Check {
+pub(super) fn check(arguments: &Object) -> Check {
     has(arguments, &["query"])?;
     has_only(arguments, &["query", "limit", "sort", "tags", "after", "filter"])?;
     optional(arguments, "query", |value| text(value, 1, 64))?;

@@ -7,25 +7,25 @@ use crate::mock::rich;
 
 fn agree(name: &str, schema: &Value) {
     let schema = ToolSchema::compile(schema, Dialect::Draft202012).expect("a usable schema");
-    let misfit = |value: &Value| {
+    let check = |value: &Value| {
         let arguments = value.as_object().cloned().unwrap_or_default();
-        rich::misfit(name, &arguments).expect("a rich tool")
+        rich::check(name, &arguments).expect("a rich tool")
     };
     let mut random = Random::new(7);
     for obligation in schema.valid().obligations() {
         if let Some(value) = schema.valid().meet(&obligation) {
-            assert_eq!(misfit(&value), None, "{name} refuses {value}");
+            assert_eq!(check(&value), Ok(()), "{name} refuses {value}");
         }
     }
     for _ in 0..2_000 {
         let value = schema.generate(&mut random).expect("valid arguments");
-        assert_eq!(misfit(&value), None, "{name} refuses {value}");
+        assert_eq!(check(&value), Ok(()), "{name} refuses {value}");
     }
     for site in schema.sites() {
         let Ok(generator) = schema.violating(&site) else { continue };
         for _ in 0..100 {
             let Ok(value) = generator.generate(&mut random) else { continue };
-            assert!(!value.is_object() || misfit(&value).is_some(), "{name} takes {value}, which breaks {site}");
+            assert!(!value.is_object() || check(&value).is_err(), "{name} takes {value}, which breaks {site}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::arguments::{Check, has, has_only, list, number, object, optional, text, told, whole, word};
+use super::arguments::{Check, has, has_only, list, number, object, optional, text, whole, word};
 use crate::mock::call::Reply;
 use crate::mock::message::Object;
 
@@ -46,11 +46,7 @@ pub(super) fn output() -> Value {
     })
 }
 
-pub(super) fn misfit(arguments: &Object) -> Option<String> {
-    told(check(arguments))
-}
-
-fn check(arguments: &Object) -> Check {
+pub(super) fn check(arguments: &Object) -> Check {
     has(arguments, &["text"])?;
     optional(arguments, "text", |value| text(value, 0, usize::MAX))?;
     optional(arguments, "repeat", whole)?;
