@@ -20,7 +20,7 @@ mod schema;
 mod select;
 mod shape;
 
-pub use checks::{Check, Comparison, ConnectionCheck, UnknownName, ValueCheck};
+pub use checks::{Check, Comparison, ConnectionCheck, Oracle, UnknownName, ValueCheck};
 pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, reasons};
 pub use fault::{CaseFault, LoadError};
 pub use format::{FORMATS, with_formats};

@@ -7,6 +7,7 @@ mod act;
 mod compare;
 mod connection;
 mod evidence;
+pub mod fuzz;
 mod others;
 mod subscription;
 mod value;

@@ -5,11 +5,13 @@
 
 mod allotted;
 mod connection;
+mod pipe;
 mod process;
 mod record;
 mod responder;
 
 pub use connection::{Connection, LaunchError, Patience, Waited};
+pub use pipe::Pipe;
 pub use process::{adopt_orphans, end_every_process};
 pub use record::{Allowance, Keeping, Limits, Tap};
 pub use responder::Responder;

@@ -3,6 +3,7 @@
 mod bindings;
 mod conduct;
 mod exchange;
+mod fuzz;
 mod lane;
 mod offer;
 mod others;
@@ -13,4 +14,4 @@ mod survey;
 mod target;
 
 pub use conduct::{Stop, run};
-pub use plan::{Calls, Launcher, Plan, Revisions, ServerCommand};
+pub use plan::{Calls, FuzzPlan, Launcher, Plan, Revisions, ServerCommand};

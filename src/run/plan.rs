@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::case::Case;
 use crate::mock::FaultSet;
 use crate::spec::Revision;
@@ -32,6 +34,47 @@ pub enum Calls {
     Harmless,
     /// Every tool.
     Destructive,
+}
+
+/// What fuzzing is to do.
+#[derive(Debug, Clone)]
+pub struct FuzzPlan {
+    /// How many calls each tool gets; what shrinks and confirms a failure comes on top.
+    pub calls: u64,
+    /// How long it may take in a revision.
+    pub time: Option<Duration>,
+    /// How many calls a second are made at most.
+    pub max_rate: Option<f64>,
+    /// How many calls are under way at once; by default as many as help.
+    pub in_flight: Option<usize>,
+    /// Only tools whose name matches; empty: all that may be called.
+    pub tools: Vec<globset::GlobMatcher>,
+    /// No tools whose name matches.
+    pub skip_tools: Vec<globset::GlobMatcher>,
+    /// Values for properties of these names, tried wherever the schema admits them.
+    pub seeds: Vec<(String, Value)>,
+    /// The folder of failing calls: tried first, and written to.
+    pub regressions: Option<PathBuf>,
+    /// Whether it is done in every revision, rather than in the newest alone.
+    pub every_revision: bool,
+}
+
+impl FuzzPlan {
+    /// A plan of so many calls for each tool, and otherwise as usual.
+    #[must_use]
+    pub fn of(calls: u64) -> Self {
+        Self {
+            calls,
+            time: None,
+            max_rate: None,
+            in_flight: None,
+            tools: Vec::new(),
+            skip_tools: Vec::new(),
+            seeds: Vec::new(),
+            regressions: None,
+            every_revision: false,
+        }
+    }
 }
 
 /// A server that is started as a process.
@@ -75,6 +118,8 @@ pub struct Plan {
     pub jobs: usize,
     /// The seed of everything random.
     pub seed: u64,
+    /// What fuzzing is to do, if anything.
+    pub fuzz: Option<FuzzPlan>,
     /// Whether the sink wants to see every message.
     pub show_wire: bool,
     /// The command that replays a finding, up to the selection: `mcp-conformance`, with the server's own part

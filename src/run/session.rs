@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tokio::io::DuplexStream;
 use tokio::process::Command;
+use tokio::task::JoinHandle;
 
-use super::plan::{Launcher, Plan};
-use crate::client::{Connection, Keeping, LaunchError, Responder, Waited};
-use crate::mock;
+use super::plan::{Launcher, Plan, ServerCommand};
+use crate::client::{Connection, Keeping, LaunchError, Pipe, Responder, Waited};
+use crate::mock::{self, FaultSet};
 use crate::spec::{Era, Revision};
 use crate::transcript::{Entry, Event, Mark, Terms, Transcript, follows_unanswerable, messages};
 use crate::wire::{Damage, Frame, Id, Kind, same_id, same_id_loosely};
@@ -123,27 +125,51 @@ pub(super) fn connect(plan: &Plan, capabilities: &Value, keeping: Keeping) -> Re
     let responder = Responder::new(capabilities.clone());
     match &plan.launcher {
         Launcher::Command(server) => {
-            let (program, arguments) = server.command.split_first().ok_or(LaunchError::NoCommand)?;
-            let mut command = Command::new(program);
-            command.args(arguments);
-            command.envs(server.environment.iter().map(|(name, value)| (name, value)));
-            if let Some(directory) = &server.directory {
-                command.current_dir(directory);
-            }
+            let (program, command) = command(server)?;
             Connection::start(program, command, responder, keeping)
         }
         Launcher::BuiltIn(faults) => {
-            let (ours, theirs) = tokio::io::duplex(256 << 10);
-            let ignores_sigterm = mock::ignores_sigterm(faults);
-            let faults = Arc::clone(faults);
-            let server = tokio::spawn(async move {
-                let (reader, writer) = tokio::io::split(theirs);
-                // What ends the built-in server ends the connection, which is what is judged.
-                let _ended = mock::serve(reader, writer, &faults).await;
-            });
-            Ok(Connection::within(ours, server, ignores_sigterm, responder, keeping))
+            let (pipe, server) = built_in(faults);
+            Ok(Connection::within(pipe, server, mock::ignores_sigterm(faults), responder, keeping))
         }
     }
+}
+
+/// Starts the server and connects to it without a record.
+pub(super) fn lean(plan: &Plan) -> Result<Pipe, LaunchError> {
+    match &plan.launcher {
+        Launcher::Command(server) => {
+            let (program, command) = command(server)?;
+            Pipe::start(program, command)
+        }
+        Launcher::BuiltIn(faults) => {
+            let (pipe, server) = built_in(faults);
+            Ok(Pipe::within(pipe, server))
+        }
+    }
+}
+
+fn command(server: &ServerCommand) -> Result<(&str, Command), LaunchError> {
+    let (program, arguments) = server.command.split_first().ok_or(LaunchError::NoCommand)?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command.envs(server.environment.iter().map(|(name, value)| (name, value)));
+    if let Some(directory) = &server.directory {
+        command.current_dir(directory);
+    }
+    Ok((program, command))
+}
+
+/// Runs the built-in server in this process; returns our end of the pipe to it.
+fn built_in(faults: &Arc<FaultSet>) -> (DuplexStream, JoinHandle<()>) {
+    let (ours, theirs) = tokio::io::duplex(256 << 10);
+    let faults = Arc::clone(faults);
+    let server = tokio::spawn(async move {
+        let (reader, writer) = tokio::io::split(theirs);
+        // What ends the built-in server ends the connection, which is what is judged.
+        let _ended = mock::serve(reader, writer, &faults).await;
+    });
+    (ours, server)
 }
 
 impl Session {

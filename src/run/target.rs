@@ -1,12 +1,13 @@
 //! Judges a server in one revision.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use tokio::sync::watch;
+use tokio::sync::{Barrier, watch};
 use tokio::task::JoinSet;
 
+use super::fuzz;
 use super::conduct::{Context, Ended, milliseconds};
 use super::lane::{self, Done};
 use super::offer::{Called, Offer};
@@ -99,7 +100,9 @@ pub(super) struct Kept {
 }
 
 /// Judges the server in the revision of an opened session.
-pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Problem> {
+///
+/// Where it is `fuzzed`, that is done once the cases of every revision are `through`.
+pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, through: &Barrier) -> Option<Problem> {
     let revision = main.revision;
     let cases: Vec<Arc<Case>> = context.plan.cases.iter().filter(|case| case.runs_in(revision)).cloned().collect();
     let (offers, offer) = watch::channel(None);
@@ -145,6 +148,15 @@ pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Proble
         }
     }
     tell_watching(&target, &cases, &done);
+    through.wait().await;
+    let fuzz = if fuzzed {
+        context.fuzzing().fetch_add(1, Ordering::Relaxed);
+        let summary = fuzz::fuzz(&target, &cases, &surveyed).await;
+        context.fuzzing().fetch_sub(1, Ordering::Relaxed);
+        summary
+    } else {
+        None
+    };
     let totals = *target.totals.lock().unwrap_or_else(PoisonError::into_inner);
     let dead = target.dead();
     let stderr: String = done.iter().map(|kept| stderr_of(&kept.ended.entries, 4_000)).collect();
@@ -159,7 +171,7 @@ pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Proble
         launches: done.iter().map(|kept| launch(&kept.ended)).collect(),
         stderr: tail(&stderr, 8_000),
         ended_early: dead.clone(),
-        fuzz: None,
+        fuzz,
         totals,
     })));
     dead.map(|reason| Problem {

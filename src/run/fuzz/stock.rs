@@ -1,0 +1,354 @@
+//! What a tool is called with: the phases of fuzzing one after the other, from one seed.
+//!
+//! Calls are made round by round, and what is made in a round depends on the seed and on the answers to
+//! earlier rounds alone, never on time: so the same seed makes the same calls.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::check::fuzz::{Arguments, Call, Exchange, Standing};
+use crate::event::Gap;
+use crate::fuzz::{Generator, Malformed, Obligation, Random, Simplest, Site, Source as _, Tape, ToolSchema, ViolationError};
+use crate::verdict::CallKind;
+
+/// How many keywords of a schema are broken.
+const SITES: usize = 400;
+/// How long compiling what breaks them may take in all.
+const COMPILING: Duration = Duration::from_secs(3);
+/// How many arguments whose answer was new are kept.
+const KEPT: usize = 48;
+/// How many of the gaps are told.
+const GAPS: usize = 64;
+
+/// A keyword of the schema, and what breaks it.
+pub(super) struct Breaker {
+    pub(super) site: Site,
+    generator: Option<Result<Generator, ViolationError>>,
+    pub(super) kept: u64,
+    pub(super) broken: u64,
+}
+
+impl Breaker {
+    pub(super) fn is_without_effect(&self) -> bool {
+        matches!(self.generator, Some(Err(ViolationError::Vacuous)))
+    }
+}
+
+/// The calls of one tool, as they are made up.
+pub(super) struct Stock<'s> {
+    schema: &'s ToolSchema,
+    random: Random,
+    /// What is to be covered, and whether it is a boundary rather than a pair.
+    pending: VecDeque<(Obligation, bool)>,
+    pub(super) obligations: usize,
+    pub(super) met: usize,
+    pub(super) breakers: Vec<Breaker>,
+    next_breaker: usize,
+    compiling: Duration,
+    malformed: VecDeque<Malformed>,
+    /// Choices that led to an answer of a new kind.
+    kept: Vec<Vec<u64>>,
+    seeds: Vec<(String, Value)>,
+    pub(super) gaps: Vec<Gap>,
+    turn: u64,
+}
+
+/// How many calls of each kind a budget is divided into.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share {
+    pub(super) coverage: u64,
+    pub(super) malformed: u64,
+    pub(super) rest: u64,
+}
+
+impl Share {
+    pub(super) fn of(calls: u64, obligations: usize) -> Self {
+        let coverage = (calls * 2 / 5).min(obligations as u64);
+        let malformed = (calls / 8).clamp(1, 18).min(calls - coverage);
+        Self { coverage, malformed, rest: calls - coverage - malformed }
+    }
+}
+
+impl<'s> Stock<'s> {
+    pub(super) fn new(schema: &'s ToolSchema, name: &str, seed: u64, seeds: &[(String, Value)]) -> Self {
+        let plain = schema.minimal().unwrap_or_else(|_| Value::Object(serde_json::Map::new()));
+        let obligations = schema.valid().obligations();
+        let count = obligations.len();
+        let pairs = schema.valid().pairs().into_iter().map(|pair| (pair, false));
+        let pending = obligations.into_iter().map(|one| (one, true)).chain(pairs).collect();
+        let mut gaps = Vec::new();
+        let mut sites = schema.sites();
+        if sites.len() > SITES {
+            let what = format!("{} of {} keywords", sites.len() - SITES, sites.len());
+            gaps.push(Gap { what, why: "so many are not tried".to_owned() });
+            sites.truncate(SITES);
+        }
+        let breaker = |site| Breaker { site, generator: None, kept: 0, broken: 0 };
+        Self {
+            schema,
+            random: Random::new(mix(seed, name)),
+            pending,
+            obligations: count,
+            met: 0,
+            breakers: sites.into_iter().map(breaker).collect(),
+            next_breaker: 0,
+            compiling: Duration::ZERO,
+            malformed: Malformed::all(&plain).collect(),
+            kept: Vec::new(),
+            seeds: seeds.to_vec(),
+            gaps,
+            turn: 0,
+        }
+    }
+
+    /// How many boundaries and pairs there are to try.
+    pub(super) fn to_cover(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// The next calls at boundaries and branches, at most so many.
+    pub(super) fn coverage(&mut self, most: u64) -> Vec<Arc<Call>> {
+        let mut calls = Vec::new();
+        while (calls.len() as u64) < most {
+            let Some((obligation, is_boundary)) = self.pending.pop_front() else { break };
+            match self.schema.valid().meet(&obligation) {
+                Some(arguments) => {
+                    self.met += usize::from(is_boundary);
+                    calls.push(call(CallKind::Coverage, Standing::Valid, arguments, None));
+                }
+                None if is_boundary => self.gap(
+                    format!("{} at {}", obligation.aim(), place(obligation.place())),
+                    "no arguments were found that meet it".to_owned(),
+                ),
+                None => {}
+            }
+        }
+        calls
+    }
+
+    fn gap(&mut self, what: String, why: String) {
+        if self.gaps.len() < GAPS {
+            self.gaps.push(Gap { what, why });
+        }
+    }
+
+    /// The next malformed calls, at most so many.
+    pub(super) fn malformed(&mut self, most: u64) -> Vec<Arc<Call>> {
+        let mut calls = Vec::new();
+        while (calls.len() as u64) < most {
+            let Some(odd) = self.malformed.pop_front() else { break };
+            calls.push(Arc::new(Call {
+                kind: CallKind::Malformed,
+                standing: Standing::Malformed(odd.grammar, odd.name),
+                arguments: Arguments::Raw(odd.arguments),
+                tape: None,
+            }));
+        }
+        calls
+    }
+
+    /// The next calls of the long phase, valid and invalid in turn; fewer where nothing can be made.
+    pub(super) fn mixed(&mut self, most: u64) -> Vec<Arc<Call>> {
+        let mut calls = Vec::new();
+        let mut failed = 0;
+        while (calls.len() as u64) < most && failed < 64 {
+            self.turn += 1;
+            let made = if self.turn % 2 == 0 { self.invalid() } else { self.valid() };
+            match made {
+                Some(call) => calls.push(call),
+                None => failed += 1,
+            }
+        }
+        calls
+    }
+
+    fn valid(&mut self) -> Option<Arc<Call>> {
+        let mut tape = if !self.kept.is_empty() && self.random.below(4) == 0 {
+            // Arguments that drew a new kind of answer are changed a little.
+            let at = self.random.index(self.kept.len());
+            let mut choices = self.kept[at].clone();
+            for _ in 0..=self.random.below(2) {
+                if !choices.is_empty() {
+                    let at = self.random.index(choices.len());
+                    choices[at] = self.random.below(choices[at].saturating_mul(2).max(4));
+                }
+            }
+            Tape::replay(choices)
+        } else {
+            Tape::record(self.random.next_bits())
+        };
+        let mut arguments = self.schema.generate(&mut tape).ok()?;
+        let seeded = self.sow(&mut arguments);
+        Some(call(CallKind::Valid, Standing::Valid, arguments, (!seeded).then(|| tape.into_used())))
+    }
+
+    /// Puts the user's values where properties of their name stand, as long as the schema admits it.
+    pub(super) fn sow(&mut self, arguments: &mut Value) -> bool {
+        let mut sown = false;
+        for (name, value) in &self.seeds {
+            let Some(members) = arguments.as_object_mut() else { break };
+            let is_property =
+                members.contains_key(name) || self.schema.schema().pointer("/properties").is_some_and(|p| p.get(name).is_some());
+            if !is_property || members.get(name) == Some(value) {
+                continue;
+            }
+            let before = members.insert(name.clone(), value.clone());
+            if self.schema.is_valid(arguments) {
+                sown = true;
+            } else if let Some(members) = arguments.as_object_mut() {
+                match before {
+                    Some(before) => {
+                        members.insert(name.clone(), before);
+                    }
+                    None => {
+                        members.shift_remove(name);
+                    }
+                }
+            }
+        }
+        sown
+    }
+
+    fn invalid(&mut self) -> Option<Arc<Call>> {
+        for _ in 0..self.breakers.len() {
+            let at = self.next_breaker;
+            self.next_breaker = (at + 1) % self.breakers.len();
+            self.compile(at);
+            let seed = self.random.next_bits();
+            let breaker = &self.breakers[at];
+            let Some(Ok(generator)) = &breaker.generator else { continue };
+            let mut tape = Tape::record(seed);
+            if let Ok(arguments) = generator.generate(&mut tape) {
+                let standing = Standing::Breaks(breaker.site.clone());
+                return Some(call(CallKind::Invalid, standing, arguments, Some(tape.into_used())));
+            }
+        }
+        None
+    }
+
+    /// Compiles what breaks a keyword, once.
+    fn compile(&mut self, at: usize) {
+        if self.breakers[at].generator.is_some() {
+            return;
+        }
+        let site = self.breakers[at].site.clone();
+        if self.compiling > COMPILING {
+            self.gap(site.to_string(), "finding what breaks the keywords of this schema takes too long".to_owned());
+            self.breakers[at].generator = Some(Err(ViolationError::TooLarge));
+            return;
+        }
+        let began = Instant::now();
+        let made = self.schema.violating(&site);
+        self.compiling += began.elapsed();
+        match &made {
+            Ok(_) | Err(ViolationError::Vacuous) => {}
+            Err(error) => self.gap(site.to_string(), error.to_string()),
+        }
+        self.breakers[at].generator = Some(made);
+    }
+
+    /// Compiles what breaks each keyword, for the lint.
+    pub(super) fn compile_all(&mut self) {
+        (0..self.breakers.len()).for_each(|at| self.compile(at));
+    }
+
+    /// What makes more of a call's class, to shrink it by.
+    pub(super) fn generator(&self, standing: &Standing) -> Option<Generator> {
+        match standing {
+            Standing::Valid => Some(self.schema.valid().clone()),
+            Standing::Breaks(site) => {
+                let breaker = self.breakers.iter().find(|breaker| breaker.site == *site)?;
+                match &breaker.generator {
+                    Some(Ok(generator)) => Some(generator.clone()),
+                    _ => self.schema.violating(site).ok(),
+                }
+            }
+            Standing::Malformed(..) | Standing::Unknown => None,
+        }
+    }
+
+    /// Breaks a keyword no more: what that leads to is known.
+    pub(super) fn avoid(&mut self, site: &Site) {
+        if let Some(breaker) = self.breakers.iter_mut().find(|breaker| breaker.site == *site) {
+            breaker.generator = Some(Err(ViolationError::NotFound));
+        }
+    }
+
+    /// Learns values from an answer.
+    pub(super) fn learn(&mut self, _exchange: &Exchange) {}
+
+    /// Takes note that a call drew an answer of a new kind.
+    pub(super) fn keep(&mut self, call: &Call) {
+        if let (Standing::Valid, Some(tape)) = (&call.standing, &call.tape) {
+            if self.kept.len() >= KEPT {
+                let at = self.random.index(KEPT);
+                self.kept.swap_remove(at);
+            }
+            self.kept.push(tape.clone());
+        }
+    }
+
+    /// Counts which keywords a call kept or broke.
+    pub(super) fn count(&mut self, call: &Call) {
+        match (&call.standing, &call.arguments) {
+            (Standing::Breaks(site), _) => {
+                if let Some(breaker) = self.breakers.iter_mut().find(|breaker| breaker.site == *site) {
+                    breaker.broken += 1;
+                }
+            }
+            (Standing::Valid, Arguments::Json(arguments)) => {
+                for breaker in &mut self.breakers {
+                    breaker.kept += u64::from(reaches(&breaker.site.pointer, arguments));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The simplest valid arguments, with the user's values in them.
+    pub(super) fn simplest(&mut self) -> Option<Value> {
+        let mut arguments = self.schema.generate(&mut Simplest).ok()?;
+        self.sow(&mut arguments);
+        Some(arguments)
+    }
+
+    pub(super) fn schema(&self) -> &'s ToolSchema {
+        self.schema
+    }
+}
+
+fn place(pointer: &str) -> &str {
+    if pointer.is_empty() { "the root" } else { pointer }
+}
+
+fn call(kind: CallKind, standing: Standing, arguments: Value, tape: Option<Vec<u64>>) -> Arc<Call> {
+    Arc::new(Call { kind, standing, arguments: Arguments::Json(arguments), tape })
+}
+
+/// Whether an instance has something at the place that a place in a schema speaks of, as far as that can be
+/// told from properties and items.
+fn reaches(pointer: &str, instance: &Value) -> bool {
+    fn walk<'p>(mut steps: impl Iterator<Item = &'p str> + Clone, instance: &Value) -> bool {
+        match steps.next() {
+            Some("properties") => {
+                let name = steps.next().map(|name| name.replace("~1", "/").replace("~0", "~")).unwrap_or_default();
+                instance.get(&name).is_some_and(|value| walk(steps, value))
+            }
+            Some("items") => match instance {
+                Value::Array(items) => items.iter().any(|item| walk(steps.clone(), item)),
+                _ => false,
+            },
+            _ => true,
+        }
+    }
+    walk(pointer.split('/').skip(1), instance)
+}
+
+/// A seed of a tool's own.
+fn mix(seed: u64, name: &str) -> u64 {
+    // FNV-1a, so that the order and number of the tools do not matter.
+    name.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
