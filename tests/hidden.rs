@@ -86,6 +86,10 @@ fn fuzz(fault: Option<HiddenFault>, seed: u64, folder: &Path) -> Result<Fuzzed, 
     if let Ok(more) = std::env::var("SETTINGS") {
         command.args(more.split_whitespace());
     }
+    if let Some(fault) = fault {
+        // Each tool has a budget of its own, so the others would only take time; echo is there to be broken.
+        command.args(["--tool", fault.tool(), "--tool", "echo"]);
+    }
     command.args(["--", PROGRAM, "serve"]);
     if let Some(fault) = fault {
         command.args(["--fault", fault.name()]);

@@ -250,15 +250,16 @@ impl Hunt<'_> {
                 known.count += 1;
                 continue;
             }
-            let history =
-                if history.is_empty() { self.rig.history_before(exchange.id) } else { history.clone() };
+            let history = if history.is_empty() { self.rig.history_before(exchange.id) } else { history.clone() };
             let is_many = self.found.iter().filter(|found| found.tool == tool).count() >= INVESTIGATED;
             let found = if is_many || self.shrinking_took >= self.shrinking_until {
                 self.as_it_came(tool, breach, exchange)
             } else {
                 self.investigate(tool, breach, exchange, history, stock).await?
             };
-            if let (Oracle::Crash | Oracle::Hang, Standing::Breaks(site)) = (found.breach.oracle, &exchange.call.standing) {
+            if let (Oracle::Crash | Oracle::Hang, Standing::Breaks(site)) =
+                (found.breach.oracle, &exchange.call.standing)
+            {
                 stock.avoid(site);
             }
             self.found.push(found);

@@ -23,8 +23,7 @@ const ANSWERS: usize = 2_000;
 /// How long the right answer is waited for after one under a wrong id.
 const GRACE: Duration = Duration::from_millis(60);
 /// How long a process is given to end: nobody judges that here.
-const PATIENCE: Patience =
-    Patience { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
+const PATIENCE: Patience = Patience { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
 
 /// A call of a tool, by the tool's position.
 #[derive(Debug, Clone)]
@@ -396,7 +395,9 @@ impl Rig {
     /// Keeps an answer that comes a second time.
     fn take_second(&mut self, message: &Value, id: &Value) {
         const MOST: usize = 8;
-        let Some((id, shot)) = self.history.iter().rev().find(|(known, _)| same_id(&(*known).into(), id)) else { return };
+        let Some((id, shot)) = self.history.iter().rev().find(|(known, _)| same_id(&(*known).into(), id)) else {
+            return;
+        };
         if shot.call.is_unparsable() || self.late.len() >= MOST {
             return;
         }
@@ -426,9 +427,7 @@ impl Rig {
         stray: &mut Option<Value>,
     ) -> bool {
         let exact = |open: &Open| same_id(&open.fence.unwrap_or(open.id).into(), id);
-        let loose = |open: &Open| {
-            open.fence.is_none() && !id.is_null() && same_id_loosely(&open.id.into(), id)
-        };
+        let loose = |open: &Open| open.fence.is_none() && !id.is_null() && same_id_loosely(&open.id.into(), id);
         let at = window.iter().position(exact).or_else(|| window.iter().position(loose));
         if let Some(at) = at
             && let Some(open) = window.remove(at)

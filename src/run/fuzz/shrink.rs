@@ -209,7 +209,8 @@ impl Hunt<'_> {
         let mut best = None;
         let mut more = shrinker.simplify();
         while more && !budget.is_spent() && !self.context.is_stopping() {
-            let candidate = Call { arguments: Arguments::Json(shrinker.current().clone()), tape: None, ..(**call).clone() };
+            let candidate =
+                Call { arguments: Arguments::Json(shrinker.current().clone()), tape: None, ..(**call).clone() };
             let candidate = Shot { tool: shot.tool, call: Arc::new(candidate) };
             match self.fails(before, &candidate, breach, false, budget).await? {
                 Some(exchange) => {
