@@ -172,7 +172,10 @@ fn deeds(case: &Case) -> Vec<String> {
             lines
         }
         Body::Fuzz(oracle) => {
-            vec![format!("It looks at the answers to generated calls of every tool that may be called. {}", oracle.asks())]
+            vec![format!(
+                "It looks at the answers to generated calls of every tool that may be called. {}",
+                oracle.asks()
+            )]
         }
     }
 }

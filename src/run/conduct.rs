@@ -239,7 +239,8 @@ async fn judge(context: &Context) -> Option<Problem> {
     let probed = probe(context).await;
     let revisions: Vec<Revision> = probed.sessions.iter().map(|session| session.revision).collect();
     let fuzz = context.plan.fuzz.as_ref();
-    let fuzzed = |revision: &Revision| fuzz.is_some_and(|fuzz| fuzz.every_revision || revisions.last() == Some(revision));
+    let fuzzed =
+        |revision: &Revision| fuzz.is_some_and(|fuzz| fuzz.every_revision || revisions.last() == Some(revision));
     let counts = |case: &Case, revision: &Revision| {
         case.runs_in(*revision) && (!matches!(case.body, Body::Fuzz(_)) || fuzzed(revision))
     };

@@ -7,8 +7,8 @@ use std::time::Instant;
 use tokio::sync::{Barrier, watch};
 use tokio::task::JoinSet;
 
-use super::fuzz;
 use super::conduct::{Context, Ended, milliseconds};
+use super::fuzz;
 use super::lane::{self, Done};
 use super::offer::{Called, Offer};
 use super::session::Session;

@@ -193,10 +193,8 @@ impl Catalogue {
             ("cases/requirements/protocol.toml", include_str!("../../cases/requirements/protocol.toml")),
         ];
         let by_id = read(&files)?;
-        let own = read(&[(
-            "cases/requirements/robustness.toml",
-            include_str!("../../cases/requirements/robustness.toml"),
-        )])?;
+        let own =
+            read(&[("cases/requirements/robustness.toml", include_str!("../../cases/requirements/robustness.toml"))])?;
         match own.keys().find(|id| by_id.contains_key(*id)) {
             Some(twice) => Err(CatalogueError::Twice(twice.clone())),
             None => Ok(Self { by_id, own }),

@@ -40,12 +40,10 @@ const INTERNALS: [&str; 15] = [
 ];
 
 /// Beginnings of secrets.
-const SECRETS: [&str; 9] =
-    ["sk-", "ghp_", "gho_", "AKIA", "xoxb-", "-----BEGIN ", "Bearer ", "password=", "api_key="];
+const SECRETS: [&str; 9] = ["sk-", "ghp_", "gho_", "AKIA", "xoxb-", "-----BEGIN ", "Bearer ", "password=", "api_key="];
 
 /// Beginnings of paths that are no business of a client.
-const PATHS: [&str; 10] =
-    ["/home/", "/root/", "/Users/", "/usr/", "/var/", "/opt/", "/etc/", "/srv/", "/app/", "C:\\"];
+const PATHS: [&str; 10] = ["/home/", "/root/", "/Users/", "/usr/", "/var/", "/opt/", "/etc/", "/srv/", "/app/", "C:\\"];
 
 /// An error that tells what it ought to keep.
 pub(super) fn leak(subject: &Subject, exchange: &Exchange, error: &Value) -> Option<Breach> {
@@ -132,7 +130,10 @@ mod tests {
         let told = |text| find(text, |_| false).map(|(what, _)| what);
         assert_eq!(told("Traceback (most recent call last):\n"), Some("a stack trace"));
         assert_eq!(told("  File \"a.py\", line 3, in f"), Some("a stack trace"));
-        assert_eq!(told("TypeError: Cannot read properties of undefined (reading 'x')"), Some("internals of its language"));
+        assert_eq!(
+            told("TypeError: Cannot read properties of undefined (reading 'x')"),
+            Some("internals of its language")
+        );
         assert_eq!(told("open '/home/anna/app/db.sqlite' failed"), Some("a path of its machine"));
         assert_eq!(told("key sk-abcdefghijklmnop is wrong"), Some("a secret"));
         assert_eq!(told("no such city: Ulm"), None);

@@ -258,8 +258,7 @@ pub fn judge(subject: &Subject, exchange: &Exchange) -> Vec<Breach> {
 #[must_use]
 pub fn is_noise(value: Option<&Value>) -> bool {
     let Some(value) = value else { return true };
-    let is_message = |message: &Value| {
-        ["method", "result", "error", "id"].iter().any(|member| message.get(member).is_some())
-    };
+    let is_message =
+        |message: &Value| ["method", "result", "error", "id"].iter().any(|member| message.get(member).is_some());
     !messages(value).all(is_message)
 }

@@ -69,7 +69,8 @@ mod tests {
     #[test]
     fn a_bound_is_misplaced_beside_a_type_that_it_does_not_speak_of() {
         let schema = json!({"properties": {"n": {"type": "integer", "minLength": 1, "minimum": 1}}});
-        let site = |keyword: &str| Site { pointer: "/properties/n".to_owned(), keyword: keyword.to_owned(), name: None };
+        let site =
+            |keyword: &str| Site { pointer: "/properties/n".to_owned(), keyword: keyword.to_owned(), name: None };
         assert!(misplaced_bound(&schema, &site("minLength")));
         assert!(!misplaced_bound(&schema, &site("minimum")));
     }

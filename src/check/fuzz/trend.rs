@@ -36,11 +36,7 @@ pub fn grows(samples: &[Sample], calls: u64) -> Option<Breach> {
         Breach::of_many(
             Oracle::Memory,
             "memory grows with every call",
-            format!(
-                "{each} KiB for each of the last {} calls; {} MiB in all",
-                calls * gains.len() as u64,
-                whole >> 20
-            ),
+            format!("{each} KiB for each of the last {} calls; {} MiB in all", calls * gains.len() as u64, whole >> 20),
         )
     })
 }
@@ -118,7 +114,8 @@ mod tests {
 
     #[test]
     fn times_climb_only_where_every_quarter_is_slower() {
-        let times = |of: fn(u64) -> u64| -> Vec<Duration> { (0..100).map(|at| Duration::from_millis(of(at))).collect() };
+        let times =
+            |of: fn(u64) -> u64| -> Vec<Duration> { (0..100).map(|at| Duration::from_millis(of(at))).collect() };
         assert!(climbs(&times(|at| 1 + at)).is_some());
         assert!(climbs(&times(|_| 5)).is_none());
         assert!(climbs(&times(|at| if at > 90 { 50 } else { 5 })).is_none());

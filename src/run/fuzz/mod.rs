@@ -111,7 +111,11 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
     let mut reports: Vec<ToolFuzz> = Vec::new();
     for (at, tool) in chosen.iter().enumerate() {
         if hunt.is_over() {
-            reports.push(Tally::default().report(&tool.name, Some("the time was used up before its turn".to_owned()), None));
+            reports.push(Tally::default().report(
+                &tool.name,
+                Some("the time was used up before its turn".to_owned()),
+                None,
+            ));
             continue;
         }
         reports.push(of_tool(&mut hunt, at, tool, context.plan.seed).await);

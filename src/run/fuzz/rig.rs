@@ -23,8 +23,7 @@ const ANSWERS: usize = 2_000;
 /// How long the right answer is waited for after one under a wrong id.
 const GRACE: Duration = Duration::from_millis(60);
 /// How long a process is given to end: nobody judges that here.
-const PATIENCE: Patience =
-    Patience { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
+const PATIENCE: Patience = Patience { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
 
 /// A call of a tool, by the tool's position.
 #[derive(Debug, Clone)]
@@ -80,6 +79,7 @@ pub(super) struct Rig {
     late: Vec<(Shot, Exchange)>,
     /// Lines that are no message and came between two bursts.
     noise: Vec<String>,
+    startup: Duration,
     /// How often a process was started.
     pub(super) starts: usize,
     /// How many calls were made.
@@ -108,11 +108,17 @@ impl Rig {
             history: VecDeque::new(),
             late: Vec::new(),
             noise: Vec::new(),
+            startup: Duration::ZERO,
             starts: 0,
             calls: 0,
             pause: max_rate.map(|rate| Duration::from_secs_f64(1.0 / rate.max(0.001))),
             last_call: None,
         }
+    }
+
+    /// How long the last process took to open.
+    pub(super) fn startup(&self) -> Duration {
+        self.startup
     }
 
     /// The process of the server, if it is one.
@@ -161,6 +167,7 @@ impl Rig {
         self.answered = 0;
         self.history.clear();
         self.context.count_launch();
+        let began = Instant::now();
         let pipe = lean(&self.context.plan).map_err(|error| error.to_string())?;
         self.pipe = Some(pipe);
         let limit = self.context.plan.startup_timeout;
@@ -175,6 +182,7 @@ impl Rig {
                 self.request("server/discover", &params, limit).await
             }
         };
+        self.startup = began.elapsed();
         if opened.is_none() {
             self.drop_process();
             return Err("another process of the server could not be opened".to_owned());
@@ -396,7 +404,9 @@ impl Rig {
     /// Keeps an answer that comes a second time.
     fn take_second(&mut self, message: &Value, id: &Value) {
         const MOST: usize = 8;
-        let Some((id, shot)) = self.history.iter().rev().find(|(known, _)| same_id(&(*known).into(), id)) else { return };
+        let Some((id, shot)) = self.history.iter().rev().find(|(known, _)| same_id(&(*known).into(), id)) else {
+            return;
+        };
         if shot.call.is_unparsable() || self.late.len() >= MOST {
             return;
         }
@@ -426,9 +436,7 @@ impl Rig {
         stray: &mut Option<Value>,
     ) -> bool {
         let exact = |open: &Open| same_id(&open.fence.unwrap_or(open.id).into(), id);
-        let loose = |open: &Open| {
-            open.fence.is_none() && !id.is_null() && same_id_loosely(&open.id.into(), id)
-        };
+        let loose = |open: &Open| open.fence.is_none() && !id.is_null() && same_id_loosely(&open.id.into(), id);
         let at = window.iter().position(exact).or_else(|| window.iter().position(loose));
         if let Some(at) = at
             && let Some(open) = window.remove(at)

@@ -11,7 +11,9 @@ use serde_json::Value;
 
 use crate::check::fuzz::{Arguments, Call, Exchange, Standing};
 use crate::event::Gap;
-use crate::fuzz::{Generator, Malformed, Obligation, Random, Simplest, Site, Source as _, Tape, ToolSchema, ViolationError};
+use crate::fuzz::{
+    Generator, Malformed, Obligation, Random, Simplest, Site, Source as _, Tape, ToolSchema, ViolationError,
+};
 use crate::verdict::CallKind;
 
 /// How many keywords of a schema are broken.
@@ -190,8 +192,8 @@ impl<'s> Stock<'s> {
         let mut sown = false;
         for (name, value) in &self.seeds {
             let Some(members) = arguments.as_object_mut() else { break };
-            let is_property =
-                members.contains_key(name) || self.schema.schema().pointer("/properties").is_some_and(|p| p.get(name).is_some());
+            let is_property = members.contains_key(name)
+                || self.schema.schema().pointer("/properties").is_some_and(|p| p.get(name).is_some());
             if !is_property || members.get(name) == Some(value) {
                 continue;
             }
@@ -350,5 +352,6 @@ fn reaches(pointer: &str, instance: &Value) -> bool {
 /// A seed of a tool's own.
 fn mix(seed: u64, name: &str) -> u64 {
     // FNV-1a, so that the order and number of the tools do not matter.
-    name.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    name.bytes()
+        .fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
