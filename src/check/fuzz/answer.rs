@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::words::{excerpt, skeleton};
-use super::{Breach, Exchange, Fate, Subject};
+use super::{Breach, Exchange, Fate, Standing, Subject};
 use crate::case::Oracle;
 use crate::spec::Revision;
 use crate::verdict::Verdict;
@@ -66,8 +66,9 @@ pub(super) fn malformed(subject: &Subject, exchange: &Exchange) -> Option<Breach
             (true, false) => "jsonrpc-error-id-echo",
             (true, true) => "jsonrpc-error-id-echo-or-absent",
         };
-        // An error without an id is what a message draws that could not be read.
-        if is_error && newer && id.is_none() {
+        // An error without an id is what a message draws that could not be read, which is fair where it is odd.
+        let odd = matches!(exchange.call.standing, Standing::Malformed(..));
+        if is_error && id.is_none_or(Value::is_null) && (odd || newer && id.is_none()) {
             return None;
         }
         let got = id.map_or_else(|| "no id".to_owned(), |id| format!("the id {}", excerpt(&id.to_string(), 80)));

@@ -33,7 +33,7 @@ pub(super) fn accepted(exchange: &Exchange, response: &Value) -> Option<Breach> 
     Some(
         Breach::new(Oracle::InvalidAccepted, verdict, message)
             .actual(format!("a success, though the arguments break {site} and nothing else"))
-            .signed(format!("{site} {}", verdict.as_str())),
+            .signed(format!("{} {}", site.keyword, verdict.as_str())),
     )
 }
 

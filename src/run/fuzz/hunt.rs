@@ -45,7 +45,7 @@ pub(super) struct Hunt<'a> {
     pub(super) subjects: &'a [Subject],
     pub(super) found: Vec<Found>,
     pub(super) deadline: Option<Instant>,
-    /// When making failures small has taken long enough.
+    /// How long making failures small may take, beside the time for fuzzing.
     pub(super) shrinking_until: Duration,
     pub(super) shrinking_took: Duration,
     pub(super) shrinking: u64,
@@ -105,7 +105,7 @@ impl Hunt<'_> {
         }
         if self.context.is_stopping() {
             self.ended_early = Some("the run was interrupted".to_owned());
-        } else if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        } else if self.deadline.is_some_and(|deadline| Instant::now() >= deadline + self.shrinking_took) {
             self.ended_early = Some("the time for it was used up".to_owned());
         } else if self.rig.starts > STARTS {
             self.ended_early = Some(format!("the server had to be started again {STARTS} times"));

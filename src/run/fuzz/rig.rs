@@ -79,6 +79,7 @@ pub(super) struct Rig {
     late: Vec<(Shot, Exchange)>,
     /// Lines that are no message and came between two bursts.
     noise: Vec<String>,
+    startup: Duration,
     /// How often a process was started.
     pub(super) starts: usize,
     /// How many calls were made.
@@ -107,11 +108,17 @@ impl Rig {
             history: VecDeque::new(),
             late: Vec::new(),
             noise: Vec::new(),
+            startup: Duration::ZERO,
             starts: 0,
             calls: 0,
             pause: max_rate.map(|rate| Duration::from_secs_f64(1.0 / rate.max(0.001))),
             last_call: None,
         }
+    }
+
+    /// How long the last process took to open.
+    pub(super) fn startup(&self) -> Duration {
+        self.startup
     }
 
     /// The process of the server, if it is one.
@@ -160,6 +167,7 @@ impl Rig {
         self.answered = 0;
         self.history.clear();
         self.context.count_launch();
+        let began = Instant::now();
         let pipe = lean(&self.context.plan).map_err(|error| error.to_string())?;
         self.pipe = Some(pipe);
         let limit = self.context.plan.startup_timeout;
@@ -174,6 +182,7 @@ impl Rig {
                 self.request("server/discover", &params, limit).await
             }
         };
+        self.startup = began.elapsed();
         if opened.is_none() {
             self.drop_process();
             return Err("another process of the server could not be opened".to_owned());

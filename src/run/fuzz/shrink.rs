@@ -11,7 +11,7 @@ use super::stock::Stock;
 use crate::case::Oracle;
 use crate::check::fuzz::{Arguments, Breach, Call, Exchange, Fate, Standing, judge};
 use crate::fuzz::{Malformed, Shrinker, Tape};
-use crate::verdict::Confirmation;
+use crate::verdict::{Confirmation, Verdict};
 
 /// How many calls making one failure small may take.
 const ATTEMPTS: usize = 2_000;
@@ -19,6 +19,8 @@ const ATTEMPTS: usize = 2_000;
 const TIME: Duration = Duration::from_secs(8);
 /// How often the smallest example is tried again.
 const CONFIRMED: usize = 3;
+/// A warning of a server that starts in this time is tried again as often as a failure; of a slower one, once.
+const QUICK: Duration = Duration::from_millis(300);
 /// How many calls before a failure may be its cause, though it shows late.
 const LATE: usize = 8;
 /// How long a call is waited for that is expected to hang, while it is made small.
@@ -62,10 +64,12 @@ impl Hunt<'_> {
         history: Vec<Shot>,
         stock: &Stock<'_>,
     ) -> Result<Found, String> {
-        let mut budget = Budget { until: Instant::now() + TIME, attempts: 0 };
+        let started = self.rig.startup();
+        let mut budget = Budget { until: Instant::now() + TIME.max(started * 20).min(TIME * 3), attempts: 0 };
         let mut shot = Shot { tool, call: Arc::clone(&exchange.call) };
         let mut before: Vec<Shot> = Vec::new();
-        let mut seen = self.fails(&before, &shot, &breach, true, &mut budget).await?;
+        // What kills needs a fresh process anyway; anything else is tried where it was seen first.
+        let mut seen = self.fails(&before, &shot, &breach, false, &mut budget).await?;
         if seen.is_none() && shows_late(breach.oracle) {
             // What a call does after its answer is seen with the next one.
             for earlier in history.iter().rev().take(LATE) {
@@ -76,13 +80,21 @@ impl Hunt<'_> {
                 }
             }
         }
-        if seen.is_none() && !history.is_empty() {
-            seen = self.fails(&history, &shot, &breach, true, &mut budget).await?;
-            if seen.is_some() {
+        let mut smallest = seen;
+        if smallest.is_some() {
+            let small = self.smaller(&before, &shot, &breach, stock, &mut budget).await?;
+            smallest = self.confirmed(&before, shot.tool, small.or(smallest), &breach, 1, &mut budget).await?.0;
+        }
+        if smallest.is_none() && !history.is_empty() {
+            smallest = self.fails(&history, &shot, &breach, true, &mut budget).await?;
+            if smallest.is_some() {
                 before = self.fewer(history, &shot, &breach, &mut budget).await?;
+                smallest = self.smaller(&before, &shot, &breach, stock, &mut budget).await?.or(smallest);
             }
         }
-        let Some(mut smallest) = seen else {
+        let times = if breach.verdict == Verdict::Fail || started < QUICK { CONFIRMED } else { 1 };
+        let (smallest, failed) = self.confirmed(&before, shot.tool, smallest, &breach, times, &mut budget).await?;
+        let Some(smallest) = smallest else {
             // It does not come back: told as it came, and as what it is.
             let counterexample = self.counterexample(tool, exchange, exchange, &[], budget.attempts);
             return Ok(Found {
@@ -91,29 +103,9 @@ impl Hunt<'_> {
                 count: 1,
                 exchanges: vec![exchange.clone()],
                 counterexample: Some(counterexample),
-                confirmation: Some(Confirmation { tried: 1, failed: 0 }),
+                confirmation: Some(Confirmation { tried: times, failed: 0 }),
             });
         };
-        let first = smallest.clone();
-        if let Some(found) = self.smaller(&before, &shot, &breach, stock, &mut budget).await? {
-            smallest = found;
-        }
-        let mut failed = 0;
-        for round in 0..2 {
-            let last = Shot { tool: shot.tool, call: Arc::clone(&smallest.call) };
-            failed = 0;
-            for _ in 0..CONFIRMED {
-                if let Some(found) = self.fails(&before, &last, &breach, true, &mut budget).await? {
-                    failed += 1;
-                    smallest = found;
-                }
-            }
-            if failed > 0 || round > 0 || smallest.call == first.call {
-                break;
-            }
-            // What was left behind by other attempts made it fail: the first one does without.
-            smallest = first.clone();
-        }
         let judged = judge(&self.subjects[shot.tool], &smallest);
         let breach = judged.into_iter().find(|again| again.is_like(&breach)).unwrap_or(breach);
         let counterexample = self.counterexample(shot.tool, exchange, &smallest, &before, budget.attempts);
@@ -123,8 +115,30 @@ impl Hunt<'_> {
             count: 1,
             exchanges: vec![smallest],
             counterexample: Some(counterexample),
-            confirmation: Some(Confirmation { tried: CONFIRMED, failed }),
+            confirmation: Some(Confirmation { tried: times, failed }),
         })
+    }
+
+    /// Tries an example again on fresh processes; how often it failed, with the last failure.
+    async fn confirmed(
+        &mut self,
+        before: &[Shot],
+        tool: usize,
+        example: Option<Exchange>,
+        breach: &Breach,
+        times: usize,
+        budget: &mut Budget,
+    ) -> Result<(Option<Exchange>, usize), String> {
+        let Some(example) = example else { return Ok((None, 0)) };
+        let shot = Shot { tool, call: Arc::clone(&example.call) };
+        let (mut last, mut failed) = (None, 0);
+        for _ in 0..times {
+            if let Some(found) = self.fails(before, &shot, breach, true, budget).await? {
+                failed += 1;
+                last = Some(found);
+            }
+        }
+        Ok((last, failed))
     }
 
     /// Makes some calls, then the one; returns it if it breaks the same rule in the same way.
