@@ -11,9 +11,10 @@ use serde_json::Value;
 
 use super::{
     generate::Forced,
-    generator::Generator,
+    generator::{Class, Generator},
     plan::{Array, Node, NodeId, Object},
     source::{Random, Simplest},
+    text::ODD_NAMES,
 };
 
 /// How many obligations one generator states.
@@ -61,6 +62,25 @@ impl Generator {
             cover.visit(self.plan.root, Way::new(), String::new());
         }
         cover.stated
+    }
+
+    /// The decisions at the very place that a class of invalid instances breaks: which wrong type it is, on
+    /// which side of the bound, and so on. None of a class of valid ones.
+    #[must_use]
+    pub fn aimed(&self) -> Vec<Obligation> {
+        let Class::Violates(site) = &self.class else { return Vec::new() };
+        let mut place = String::new();
+        let mut steps = site.pointer.split('/').skip(1);
+        while let Some(step) = steps.next() {
+            match (step, steps.next()) {
+                ("properties", Some(name)) => place = format!("{place}/{name}"),
+                ("items", None) => place.push_str("/*"),
+                _ => return Vec::new(),
+            }
+        }
+        let mut obligations = self.obligations();
+        obligations.retain(|obligation| obligation.place == place && obligation.aim != PRESENT);
+        obligations
     }
 
     /// Combinations of decisions such that any two that concern different properties of the root
@@ -284,6 +304,10 @@ impl Cover<'_> {
                     let aim = format!("length {length}");
                     self.oblige(id, way, Forced::Length(length), place, aim);
                 }
+                for chosen in 0..text.odd() {
+                    let aim = format!("odd text {}", chosen + 1);
+                    self.oblige(id, way, Forced::Odd(chosen), place, aim);
+                }
             }
             Node::Values(values) => {
                 for (chosen, value) in values.iter().enumerate().take(VALUES) {
@@ -362,7 +386,14 @@ impl Cover<'_> {
         for (chosen, wild) in object.wild.iter().enumerate() {
             let place = below(place, "*");
             let aim = "an entry of another name".to_owned();
-            let way = self.oblige(id, way, Forced::Extra(chosen), &place, aim);
+            let way_there = self.oblige(id, way, Forced::Extra(chosen, 0), &place, aim);
+            if self.generator.plan.takes_any_name(wild) {
+                for name in 1..ODD_NAMES {
+                    let aim = format!("an entry of odd name {name}");
+                    self.oblige(id, way, Forced::Extra(chosen, name), &place, aim);
+                }
+            }
+            let way = way_there;
             self.lead(wild.value, way, place);
         }
     }

@@ -187,10 +187,10 @@ pub(super) const ROWS: &[Row] = &[
         effect: List(|| {
             json!({
                 "name": "idle",
-                "description": "Takes a word.",
+                "description": "Takes a number.",
                 "inputSchema": {
                     "type": "object",
-                    "properties": {"word": {"type": "string", "enum": ["one", "two"], "maxLength": 40}},
+                    "properties": {"number": {"type": "integer", "maxLength": 40}},
                     "additionalProperties": false,
                 },
                 "annotations": {"readOnlyHint": true},

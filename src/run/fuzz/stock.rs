@@ -18,6 +18,8 @@ use crate::verdict::CallKind;
 
 /// How many keywords of a schema are broken.
 const SITES: usize = 400;
+/// How many ways of breaking one keyword are tried before chance decides.
+const AIMS: usize = 8;
 /// How long compiling what breaks them may take in all.
 const COMPILING: Duration = Duration::from_secs(3);
 /// How many arguments whose answer was new are kept.
@@ -29,6 +31,8 @@ const GAPS: usize = 64;
 pub(super) struct Breaker {
     pub(super) site: Site,
     generator: Option<Result<Generator, ViolationError>>,
+    /// The ways of breaking it that are still to be tried, such as each wrong type.
+    aimed: VecDeque<Obligation>,
     pub(super) kept: u64,
     pub(super) broken: u64,
 }
@@ -49,6 +53,8 @@ pub(super) struct Stock<'s> {
     pub(super) met: usize,
     pub(super) breakers: Vec<Breaker>,
     next_breaker: usize,
+    /// How often every keyword had its turn.
+    next_round: usize,
     compiling: Duration,
     malformed: VecDeque<Malformed>,
     /// Choices that led to an answer of a new kind.
@@ -88,7 +94,7 @@ impl<'s> Stock<'s> {
             gaps.push(Gap { what, why: "so many are not tried".to_owned() });
             sites.truncate(SITES);
         }
-        let breaker = |site| Breaker { site, generator: None, kept: 0, broken: 0 };
+        let breaker = |site| Breaker { site, generator: None, aimed: VecDeque::new(), kept: 0, broken: 0 };
         Self {
             schema,
             random: Random::new(mix(seed, name)),
@@ -97,6 +103,7 @@ impl<'s> Stock<'s> {
             met: 0,
             breakers: sites.into_iter().map(breaker).collect(),
             next_breaker: 0,
+            next_round: 0,
             compiling: Duration::ZERO,
             malformed: Malformed::all(&plain).collect(),
             kept: Vec::new(),
@@ -158,7 +165,10 @@ impl<'s> Stock<'s> {
         let mut failed = 0;
         while (calls.len() as u64) < most && failed < 64 {
             self.turn += 1;
-            let made = if self.turn % 2 == 0 { self.invalid() } else { self.valid() };
+            // While there are ways of breaking something that were never tried, two in three calls try one.
+            let aims = self.next_round == 0 || self.breakers.iter().any(|breaker| !breaker.aimed.is_empty());
+            let is_valid = if aims { self.turn % 3 == 0 } else { self.turn % 2 == 1 };
+            let made = if is_valid { self.valid() } else { self.invalid() };
             match made {
                 Some(call) => calls.push(call),
                 None => failed += 1,
@@ -215,13 +225,23 @@ impl<'s> Stock<'s> {
     }
 
     fn invalid(&mut self) -> Option<Arc<Call>> {
-        for _ in 0..self.breakers.len() {
+        for _ in 0..self.breakers.len() * 2 {
             let at = self.next_breaker;
             self.next_breaker = (at + 1) % self.breakers.len();
+            self.next_round += usize::from(self.next_breaker == 0);
             self.compile(at);
+            let aims_elsewhere = self.next_round > 0
+                && self.breakers[at].aimed.is_empty()
+                && self.breakers.iter().any(|breaker| !breaker.aimed.is_empty());
+            if aims_elsewhere {
+                continue;
+            }
             let seed = self.random.next_bits();
-            let breaker = &self.breakers[at];
+            let breaker = &mut self.breakers[at];
             let Some(Ok(generator)) = &breaker.generator else { continue };
+            if let Some(arguments) = breaker.aimed.pop_front().and_then(|aim| generator.meet(&aim)) {
+                return Some(call(CallKind::Invalid, Standing::Breaks(breaker.site.clone()), arguments, None));
+            }
             let mut tape = Tape::record(seed);
             if let Ok(arguments) = generator.generate(&mut tape) {
                 let standing = Standing::Breaks(breaker.site.clone());
@@ -248,6 +268,9 @@ impl<'s> Stock<'s> {
         match &made {
             Ok(_) | Err(ViolationError::Vacuous) => {}
             Err(error) => self.gap(site.to_string(), error.to_string()),
+        }
+        if let Ok(generator) = &made {
+            self.breakers[at].aimed = generator.aimed().into_iter().take(AIMS).collect();
         }
         self.breakers[at].generator = Some(made);
     }
@@ -276,6 +299,7 @@ impl<'s> Stock<'s> {
     pub(super) fn avoid(&mut self, site: &Site) {
         if let Some(breaker) = self.breakers.iter_mut().find(|breaker| breaker.site == *site) {
             breaker.generator = Some(Err(ViolationError::NotFound));
+            breaker.aimed.clear();
         }
     }
 
