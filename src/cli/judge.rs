@@ -185,6 +185,7 @@ fn fuzz_plan(fuzzing: &Fuzzing) -> Option<FuzzPlan> {
         skip_tools: fuzzing.skip_tool.clone(),
         seeds: fuzzing.seed_value.clone(),
         regressions: (fuzzing.regressions.as_os_str() != "none").then(|| fuzzing.regressions.clone()),
+        replay: None,
         every_revision: fuzzing.fuzz_revisions == FuzzRevisions::All,
     })
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Barrier, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::plan::{Plan, Revisions};
@@ -233,6 +233,51 @@ pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, mut stop: Stop) -> io::
     }
 }
 
+/// A revision on its way through its cases. Dropping it, for whatever reason, says that it is through.
+pub(super) struct Through {
+    done: Arc<watch::Sender<usize>>,
+    all: usize,
+    counts: bool,
+}
+
+/// Waits for the revisions on their way.
+pub(super) struct Others {
+    done: watch::Receiver<usize>,
+    all: usize,
+}
+
+impl Through {
+    fn of(all: usize) -> Self {
+        Self { done: Arc::new(watch::Sender::new(0)), all, counts: false }
+    }
+
+    fn again(&self) -> Self {
+        Self { done: Arc::clone(&self.done), all: self.all, counts: true }
+    }
+
+    /// What tells when all are through.
+    pub(super) fn clone_watch(&self) -> Others {
+        Others { done: self.done.subscribe(), all: self.all }
+    }
+}
+
+impl Drop for Through {
+    fn drop(&mut self) {
+        if self.counts {
+            self.done.send_modify(|done| *done += 1);
+        }
+    }
+}
+
+impl Others {
+    /// Returns once every revision is through its cases.
+    pub(super) async fn wait_through(mut self) {
+        let all = self.all;
+        // When nobody is left to say so, all are through as well.
+        let _through = self.done.wait_for(|done| *done >= all).await;
+    }
+}
+
 /// Probes the server and judges each revision that it speaks.
 async fn judge(context: &Context) -> Option<Problem> {
     context.emit(&Event::RunStarted { server: context.plan.server_name() });
@@ -259,11 +304,13 @@ async fn judge(context: &Context) -> Option<Problem> {
     let newest = revisions.iter().max().copied();
     let every = context.plan.fuzz.as_ref().is_some_and(|fuzz| fuzz.every_revision);
     // Fuzzing begins when the cases of every revision are through, so that neither disturbs the other.
-    let through = Arc::new(Barrier::new(revisions.len()));
-    for session in probed.sessions {
-        let (context, through) = (context.clone(), Arc::clone(&through));
+    let through = Through::of(revisions.len());
+    let passes: Vec<Through> = (0..revisions.len()).map(|_| through.again()).collect();
+    drop(through);
+    for (session, through) in probed.sessions.into_iter().zip(passes) {
+        let context = context.clone();
         let fuzzed = every || Some(session.revision) == newest;
-        targets.spawn(async move { target::judge(&context, session, fuzzed, &through).await });
+        targets.spawn(async move { target::judge(&context, session, fuzzed, through).await });
     }
     let mut problem = None;
     while let Some(finished) = targets.join_next().await {

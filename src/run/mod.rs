@@ -14,4 +14,5 @@ mod survey;
 mod target;
 
 pub use conduct::{Stop, run};
+pub use fuzz::{Earlier, Regression, RegressionError};
 pub use plan::{Calls, FuzzPlan, Launcher, Plan, Revisions, ServerCommand};

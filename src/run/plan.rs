@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::fuzz::Regression;
 use crate::case::Case;
 use crate::mock::FaultSet;
 use crate::spec::Revision;
@@ -55,6 +56,8 @@ pub struct FuzzPlan {
     pub seeds: Vec<(String, Value)>,
     /// The folder of failing calls: tried first, and written to.
     pub regressions: Option<PathBuf>,
+    /// The one failing call that is tried, and nothing else.
+    pub replay: Option<(PathBuf, Regression)>,
     /// Whether it is done in every revision, rather than in the newest alone.
     pub every_revision: bool,
 }
@@ -72,6 +75,7 @@ impl FuzzPlan {
             skip_tools: Vec::new(),
             seeds: Vec::new(),
             regressions: None,
+            replay: None,
             every_revision: false,
         }
     }
@@ -146,10 +150,27 @@ impl Plan {
         }
     }
 
+    /// The command that tries the failing call of a file again.
+    #[must_use]
+    pub fn replay_file(&self, file: &str) -> String {
+        // What selects cases and tools has no meaning there.
+        format!("mcp-conformance replay {}{}", quoted(file), self.replay_suffix)
+    }
+
     /// The command that runs these cases in a revision again.
     #[must_use]
     pub fn replay(&self, cases: &[&str], revision: Revision) -> String {
         let selected = cases.join(" --select ");
         format!("{} --revision {revision} --select {selected}{}", self.replay_prefix, self.replay_suffix)
+    }
+}
+
+/// A word as a POSIX shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }

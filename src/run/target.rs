@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use tokio::sync::{Barrier, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::conduct::{Context, Ended, milliseconds};
+use super::conduct::{Context, Ended, Through, milliseconds};
 use super::fuzz;
 use super::lane::{self, Done};
 use super::offer::{Called, Offer};
@@ -74,7 +74,10 @@ impl Target {
         for finding in &mut judged.findings {
             let origin = finding.origin.and_then(|pass| self.passes().get(pass).cloned());
             let cases: Vec<&str> = std::iter::once(case.id.as_str()).chain(origin.as_deref()).collect();
-            finding.replay = self.context.plan.replay(&cases, self.revision);
+            finding.replay = match finding.counterexample.as_ref().and_then(|example| example.file.as_deref()) {
+                Some(file) => self.context.plan.replay_file(file),
+                None => self.context.plan.replay(&cases, self.revision),
+            };
         }
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).add(judged.verdict);
         let requirements = case.requirements.iter().filter(|r| r.revisions().contains(self.revision));
@@ -102,7 +105,8 @@ pub(super) struct Kept {
 /// Judges the server in the revision of an opened session.
 ///
 /// Where it is `fuzzed`, that is done once the cases of every revision are `through`.
-pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, through: &Barrier) -> Option<Problem> {
+pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, through: Through) -> Option<Problem> {
+    let others = through.clone_watch();
     let revision = main.revision;
     let cases: Vec<Arc<Case>> = context.plan.cases.iter().filter(|case| case.runs_in(revision)).cloned().collect();
     let (offers, offer) = watch::channel(None);
@@ -148,8 +152,9 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, th
         }
     }
     tell_watching(&target, &cases, &done);
-    through.wait().await;
+    drop(through);
     let fuzz = if fuzzed {
+        others.wait_through().await;
         context.fuzzing().fetch_add(1, Ordering::Relaxed);
         let summary = fuzz::fuzz(&target, &cases, &surveyed).await;
         context.fuzzing().fetch_sub(1, Ordering::Relaxed);

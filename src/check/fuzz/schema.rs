@@ -37,10 +37,15 @@ pub fn unsatisfiable(schema: &ToolSchema) -> Option<Breach> {
     })
 }
 
-/// Whether a keyword bounds another type than the one that stands beside it.
+/// Whether a keyword without effect is a bound that its author can hardly have meant: one of another type than the
+/// one beside it, or one beside a list of values.
 #[must_use]
 pub fn misplaced_bound(schema: &Value, site: &Site) -> bool {
     let Some((_, types)) = BOUNDS.iter().find(|(keyword, _)| *keyword == site.keyword) else { return false };
+    // Beside a list of values a bound says nothing, unless it takes some of them away.
+    if schema.pointer(&site.pointer).is_some_and(|beside| beside.get("enum").or(beside.get("const")).is_some()) {
+        return true;
+    }
     let Some(beside) = schema.pointer(&site.pointer).and_then(|subschema| subschema.get("type")) else { return false };
     match beside {
         Value::String(one) => !types.contains(&one.as_str()),
@@ -55,7 +60,7 @@ pub fn lints(misplaced: &[String]) -> Option<Breach> {
     (!misplaced.is_empty()).then(|| {
         Breach::of_many(
             Oracle::SchemaWithoutEffect,
-            "a bound in an inputSchema does not apply to the type beside it",
+            "a bound in an inputSchema bounds nothing",
             format!("without effect: {}", misplaced.join(", ")),
         )
     })

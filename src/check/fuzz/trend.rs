@@ -44,26 +44,29 @@ pub fn grows(samples: &[Sample], calls: u64) -> Option<Breach> {
 /// Files or processes that piled up evenly with every stretch of so many calls.
 #[must_use]
 pub fn piles_up(samples: &[Sample], calls: u64) -> Option<Breach> {
-    let tail = samples.get(samples.len().checked_sub(4)?..)?;
+    // How many stretches it has to go on for: a pool fills sooner.
+    const STRETCHES: usize = 5;
     let look = |what: &str, of: fn(&Sample) -> u64| {
-        // One for every eighth call, through all of it.
-        let even = tail.windows(2).all(|pair| of(&pair[1]) >= of(&pair[0]) + (calls / 8).max(1));
-        let gained = of(tail.last()?).saturating_sub(of(tail.first()?));
-        (even && gained >= 12).then(|| {
-            Breach::of_many(
-                Oracle::Descriptors,
-                format!("{what} pile up with every call"),
-                format!("{gained} more after {} calls", calls * (tail.len() as u64 - 1)),
-            )
+        samples.windows(STRETCHES + 1).find_map(|run| {
+            // One for every eighth call, through all of it.
+            let even = run.windows(2).all(|pair| of(&pair[1]) >= of(&pair[0]) + (calls / 8).max(1));
+            let gained = of(run.last()?).saturating_sub(of(run.first()?));
+            (even && gained >= 12).then(|| {
+                Breach::of_many(
+                    Oracle::Descriptors,
+                    format!("{what} pile up with every call"),
+                    format!("{gained} more after {} calls", calls * STRETCHES as u64),
+                )
+            })
         })
     };
     look("open files", |sample| sample.files).or_else(|| look("child processes", |sample| sample.children))
 }
 
-/// Times of the same call, one after the other, that climb through all of them.
+/// Times of the same stretch of calls, one after the other, that climb through all of them.
 #[must_use]
 pub fn climbs(times: &[Duration]) -> Option<Breach> {
-    const LEAST: usize = 40;
+    const LEAST: usize = 12;
     const SLOWER: Duration = Duration::from_millis(3);
     if times.len() < LEAST {
         return None;
@@ -75,7 +78,7 @@ pub fn climbs(times: &[Duration]) -> Option<Breach> {
         Breach::of_many(
             Oracle::LatencyClimb,
             "answers take longer with every call",
-            format!("half of the first {} calls took {first:.1?}, half of the last {last:.1?}", times.len() / 4),
+            format!("the same calls took {first:.1?} at first and {last:.1?} after they had been made {} times", times.len()),
         )
     })
 }
@@ -108,8 +111,8 @@ mod tests {
         let files = |counts: &[u64]| -> Vec<Sample> {
             counts.iter().map(|files| Sample { files: *files, ..Sample::default() }).collect()
         };
-        assert!(piles_up(&files(&[5, 25, 45, 65, 85]), 20).is_some());
-        assert!(piles_up(&files(&[5, 25, 30, 30, 30]), 20).is_none());
+        assert!(piles_up(&files(&[5, 25, 45, 65, 85, 105]), 20).is_some());
+        assert!(piles_up(&files(&[5, 25, 30, 30, 30, 30]), 20).is_none());
     }
 
     #[test]

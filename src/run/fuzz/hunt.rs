@@ -3,11 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::pool::Pool;
 use super::rig::{Broken, Rig, Shot};
+use super::shrink::Test;
 use super::stock::Stock;
 use super::tally::Tally;
 use crate::case::Oracle;
-use crate::check::fuzz::{Breach, Exchange, Fate, Standing, Subject, judge};
+use crate::check::fuzz::{Breach, Exchange, Fate, Standing, Subject, judge, outcome};
+use crate::event::CallOutcome;
+use crate::fuzz::ToolSchema;
 use crate::run::conduct::Context;
 use crate::run::plan::FuzzPlan;
 use crate::verdict::{Confirmation, Counterexample};
@@ -43,6 +47,15 @@ pub(super) struct Hunt<'a> {
     pub(super) plan: &'a FuzzPlan,
     pub(super) rig: Rig,
     pub(super) subjects: &'a [Subject],
+    pub(super) schemas: Vec<Option<&'a ToolSchema>>,
+    /// A plain call of each tool that served it.
+    pub(super) canaries: Vec<Shot>,
+    /// The lists that the server offers, by method and member.
+    pub(super) listed: &'static [(&'static str, &'static str)],
+    /// Tools whose answers change by themselves.
+    pub(super) changeable: Vec<usize>,
+    /// Values out of results.
+    pub(super) pool: Pool,
     pub(super) found: Vec<Found>,
     pub(super) deadline: Option<Instant>,
     /// How long making failures small may take, beside the time for fuzzing.
@@ -139,9 +152,12 @@ impl Hunt<'_> {
             let burst = self.rig.burst(&shots[at..], in_flight, self.limit()).await?;
             let mut done = burst.done;
             done.sort_by_key(|(index, _)| *index);
-            for (_, exchange) in done {
-                let history = Vec::new();
-                self.take(shots[at].tool, exchange, history, tally, stock).await?;
+            let done: Vec<Exchange> = done.into_iter().map(|(_, exchange)| exchange).collect();
+            for exchange in &done {
+                self.take(shots[at].tool, exchange, Vec::new(), tally, stock).await?;
+            }
+            if stock.doubled {
+                self.look_at_pairs(&done, stock).await?;
             }
             for (shot, exchange) in self.rig.take_late() {
                 self.look(shot.tool, &exchange, Vec::new(), stock).await?;
@@ -188,7 +204,7 @@ impl Hunt<'_> {
                 Fate::Silent { .. } => self.silences += 1,
                 Fate::Answered => {}
             }
-            self.take(shot.tool, exchange, history.clone(), tally, stock).await?;
+            self.take(shot.tool, &exchange, history.clone(), tally, stock).await?;
         }
         if !culprit {
             // None of them does it alone: what it takes to do it is a sequence that was not found.
@@ -222,17 +238,20 @@ impl Hunt<'_> {
     async fn take(
         &mut self,
         tool: usize,
-        exchange: Exchange,
+        exchange: &Exchange,
         history: Vec<Shot>,
         tally: &mut Tally,
         stock: &mut Stock<'_>,
     ) -> Result<(), String> {
         stock.count(&exchange.call);
-        if tally.count(&exchange) {
+        if tally.count(exchange) {
             stock.keep(&exchange.call);
         }
-        stock.learn(&exchange);
-        self.look(tool, &exchange, history, stock).await
+        if exchange.call.standing == Standing::Valid && outcome(exchange) == CallOutcome::Success {
+            stock.succeeded(&exchange.call);
+            self.pool.learn(exchange);
+        }
+        self.look(tool, exchange, history, stock).await
     }
 
     /// Judges an exchange; what is new is made small.
@@ -253,27 +272,30 @@ impl Hunt<'_> {
             let history = if history.is_empty() { self.rig.history_before(exchange.id) } else { history.clone() };
             let is_many = self.found.iter().filter(|found| found.tool == tool).count() >= INVESTIGATED;
             let found = if is_many || self.shrinking_took >= self.shrinking_until {
-                self.as_it_came(tool, breach, exchange)
+                self.as_it_came(tool, breach, exchange, 0)
             } else {
-                self.investigate(tool, breach, exchange, history, stock).await?
+                let shot = Shot { tool, call: Arc::clone(&exchange.call) };
+                let came = breach.clone();
+                let found = self.investigate(&Test::Answer, breach, Some((shot, exchange)), history, stock).await?;
+                found.unwrap_or_else(|| self.as_it_came(tool, came, exchange, 0))
             };
             if let (Oracle::Crash | Oracle::Hang, Standing::Breaks(site)) =
                 (found.breach.oracle, &exchange.call.standing)
             {
                 stock.avoid(site);
             }
-            self.found.push(found);
+            self.add(Some(found));
         }
         Ok(())
     }
 
-    fn known(&mut self, tool: usize, breach: &Breach) -> Option<&mut Found> {
+    pub(super) fn known(&mut self, tool: usize, breach: &Breach) -> Option<&mut Found> {
         self.found.iter_mut().find(|found| found.tool == tool && found.breach.is_like(breach))
     }
 
     /// A finding that is not made small.
-    fn as_it_came(&self, tool: usize, breach: Breach, exchange: &Exchange) -> Found {
-        let counterexample = self.counterexample(tool, exchange, exchange, &[], 0);
+    pub(super) fn as_it_came(&self, tool: usize, breach: Breach, exchange: &Exchange, attempts: usize) -> Found {
+        let counterexample = self.counterexample(tool, exchange, exchange, &[], attempts);
         Found {
             tool,
             breach,

@@ -15,7 +15,9 @@ use crate::transcript::messages;
 use crate::wire::{Damage, Frame, Kind, same_id, same_id_loosely};
 
 /// How many calls of a process are remembered, to find those that a failure needs.
-const HISTORY: usize = 400;
+const HISTORY: usize = 1_024;
+/// How many bytes of arguments that history holds.
+const HISTORY_BYTES: usize = 16 << 20;
 /// How many lines that answer nothing are read between two answers before the server is cut off.
 const FLOOD: usize = 5_000;
 /// How many requests of a process are answered.
@@ -74,7 +76,8 @@ pub(super) struct Rig {
     next_id: i64,
     answered: usize,
     /// The last calls of this process, oldest first.
-    history: VecDeque<(i64, Shot)>,
+    history: VecDeque<(i64, Shot, usize)>,
+    history_bytes: usize,
     /// Answers that came a second time, with the call that they belong to.
     late: Vec<(Shot, Exchange)>,
     /// Lines that are no message and came between two bursts.
@@ -106,6 +109,7 @@ impl Rig {
             next_id: 0,
             answered: 0,
             history: VecDeque::new(),
+            history_bytes: 0,
             late: Vec::new(),
             noise: Vec::new(),
             startup: Duration::ZERO,
@@ -128,7 +132,17 @@ impl Rig {
 
     /// The calls of this process before an id, oldest first.
     pub(super) fn history_before(&self, id: i64) -> Vec<Shot> {
-        self.history.iter().filter(|(known, _)| *known < id).map(|(_, shot)| shot.clone()).collect()
+        self.history.iter().filter(|(known, ..)| *known < id).map(|(_, shot, _)| shot.clone()).collect()
+    }
+
+    /// The calls of this process, oldest first.
+    pub(super) fn history(&self) -> Vec<Shot> {
+        self.history.iter().map(|(_, shot, _)| shot.clone()).collect()
+    }
+
+    fn forget(&mut self) {
+        self.history.clear();
+        self.history_bytes = 0;
     }
 
     /// The answers that came a second time since this was asked last.
@@ -141,7 +155,7 @@ impl Rig {
         if let Some(pipe) = self.pipe.take() {
             tokio::spawn(pipe.end(PATIENCE));
         }
-        self.history.clear();
+        self.forget();
     }
 
     /// Ends the process and waits for its end.
@@ -149,7 +163,7 @@ impl Rig {
         if let Some(pipe) = self.pipe.take() {
             pipe.end(PATIENCE).await;
         }
-        self.history.clear();
+        self.forget();
     }
 
     /// Starts a process in place of the one that is there.
@@ -165,7 +179,7 @@ impl Rig {
         }
         self.starts += 1;
         self.answered = 0;
-        self.history.clear();
+        self.forget();
         self.context.count_launch();
         let began = Instant::now();
         let pipe = lean(&self.context.plan).map_err(|error| error.to_string())?;
@@ -269,10 +283,12 @@ impl Rig {
         let id = self.next_id;
         let line = self.line(shot, id);
         self.calls += 1;
-        if self.history.len() >= HISTORY {
-            self.history.pop_front();
+        self.history_bytes += line.len();
+        self.history.push_back((id, shot.clone(), line.len()));
+        while self.history.len() > HISTORY || self.history_bytes > HISTORY_BYTES {
+            let Some((_, _, bytes)) = self.history.pop_front() else { break };
+            self.history_bytes -= bytes;
         }
-        self.history.push_back((id, shot.clone()));
         let fence = shot.call.is_unparsable().then(|| {
             self.next_id += 1;
             self.next_id
@@ -404,7 +420,7 @@ impl Rig {
     /// Keeps an answer that comes a second time.
     fn take_second(&mut self, message: &Value, id: &Value) {
         const MOST: usize = 8;
-        let Some((id, shot)) = self.history.iter().rev().find(|(known, _)| same_id(&(*known).into(), id)) else {
+        let Some((id, shot, _)) = self.history.iter().rev().find(|(known, ..)| same_id(&(*known).into(), id)) else {
             return;
         };
         if shot.call.is_unparsable() || self.late.len() >= MOST {
@@ -450,7 +466,7 @@ impl Rig {
         if window.iter().any(|open| open.fence.is_some()) {
             return false;
         }
-        if self.history.iter().any(|(known, _)| same_id(&(*known).into(), id)) {
+        if self.history.iter().any(|(known, ..)| same_id(&(*known).into(), id)) {
             self.take_second(message, id);
             return false;
         }

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::check::fuzz::{Arguments, Call, Exchange, Standing};
+use super::pool::Pool;
+use crate::check::fuzz::{Arguments, Call, Standing};
 use crate::event::Gap;
 use crate::fuzz::{
     Generator, Malformed, Obligation, Random, Simplest, Site, Source as _, Tape, ToolSchema, ViolationError,
@@ -45,6 +46,13 @@ impl Breaker {
 
 /// The calls of one tool, as they are made up.
 pub(super) struct Stock<'s> {
+    /// The position of the tool.
+    pub(super) tool: usize,
+    /// Whether valid calls are made twice in a row, to see whether the second does the same.
+    pub(super) doubled: bool,
+    /// Some of the valid calls that were served.
+    served: Vec<Arc<Call>>,
+    served_count: u64,
     schema: &'s ToolSchema,
     random: Random,
     /// What is to be covered, and whether it is a boundary rather than a pair.
@@ -69,6 +77,7 @@ pub(super) struct Stock<'s> {
 pub(super) struct Share {
     pub(super) coverage: u64,
     pub(super) malformed: u64,
+    pub(super) stateful: u64,
     pub(super) rest: u64,
 }
 
@@ -76,12 +85,14 @@ impl Share {
     pub(super) fn of(calls: u64, obligations: usize) -> Self {
         let coverage = (calls * 2 / 5).min(obligations as u64);
         let malformed = (calls / 8).clamp(1, 18).min(calls - coverage);
-        Self { coverage, malformed, rest: calls - coverage - malformed }
+        let stateful = calls / 10;
+        let stateful = stateful.min(calls - coverage - malformed);
+        Self { coverage, malformed, stateful, rest: calls - coverage - malformed - stateful }
     }
 }
 
 impl<'s> Stock<'s> {
-    pub(super) fn new(schema: &'s ToolSchema, name: &str, seed: u64, seeds: &[(String, Value)]) -> Self {
+    pub(super) fn new(tool: usize, schema: &'s ToolSchema, name: &str, seed: u64, seeds: &[(String, Value)]) -> Self {
         let plain = schema.minimal().unwrap_or_else(|_| Value::Object(serde_json::Map::new()));
         let obligations = schema.valid().obligations();
         let count = obligations.len();
@@ -96,6 +107,10 @@ impl<'s> Stock<'s> {
         }
         let breaker = |site| Breaker { site, generator: None, aimed: VecDeque::new(), kept: 0, broken: 0 };
         Self {
+            tool,
+            doubled: false,
+            served: Vec::new(),
+            served_count: 0,
             schema,
             random: Random::new(mix(seed, name)),
             pending,
@@ -170,7 +185,12 @@ impl<'s> Stock<'s> {
             let is_valid = if aims { self.turn % 3 == 0 } else { self.turn % 2 == 1 };
             let made = if is_valid { self.valid() } else { self.invalid() };
             match made {
-                Some(call) => calls.push(call),
+                Some(call) => {
+                    if self.doubled && call.standing == Standing::Valid && (calls.len() as u64) + 1 < most {
+                        calls.push(Arc::clone(&call));
+                    }
+                    calls.push(call);
+                }
                 None => failed += 1,
             }
         }
@@ -303,8 +323,68 @@ impl<'s> Stock<'s> {
         }
     }
 
-    /// Learns values from an answer.
-    pub(super) fn learn(&mut self, _exchange: &Exchange) {}
+    /// Takes note that a valid call was served.
+    pub(super) fn succeeded(&mut self, call: &Arc<Call>) {
+        const SERVED: usize = 64;
+        self.served_count += 1;
+        if self.served.len() < SERVED {
+            self.served.push(Arc::clone(call));
+        } else {
+            // Each call is kept with the same chance, however many there are.
+            let at = self.random.below(self.served_count);
+            if let Some(slot) = usize::try_from(at).ok().and_then(|at| self.served.get_mut(at)) {
+                *slot = Arc::clone(call);
+            }
+        }
+    }
+
+    /// Some of the valid calls that were served, at most so many.
+    pub(super) fn picked(&self, most: usize) -> Vec<Arc<Call>> {
+        let step = self.served.len().div_ceil(most.max(1)).max(1);
+        self.served.iter().rev().step_by(step).cloned().collect()
+    }
+
+    /// Calls with values out of earlier results, at most so many; fewer where none fit.
+    pub(super) fn stateful(&mut self, most: u64, pool: &Pool) -> Vec<Arc<Call>> {
+        const TRIED: u64 = 4;
+        let Some(Value::Object(properties)) = self.schema.schema().get("properties") else { return Vec::new() };
+        let fitting: Vec<(&String, Vec<Value>)> =
+            properties.keys().map(|name| (name, pool.of(name))).filter(|(_, values)| !values.is_empty()).collect();
+        let mut calls = Vec::new();
+        let mut tried = 0;
+        while !fitting.is_empty() && (calls.len() as u64) < most && tried < most * TRIED {
+            tried += 1;
+            // The simplest arguments beside what was learnt, every other time.
+            let made = if tried % 2 == 0 {
+                self.schema.generate(&mut Simplest)
+            } else {
+                self.schema.generate(&mut Random::new(self.random.next_bits()))
+            };
+            let Ok(mut arguments) = made else { break };
+            let mut fed = false;
+            for (name, values) in &fitting {
+                let at = self.random.index(values.len());
+                let Some(members) = arguments.as_object_mut() else { break };
+                let before = members.insert((*name).clone(), values[at].clone());
+                if self.schema.is_valid(&arguments) {
+                    fed = true;
+                } else if let Some(members) = arguments.as_object_mut() {
+                    match before {
+                        Some(before) => {
+                            members.insert((*name).clone(), before);
+                        }
+                        None => {
+                            members.shift_remove(*name);
+                        }
+                    }
+                }
+            }
+            if fed {
+                calls.push(call(CallKind::Stateful, Standing::Valid, arguments, None));
+            }
+        }
+        calls
+    }
 
     /// Takes note that a call drew an answer of a new kind.
     pub(super) fn keep(&mut self, call: &Call) {
@@ -315,6 +395,10 @@ impl<'s> Stock<'s> {
             }
             self.kept.push(tape.clone());
         }
+    }
+
+    pub(super) fn schema(&self) -> &'s ToolSchema {
+        self.schema
     }
 
     /// Counts which keywords a call kept or broke.
@@ -332,17 +416,6 @@ impl<'s> Stock<'s> {
             }
             _ => {}
         }
-    }
-
-    /// The simplest valid arguments, with the user's values in them.
-    pub(super) fn simplest(&mut self) -> Option<Value> {
-        let mut arguments = self.schema.generate(&mut Simplest).ok()?;
-        self.sow(&mut arguments);
-        Some(arguments)
-    }
-
-    pub(super) fn schema(&self) -> &'s ToolSchema {
-        self.schema
     }
 }
 
