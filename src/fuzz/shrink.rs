@@ -385,7 +385,7 @@ enum Change {
     /// Find the least size by bisection.
     Search,
     /// Give all integers of this magnitude below the place another one, each keeping its sign.
-    Together(u64, u64),
+    Together(f64, u64),
 }
 
 impl Edit {
@@ -493,10 +493,15 @@ fn magnitude(number: &serde_json::Number) -> Option<u64> {
     number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs))
 }
 
+/// How far a number is from zero, as a double: programs that add in doubles take what is near for equal.
+fn size_of(number: &serde_json::Number) -> f64 {
+    number.as_f64().map_or(f64::MAX, f64::abs)
+}
+
 /// Gives all integers of a magnitude another one.
-fn replace_all(value: &mut Value, from: u64, to: u64) {
+fn replace_all(value: &mut Value, from: f64, to: u64) {
     match value {
-        Value::Number(number) if magnitude(number) == Some(from) => {
+        Value::Number(number) if magnitude(number).is_some() && size_of(number).total_cmp(&from).is_eq() => {
             let _kept = resize(value, to);
         }
         Value::Array(items) => items.iter_mut().for_each(|item| replace_all(item, from, to)),
@@ -507,9 +512,9 @@ fn replace_all(value: &mut Value, from: u64, to: u64) {
 
 /// Numbers that have to be equal but for their sign get simpler at once or not at all.
 fn pairs_of_numbers(value: &Value, push: &mut impl FnMut(Change)) {
-    fn collect(value: &Value, found: &mut Vec<u64>) {
+    fn collect(value: &Value, found: &mut Vec<f64>) {
         match value {
-            Value::Number(number) => found.extend(magnitude(number)),
+            Value::Number(number) if magnitude(number).is_some() => found.push(size_of(number)),
             Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
             Value::Object(entries) => entries.values().for_each(|entry| collect(entry, found)),
             _ => {}
@@ -517,12 +522,13 @@ fn pairs_of_numbers(value: &Value, push: &mut impl FnMut(Change)) {
     }
     let mut found = Vec::new();
     collect(value, &mut found);
-    found.sort_unstable();
-    let mut twins: Vec<u64> = found.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
+    found.sort_unstable_by(f64::total_cmp);
+    let is_equal = |pair: &&[f64]| pair[0].total_cmp(&pair[1]).is_eq();
+    let mut twins: Vec<f64> = found.windows(2).filter(is_equal).map(|pair| pair[0]).collect();
     twins.dedup();
     for size in twins.into_iter().rev().take(4) {
-        for simpler in [0, 1, 2, 10, 100].into_iter().filter(|simpler| *simpler < size) {
-            push(Change::Together(size, simpler));
+        for simpler in [0_u32, 1, 2, 10, 100].into_iter().filter(|simpler| f64::from(*simpler) < size) {
+            push(Change::Together(size, simpler.into()));
         }
     }
 }

@@ -31,9 +31,7 @@ use super::plan::{FuzzPlan, Launcher};
 use super::target::Target;
 use crate::case::{Body, Case, Oracle};
 use crate::check::Judged;
-use crate::check::fuzz::{
-    Arguments, Breach, Call, Standing, Subject, finding, lints, misplaced_bound, unsatisfiable,
-};
+use crate::check::fuzz::{Arguments, Breach, Call, Standing, Subject, finding, lints, misplaced_bound, unsatisfiable};
 use crate::event::{Event, FuzzSummary, ToolFuzz};
 use crate::verdict::{CallKind, Finding, Verdict};
 
@@ -46,7 +44,10 @@ const NEVER: u64 = 12;
 
 /// Why a tool is not fuzzed, if it is not.
 fn left_out(tool: &Tool, plan: &FuzzPlan) -> Option<String> {
-    if let Some(reason) = &tool.barred {
+    // What nothing satisfies is told without a call.
+    if let Some(reason) = &tool.barred
+        && tool.schema.as_ref().and_then(unsatisfiable).is_none()
+    {
         return Some(reason.clone());
     }
     let named = |globs: &[globset::GlobMatcher]| globs.iter().any(|glob| glob.is_match(&tool.name));
@@ -59,6 +60,7 @@ fn left_out(tool: &Tool, plan: &FuzzPlan) -> Option<String> {
     match tool.called {
         Some((Called::Unanswered, _)) => Some("its plain call took longer than the survey waits".to_owned()),
         Some((Called::Served | Called::Refused | Called::Ended, _)) => None,
+        None if tool.barred.is_some() => None,
         None => Some("the survey ended before its turn".to_owned()),
     }
 }
@@ -221,10 +223,8 @@ async fn by_itself(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
     stock.compile_all();
     let schema = stock.schema().schema();
     let idle = stock.breakers.iter().filter(|breaker| breaker.is_without_effect());
-    let misplaced: Vec<String> = idle
-        .filter(|breaker| misplaced_bound(schema, &breaker.site))
-        .map(|breaker| breaker.site.to_string())
-        .collect();
+    let misplaced: Vec<String> =
+        idle.filter(|breaker| misplaced_bound(schema, &breaker.site)).map(|breaker| breaker.site.to_string()).collect();
     if let Some(breach) = lints(&misplaced) {
         hunt.note(stock.tool, breach);
     }
@@ -267,7 +267,8 @@ fn shots(tool: usize, calls: Vec<Arc<Call>>) -> Vec<Shot> {
 
 /// The phases of a tool by itself; returns how many calls are left for those with values of others.
 async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: &mut Tally) -> Result<u64, String> {
-    let hint = |name: &str| tool.definition.pointer("/annotations").and_then(|a| a.get(name)) == Some(&Value::Bool(true));
+    let hint =
+        |name: &str| tool.definition.pointer("/annotations").and_then(|a| a.get(name)) == Some(&Value::Bool(true));
     let at = stock.tool;
     stock.doubled = hint("idempotentHint") && hunt.plan.calls >= 32;
     hunt.rig.ready().await?;
@@ -280,7 +281,8 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
         if round.is_empty() {
             break;
         }
-        coverage -= round.len() as u64;
+        // The second of two equal calls is a look at the first, beyond the budget.
+        coverage -= (round.len() as u64 / if stock.doubled { 2 } else { 1 }).min(coverage);
         hunt.round(&round, 1, tally, stock).await?;
     }
     hunt.look_at_canaries(true, stock).await?;
@@ -322,12 +324,7 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
 }
 
 /// Calls with values out of results; what is left where none fit goes to others.
-async fn stateful(
-    hunt: &mut Hunt<'_>,
-    calls: u64,
-    stock: &mut Stock<'_>,
-    tally: &mut Tally,
-) -> Result<(), String> {
+async fn stateful(hunt: &mut Hunt<'_>, calls: u64, stock: &mut Stock<'_>, tally: &mut Tally) -> Result<(), String> {
     let at = stock.tool;
     let mut left = calls;
     while left > 0 && hunt.goes_on() {

@@ -62,8 +62,7 @@ impl Watch {
 impl Hunt<'_> {
     /// Makes the same calls of a tool again and again on a fresh process, and tells what only ever grows.
     pub(super) async fn look_at_trends(&mut self, stock: &Stock<'_>) -> Result<(), String> {
-        let shots: Vec<Shot> =
-            stock.picked(STRETCH).into_iter().map(|call| Shot { tool: stock.tool, call }).collect();
+        let shots: Vec<Shot> = stock.picked(STRETCH).into_iter().map(|call| Shot { tool: stock.tool, call }).collect();
         if shots.is_empty() {
             return Ok(());
         }

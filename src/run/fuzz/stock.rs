@@ -94,10 +94,10 @@ impl Share {
 impl<'s> Stock<'s> {
     pub(super) fn new(tool: usize, schema: &'s ToolSchema, name: &str, seed: u64, seeds: &[(String, Value)]) -> Self {
         let plain = schema.minimal().unwrap_or_else(|_| Value::Object(serde_json::Map::new()));
-        let obligations = schema.valid().obligations();
-        let count = obligations.len();
+        let count = schema.valid().obligations().len();
         let pairs = schema.valid().pairs().into_iter().map(|pair| (pair, false));
-        let pending = obligations.into_iter().map(|one| (one, true)).chain(pairs).collect();
+        let bundles = schema.valid().bundles().into_iter().map(|one| (one, true));
+        let pending = bundles.chain(pairs).collect();
         let mut gaps = Vec::new();
         let mut sites = schema.sites();
         if sites.len() > SITES {
@@ -140,8 +140,12 @@ impl<'s> Stock<'s> {
             let Some((obligation, is_boundary)) = self.pending.pop_front() else { break };
             match self.schema.valid().meet(&obligation) {
                 Some(arguments) => {
-                    self.met += usize::from(is_boundary);
-                    calls.push(call(CallKind::Coverage, Standing::Valid, arguments, None));
+                    self.met += obligation.bundled();
+                    let made = call(CallKind::Coverage, Standing::Valid, arguments, None);
+                    if self.doubled {
+                        calls.push(Arc::clone(&made));
+                    }
+                    calls.push(made);
                 }
                 None if is_boundary => self.gap(
                     format!("{} at {}", obligation.aim(), place(obligation.place())),
@@ -290,7 +294,9 @@ impl<'s> Stock<'s> {
             Err(error) => self.gap(site.to_string(), error.to_string()),
         }
         if let Ok(generator) = &made {
-            self.breakers[at].aimed = generator.aimed().into_iter().take(AIMS).collect();
+            // Which of the wrong types it is matters more than on which side of a bound it lies.
+            let kinds = matches!(self.breakers[at].site.keyword.as_str(), "type" | "enum" | "const");
+            self.breakers[at].aimed = generator.aimed().into_iter().take(if kinds { AIMS } else { 1 }).collect();
         }
         self.breakers[at].generator = Some(made);
     }
