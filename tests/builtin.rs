@@ -67,6 +67,7 @@ pub(crate) fn judge(faults: FaultSet, revisions: &[Revision], cases: Vec<Arc<Cas
         shutdown_grace: Duration::from_millis(300),
         jobs: 4,
         seed: 1,
+        fuzz: None,
         show_wire: false,
         replay_prefix: "mcp-conformance".to_owned(),
         replay_suffix: String::new(),

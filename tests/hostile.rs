@@ -198,6 +198,7 @@ impl Run {
         let file = File::create(&output).map_err(told)?;
         let began = Instant::now();
         let mut child = Command::new(PROGRAM)
+            .args(["--fuzz", "off"])
             .args(options)
             .arg("--")
             .args(server)

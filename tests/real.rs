@@ -310,7 +310,7 @@ fn judge(server: &Server, kept: &Path) -> Result<Report, String> {
     let start = (server.prepare)(&real)?;
     let mut command = Command::new(env!("CARGO_BIN_EXE_mcp-conformance"));
     // A busy machine makes a slow server, which is no finding.
-    command.args(["--timeout", "20s", "--startup-timeout", "120s", "--quiet"]);
+    command.args(["--timeout", "20s", "--startup-timeout", "120s", "--quiet", "--fuzz", "off"]);
     command.arg("--report").arg(format!("json={}", kept.display()));
     command.args(start.options).arg("--").args(server.command()).args(start.arguments);
     let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{command:?}: {error}"))?;

@@ -1,14 +1,15 @@
 //! The one test binary: every trial that is no unit test.
 //!
 //! `cargo test` runs everything. A part is run by the front of its names: `case/` (every case in both
-//! colours), `data/` (what the data promises), `differential/` (our shapes against the
-//! official schemas), `hostile/` (what the judge must bear), `house/` (who
-//! imports whom), `real/` (real servers), `browser/` (the HTML report in a browser).
+//! colours), `data/` (what the data promises), `differential/` (our shapes against the official schemas),
+//! `hidden/` (faults for the fuzzer alone), `hostile/` (what the judge must bear), `house/` (who imports
+//! whom), `real/` (real servers), `browser/` (the HTML report in a browser).
 
 mod browser;
 mod builtin;
 mod data;
 mod differential;
+mod hidden;
 mod hostile;
 mod house;
 mod matrix;
@@ -22,6 +23,7 @@ fn main() -> std::process::ExitCode {
     trials.extend(matrix::trials());
     trials.extend(data::trials());
     trials.extend(differential::trials());
+    trials.extend(hidden::trials());
     trials.extend(hostile::trials());
     trials.extend(house::trials());
     trials.extend(real::trials());

@@ -160,6 +160,33 @@ names! {
 }
 
 names! {
+    /// What the fuzzer looks at in the answers to its calls.
+    "oracle" Oracle {
+        Crash = "crash": "No call ends the server.",
+        Hang = "hang": "Every call is answered.",
+        MalformedAnswer = "malformed-answer": "Every call is answered once, by a well-formed response under its own id.",
+        AnswersSwapped = "answers-swapped": "Calls under way at once get each its own answer.",
+        StdoutNoise = "stdout-noise": "Nothing but messages is written to standard output, whatever is called.",
+        InvalidAccepted = "invalid-accepted": "Arguments that the inputSchema forbids are refused.",
+        ValidRefused = "valid-refused": "Arguments that the inputSchema admits are not refused as invalid.",
+        ErrorClass = "error-class": "An error has the code that its cause asks for.",
+        InternalError = "internal-error": "No arguments lead to an internal error.",
+        Leak = "leak": "Errors tell no stack traces, foreign paths, secrets or internals of a language.",
+        ResultShape = "result-shape": "Every result has the shape of the revision.",
+        OutputSchema = "output-schema": "Structured results fit the outputSchema, whatever the arguments.",
+        ReadOnly = "read-only": "A tool that says readOnlyHint changes nothing that can be seen.",
+        Idempotent = "idempotent": "A tool that says idempotentHint does the same when it is called again.",
+        WorseAfter = "worse-after": "A call that worked before many others works after them.",
+        Memory = "memory": "Memory does not grow with every call.",
+        LatencyClimb = "latency": "Answers do not take longer with every call.",
+        Descriptors = "descriptors": "Open files and child processes do not pile up with every call.",
+        NeverSucceeds = "never-succeeds": "Some call that the inputSchema admits succeeds.",
+        SchemaContradiction = "schema-contradiction": "Some arguments satisfy the inputSchema.",
+        SchemaWithoutEffect = "schema-without-effect": "Every bound in the inputSchema bounds something.",
+    }
+}
+
+names! {
     /// A comparison of the answers to several steps.
     "comparison" Comparison {
         Same = "same": "The values are the same at every step.",

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::checks::Check;
+use super::checks::{Check, Oracle};
 use super::fault::Flaw;
 use super::place::{Place, escape};
 use super::placeholder::{Placeholder, UnknownPlaceholder, scan};
@@ -159,9 +159,22 @@ impl Inspection {
         if has("must") && !has("watch") {
             self.tell_on_name("/must", "`must` speaks of nothing without `watch`");
         }
+        if has("fuzz") {
+            let foreign = ["watch", "must", "steps", "each", "process", "declare", "finally", "needs"];
+            for name in foreign.into_iter().filter(|name| has(name)) {
+                self.tell_on_name(format!("/{name}"), format!("`{name}` has no place in a case that fuzzes"));
+            }
+            if let Some(name) = text(case, "fuzz")
+                && let Err(unknown) = name.parse::<Oracle>()
+            {
+                let known = Oracle::ALL.iter().map(|oracle| oracle.as_str());
+                self.flaws.push(Flaw::at("/fuzz", unknown.to_string()).nearest(name, known));
+            }
+            return;
+        }
         match (has("watch"), has("steps")) {
             (true, true) => self.tell_on_name("/steps", "the case has both `watch` and `steps`: it does either"),
-            (false, false) if !has("must") => self.tell("", "the case has neither `watch` nor `steps`"),
+            (false, false) if !has("must") => self.tell("", "the case has none of `watch`, `steps` and `fuzz`"),
             (true, false) => {
                 if !has("must") {
                     self.tell_on_name("/watch", "`watch` judges nothing without `must`");

@@ -598,7 +598,7 @@ mod tests {
         let both = format!("{WATCH}, {MUST}");
         hold(&[
             // What it does.
-            (watching("\"why\": \"z\""), "1:1: the case has neither `watch` nor `steps`"),
+            (watching("\"why\": \"z\""), "1:1: the case has none of `watch`, `steps` and `fuzz`"),
             (watching(MUST), "5:1: `must` speaks of nothing without `watch`"),
             (watching(WATCH), "5:1: `watch` judges nothing without `must`"),
             (

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::asking::Reply;
+use super::checks::Oracle;
 use super::model::{CaseFile, Each, Needs, Process, Rule, Step, Together, Watch};
 use super::placeholder::{Placeholder, find};
 use crate::spec::{Catalogue, Requirement, Revision, RevisionSet, Transport};
@@ -58,6 +59,8 @@ pub enum Body {
     },
     /// It acts.
     Act(Act),
+    /// It looks at the answers to generated calls.
+    Fuzz(Oracle),
 }
 
 /// What an acting case does.
@@ -79,15 +82,18 @@ pub struct Act {
 
 impl Case {
     /// The case that a file stands for, if the file names known requirements, runs in some revision
-    /// and either watches or acts.
+    /// and does one of the three things that a case can do.
     pub(super) fn of(id: String, source: Source, file: CaseFile) -> Option<Self> {
         let named = file.requirements.iter().map(|id| Catalogue::embedded().get(id));
         let requirements: Vec<_> = named.collect::<Option<_>>()?;
         let stated = requirements.iter().fold(RevisionSet::default(), |set, r| set.union(r.revisions()));
         let revisions = file.revisions.unwrap_or(RevisionSet::ALL).intersection(stated);
-        let body = match file.watch {
-            Some(watch) if !file.must.is_empty() && file.steps.is_empty() => Body::Watch { watch, rules: file.must },
-            None if file.must.is_empty() && !file.steps.is_empty() => Body::Act(Act {
+        let body = match (file.watch, file.fuzz) {
+            (Some(watch), None) if !file.must.is_empty() && file.steps.is_empty() => {
+                Body::Watch { watch, rules: file.must }
+            }
+            (None, Some(oracle)) if file.must.is_empty() && file.steps.is_empty() => Body::Fuzz(oracle),
+            (None, None) if file.must.is_empty() && !file.steps.is_empty() => Body::Act(Act {
                 steps: file.steps,
                 each: file.each,
                 process: file.process,
@@ -133,6 +139,7 @@ impl Case {
             && match &self.body {
                 Body::Act(act) => transport == Transport::Stdio || act.steps.iter().all(|step| step.shutdown.is_none()),
                 Body::Watch { .. } => true,
+                Body::Fuzz(_) => transport == Transport::Stdio,
             }
     }
 

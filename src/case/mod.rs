@@ -23,7 +23,7 @@ mod select;
 mod shape;
 
 pub use asking::{Answers, Reply, Retry, State};
-pub use checks::{Check, Comparison, ConnectionCheck, UnknownName, ValueCheck};
+pub use checks::{Check, Comparison, ConnectionCheck, Oracle, UnknownName, ValueCheck};
 pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, reasons};
 pub use fault::{CaseFault, LoadError};
 pub use format::{FORMATS, with_formats};

@@ -1,11 +1,12 @@
 //! What a case is: the case language as Rust types.
 //!
 //! A case is one JSONC file (JSON with comments and trailing commas, so that a message can be pasted
-//! from the specification and explained). It does one of two things:
+//! from the specification and explained). It does one of three things:
 //!
 //! - it **watches**: `watch` names messages, or places in them, wherever they turn up in the run, and
 //!   `must` says what holds of each. A watching case sends nothing;
-//! - it **acts**: `steps` sends messages and says, step by step, which answers are right.
+//! - it **acts**: `steps` sends messages and says, step by step, which answers are right;
+//! - it **fuzzes**: `fuzz` names what is looked at in the answers to generated calls.
 //!
 //! `cases/schema.json` is the closed schema of the format; the types here mirror it, and a test holds
 //! the one against the other. What a name or a text stands for (a check, a place, a JSON Schema) is
@@ -17,7 +18,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::asking::{Reply, Retry};
-use super::checks::{Check, Comparison};
+use super::checks::{Check, Comparison, Oracle};
 use super::pattern::Pattern;
 use super::place::Place;
 use crate::spec::RevisionSet;
@@ -57,6 +58,9 @@ pub struct CaseFile {
     /// What holds of everything that it watches.
     #[serde(default)]
     pub must: Vec<Rule>,
+    /// What it looks at in the answers to generated calls.
+    #[serde(default)]
+    pub fuzz: Option<Oracle>,
     /// What it sends.
     #[serde(default)]
     pub steps: Vec<Step>,

@@ -9,6 +9,7 @@ mod cancel;
 mod compare;
 mod connection;
 mod evidence;
+pub mod fuzz;
 mod listening;
 mod others;
 mod pace;

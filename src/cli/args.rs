@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use globset::GlobMatcher;
 use mcp_conformance::mock::Fault;
 use mcp_conformance::spec::Revision;
+use serde_json::Value;
 
 use super::http::HttpArgs;
 
@@ -78,6 +80,9 @@ pub(super) struct JudgeArgs {
     #[command(flatten)]
     pub(super) judging: Judging,
 
+    #[command(flatten)]
+    pub(super) fuzzing: Fuzzing,
+
     /// A variable that the server is started with; may be repeated [default: it inherits ours].
     #[arg(long, value_name = "K=V", value_parser = variable, help_heading = "How the server is started")]
     pub(super) env: Vec<(String, String)>,
@@ -135,10 +140,6 @@ pub(super) struct Judging {
     #[arg(long, value_name = "FILE")]
     pub(super) hints: Option<PathBuf>,
 
-    /// How many generated calls each tool gets; `off` is all there is yet.
-    #[arg(long, value_name = "N|off", default_value = "off", value_parser = fuzz)]
-    pub(super) fuzz: Fuzz,
-
     /// The seed of everything random.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
@@ -154,6 +155,55 @@ pub(super) struct Judging {
     /// How many processes of the server run side by side [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) jobs: Option<u16>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Fuzzing")]
+pub(super) struct Fuzzing {
+    /// How many generated calls each tool gets; `off` makes none. What makes a failure small comes on top.
+    #[arg(long, value_name = "N|off", default_value = "200", value_parser = fuzz)]
+    pub(super) fuzz: Fuzz,
+
+    /// How long fuzzing may take in a revision.
+    #[arg(long, value_name = "DUR", default_value = "60s", value_parser = duration)]
+    pub(super) fuzz_time: Duration,
+
+    /// Whether to fuzz in the `newest` revision that is judged, or in `all` of them.
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = FuzzRevisions::Newest)]
+    pub(super) fuzz_revisions: FuzzRevisions,
+
+    /// Fuzzes only tools whose name matches; may be repeated [default: every tool that may be called].
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    pub(super) tool: Vec<GlobMatcher>,
+
+    /// Fuzzes no tools whose name matches; may be repeated [default: none are left out].
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    pub(super) skip_tool: Vec<GlobMatcher>,
+
+    /// A value for arguments of that name, as JSON or as text; may be repeated [default: none].
+    #[arg(long, value_name = "NAME=VALUE", value_parser = seed_value)]
+    pub(super) seed_value: Vec<(String, Value)>,
+
+    /// How many calls are under way at once [default: as many as help].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(super) in_flight: Option<u16>,
+
+    /// How many calls a second are made at most [default: no limit].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_rate: Option<u32>,
+
+    /// The folder of failing calls, a file each: tried first, and written to; `none` does neither.
+    #[arg(long, value_name = "DIR|none", default_value = ".mcp-conformance")]
+    pub(super) regressions: PathBuf,
+}
+
+/// The revisions that are fuzzed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum FuzzRevisions {
+    /// The newest that is judged.
+    Newest,
+    /// Every one that is judged.
+    All,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -255,11 +305,13 @@ pub(super) enum RevisionChoice {
     All,
 }
 
-/// How many calls the fuzzer makes: none is all there is yet.
+/// How many calls the fuzzer makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fuzz {
     /// It is off.
     Off,
+    /// So many for each tool.
+    Calls(u64),
 }
 
 /// When to colour.
@@ -316,8 +368,23 @@ fn revision_choice(text: &str) -> Result<RevisionChoice, String> {
 
 fn fuzz(text: &str) -> Result<Fuzz, String> {
     match text {
-        "off" => Ok(Fuzz::Off),
-        _ => Err("the fuzzer is not there yet; `off` is the only value".to_owned()),
+        "off" | "0" => Ok(Fuzz::Off),
+        number => number.parse().map(Fuzz::Calls).map_err(|_| "it is a number of calls, or `off`".to_owned()),
+    }
+}
+
+fn glob(text: &str) -> Result<GlobMatcher, String> {
+    globset::Glob::new(text).map(|glob| glob.compile_matcher()).map_err(|error| error.to_string())
+}
+
+fn seed_value(text: &str) -> Result<(String, Value), String> {
+    match text.split_once('=') {
+        Some(("", _)) => Err("the name before `=` is missing".to_owned()),
+        // What is no JSON is a text without its quotes.
+        Some((name, value)) => {
+            Ok((name.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))))
+        }
+        None => Err("write it as NAME=VALUE".to_owned()),
     }
 }
 
@@ -425,7 +492,7 @@ mod tests {
         let args = judge(&["./server"]);
         assert_eq!(args.judging.timeout, Duration::from_secs(5));
         assert_eq!(args.judging.startup_timeout, Duration::from_secs(30));
-        assert_eq!((args.judging.fuzz, args.judging.seed, args.judging.jobs), (Fuzz::Off, 0, None));
+        assert_eq!((args.fuzzing.fuzz, args.judging.seed, args.judging.jobs), (Fuzz::Calls(200), 0, None));
         assert_eq!(args.output.color, Color::Auto);
         assert!(args.scope.revision.is_empty() && args.output.report.is_empty());
     }
@@ -464,7 +531,7 @@ mod tests {
     #[test]
     fn a_wrong_value_is_told_with_the_right_ones() {
         assert!(complaint(&["--revision", "2025-01-01", "s"]).contains("2024-11-05"));
-        assert!(complaint(&["--fuzz", "10", "s"]).contains("`off` is the only value"));
+        assert!(complaint(&["--fuzz", "much", "s"]).contains("a number of calls, or `off`"));
         assert!(complaint(&["--report", "junit", "s"]).contains("text and json"));
         assert!(complaint(&["--report", "json=", "s"]).contains("path"));
         assert!(complaint(&["--report", "html", "s"]).contains("html=report.html"));

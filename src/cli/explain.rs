@@ -172,6 +172,12 @@ fn deeds(case: &Case) -> Vec<String> {
             lines.extend(act.steps.iter().map(|step| format!("- {}", deed(step))));
             lines
         }
+        Body::Fuzz(oracle) => {
+            vec![format!(
+                "It looks at the answers to generated calls of every tool that may be called. {}",
+                oracle.asks()
+            )]
+        }
     }
 }
 

@@ -8,11 +8,11 @@ use std::time::{Duration, SystemTime};
 use mcp_conformance::client;
 use mcp_conformance::event::Sink;
 use mcp_conformance::report::{Conclusion, Options, Report};
-use mcp_conformance::run::{self, Calls, Launcher, Plan, Revisions, ServerCommand};
+use mcp_conformance::run::{self, Calls, FuzzPlan, Launcher, Plan, Revisions, ServerCommand};
 use mcp_conformance::spec::Revision;
 use tokio::sync::watch;
 
-use super::args::{Command, Fuzz, JudgeArgs, Judging, RevisionChoice, Scope};
+use super::args::{Command, Fuzz, FuzzRevisions, Fuzzing, JudgeArgs, Judging, RevisionChoice, Scope};
 use super::command::written;
 use super::error::CliError;
 use super::output::{Listeners, Output};
@@ -49,13 +49,11 @@ pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
         shutdown_grace: SHUTDOWN_GRACE,
         jobs: args.judging.jobs.map_or_else(side_by_side, usize::from),
         seed: args.judging.seed,
+        fuzz: fuzz_plan(&args.fuzzing),
         show_wire: output.shows_wire(),
         replay_prefix: replay::prefix(args),
         replay_suffix: replay::suffix(&args.server),
     };
-    match args.judging.fuzz {
-        Fuzz::Off => {}
-    }
     let options = options(&args.scope, &args.judging, plan.calls);
     let (report, lost) = conduct(plan, options, &output)?;
     output.write(&report, lost)?;
@@ -168,6 +166,23 @@ pub(super) fn calls(safe: bool, destructive: bool, launcher: &Launcher) -> Calls
     }
 }
 
+/// What fuzzing is to do, if anything.
+fn fuzz_plan(fuzzing: &Fuzzing) -> Option<FuzzPlan> {
+    let Fuzz::Calls(calls) = fuzzing.fuzz else { return None };
+    Some(FuzzPlan {
+        calls,
+        time: Some(fuzzing.fuzz_time),
+        max_rate: fuzzing.max_rate.map(f64::from),
+        in_flight: fuzzing.in_flight.map(usize::from),
+        tools: fuzzing.tool.clone(),
+        skip_tools: fuzzing.skip_tool.clone(),
+        seeds: fuzzing.seed_value.clone(),
+        regressions: (fuzzing.regressions.as_os_str() != "none").then(|| fuzzing.regressions.clone()),
+        replay: None,
+        every_revision: fuzzing.fuzz_revisions == FuzzRevisions::All,
+    })
+}
+
 /// The settings as the report repeats them.
 fn options(scope: &Scope, judging: &Judging, calls: Calls) -> Options {
     let calls = match calls {
@@ -216,6 +231,7 @@ pub(super) fn usual_plan(command: Vec<String>, output: &Output) -> Result<(Plan,
         shutdown_grace: SHUTDOWN_GRACE,
         jobs: side_by_side(),
         seed: 0,
+        fuzz: None,
         show_wire: output.shows_wire(),
         replay_prefix: "mcp-conformance".to_owned(),
         replay_suffix,

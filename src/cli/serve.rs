@@ -29,6 +29,12 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Conclusion, CliError> {
     });
     // A read of standard input cannot be called back, and a server that is done does not wait for it.
     runtime.shutdown_background();
+    if let Err(error) = &served
+        && let Some(crash) = error.get_ref().and_then(|inner| inner.downcast_ref::<mock::Crash>())
+    {
+        // Whoever watches the process is to see what a bug would have left: a panic and its exit code.
+        panic!("{crash}");
+    }
     served.map_err(CliError::Serve)?;
     Ok(Conclusion::Passed)
 }

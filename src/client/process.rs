@@ -119,6 +119,11 @@ impl Process {
         Ok((Self { child, group, status: None }, streams))
     }
 
+    /// Its number, which is that of its group as well.
+    pub(super) fn id(&self) -> i32 {
+        self.group
+    }
+
     /// Waits for the process to end, at most that long; its status in words.
     pub(super) async fn ended_within(&mut self, limit: Duration) -> Option<String> {
         if self.status.is_none()

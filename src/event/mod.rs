@@ -35,6 +35,19 @@ pub enum Event {
         /// The line.
         evidence: Evidence,
     },
+    /// Tools are about to be fuzzed.
+    FuzzingStarted {
+        /// The revision.
+        revision: Revision,
+        /// The tools that will be called.
+        tools: Vec<String>,
+        /// How many tools are left out.
+        left_out: usize,
+        /// How many calls each gets.
+        calls: u64,
+        /// The seed of everything random.
+        seed: u64,
+    },
     /// A case is judged in one revision.
     CaseFinished(Box<CaseResult>),
     /// Everything about one revision is known.

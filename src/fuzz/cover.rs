@@ -11,9 +11,10 @@ use serde_json::Value;
 
 use super::{
     generate::Forced,
-    generator::Generator,
+    generator::{Class, Generator},
     plan::{Array, Node, NodeId, Object},
     source::{Random, Simplest},
+    text::ODD_NAMES,
 };
 
 /// How many obligations one generator states.
@@ -35,6 +36,8 @@ pub struct Obligation {
     place: String,
     aim: String,
     way: Way,
+    /// How many decisions it stands for, if it is a bundle.
+    bundled: usize,
 }
 
 impl Obligation {
@@ -42,6 +45,12 @@ impl Obligation {
     #[must_use]
     pub fn place(&self) -> &str {
         &self.place
+    }
+
+    /// How many decisions it stands for: one, more for a bundle of them, none for a pair of others.
+    #[must_use]
+    pub fn bundled(&self) -> usize {
+        self.bundled
     }
 
     /// What is decided there, in words: `length 3`, `branch 2`, `present`.
@@ -61,6 +70,72 @@ impl Generator {
             cover.visit(self.plan.root, Way::new(), String::new());
         }
         cover.stated
+    }
+
+    /// The decisions of [`obligations`](Self::obligations) in few bundles: decisions that concern different
+    /// properties of the root are met by one instance. About half of the properties take part in each, so
+    /// that what one of them leads to does not hide the others for good.
+    #[must_use]
+    pub fn bundles(&self) -> Vec<Obligation> {
+        let obligations = self.obligations();
+        let root = self.plan.object_root();
+        let Node::Object(object) = self.plan.node(root) else { return obligations };
+        let lead = self.lead_to_object();
+        let required = object.required.iter().map(|(name, _)| (name, None));
+        let optional = object.optional.iter().enumerate().map(|(rank, (name, _))| (name, Some(rank)));
+        let mut properties: Vec<(Option<usize>, VecDeque<Obligation>)> = Vec::new();
+        let mut rest = obligations;
+        for (name, rank) in required.chain(optional) {
+            let place = below("", name);
+            let inside = format!("{place}/");
+            let is_own =
+                |one: &Obligation| one.way.len() > lead.len() && (one.place == place || one.place.starts_with(&inside));
+            let (own, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_own);
+            rest = others;
+            properties.push((rank, own.into()));
+        }
+        let mut bundles = rest;
+        for turn in 0.. {
+            let longest = properties.iter().map(|(_, own)| own.len()).max().unwrap_or(0);
+            if longest == 0 {
+                break;
+            }
+            let (mut way, mut aims, mut ranks) = (lead.clone(), Vec::new(), Vec::new());
+            let mut ways = Way::new();
+            for (at, (rank, own)) in properties.iter_mut().enumerate() {
+                // The one with most to do always takes part, so that there are no more bundles than need be.
+                if rank.is_some() && own.len() < longest && (turn + at) % 2 == 1 {
+                    continue;
+                }
+                let Some(one) = own.pop_front() else { continue };
+                ranks.extend(*rank);
+                ways.extend(one.way[lead.len()..].iter().filter(|(node, _)| *node != root).cloned());
+                aims.push(format!("{} {}", one.place, one.aim));
+            }
+            way.push((root, Forced::Present(ranks)));
+            way.append(&mut ways);
+            bundles.push(Obligation { place: String::new(), bundled: aims.len(), aim: aims.join(", "), way });
+        }
+        bundles
+    }
+
+    /// The decisions at the very place that a class of invalid instances breaks: which wrong type it is, on
+    /// which side of the bound, and so on. None of a class of valid ones.
+    #[must_use]
+    pub fn aimed(&self) -> Vec<Obligation> {
+        let Class::Violates(site) = &self.class else { return Vec::new() };
+        let mut place = String::new();
+        let mut steps = site.pointer.split('/').skip(1);
+        while let Some(step) = steps.next() {
+            match (step, steps.next()) {
+                ("properties", Some(name)) => place = format!("{place}/{name}"),
+                ("items", None) => place.push_str("/*"),
+                _ => return Vec::new(),
+            }
+        }
+        let mut obligations = self.obligations();
+        obligations.retain(|obligation| obligation.place == place && obligation.aim != PRESENT);
+        obligations
     }
 
     /// Combinations of decisions such that any two that concern different properties of the root
@@ -114,7 +189,7 @@ impl Generator {
                     way.extend(factor.levels[*level].way.iter().cloned());
                     aims.push(factor.levels[*level].aim.clone());
                 }
-                Obligation { place: String::new(), aim: aims.join(", "), way }
+                Obligation { place: String::new(), aim: aims.join(", "), way, bundled: 0 }
             })
             .collect()
     }
@@ -247,7 +322,7 @@ impl Cover<'_> {
     fn oblige(&mut self, id: NodeId, way: &Way, forced: Forced, place: &str, aim: String) -> Way {
         let mut way = way.clone();
         way.push((id, forced));
-        self.stated.push(Obligation { place: place.to_owned(), aim, way: way.clone() });
+        self.stated.push(Obligation { place: place.to_owned(), aim, way: way.clone(), bundled: 1 });
         way
     }
 
@@ -283,6 +358,10 @@ impl Cover<'_> {
                 for length in text.edge_lengths() {
                     let aim = format!("length {length}");
                     self.oblige(id, way, Forced::Length(length), place, aim);
+                }
+                for chosen in 0..text.odd() {
+                    let aim = format!("odd text {}", chosen + 1);
+                    self.oblige(id, way, Forced::Odd(chosen), place, aim);
                 }
             }
             Node::Values(values) => {
@@ -362,7 +441,14 @@ impl Cover<'_> {
         for (chosen, wild) in object.wild.iter().enumerate() {
             let place = below(place, "*");
             let aim = "an entry of another name".to_owned();
-            let way = self.oblige(id, way, Forced::Extra(chosen), &place, aim);
+            let way_there = self.oblige(id, way, Forced::Extra(chosen, 0), &place, aim);
+            if self.generator.plan.takes_any_name(wild) {
+                for name in 1..ODD_NAMES {
+                    let aim = format!("an entry of odd name {name}");
+                    self.oblige(id, way, Forced::Extra(chosen, name), &place, aim);
+                }
+            }
+            let way = way_there;
             self.lead(wild.value, way, place);
         }
     }

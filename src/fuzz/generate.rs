@@ -40,8 +40,10 @@ pub(super) enum Forced {
     Present(Vec<usize>),
     /// Every optional entry is present.
     All,
-    /// An entry of no declared name, from this source.
-    Extra(usize),
+    /// An entry of no declared name, from this source and of this name among the odd ones.
+    Extra(usize, usize),
+    /// A text that holds much of what programs trip over.
+    Odd(usize),
     /// The author's suggestion is not followed.
     Own,
 }
@@ -112,6 +114,7 @@ impl<'p, S: Source> Generation<'p, S> {
             },
             Node::Text(text) => match self.force(id) {
                 Some(Forced::Length(length)) => text.draw_within(self.source, length, length),
+                Some(Forced::Odd(chosen)) => text.composite(chosen),
                 _ => text.draw(self.source),
             }
             .map(Value::String),
@@ -291,9 +294,16 @@ impl<'p, S: Source> Generation<'p, S> {
                 }
             }
         }
-        if let Some(Forced::Extra(chosen)) = forced {
+        if let Some(Forced::Extra(chosen, name)) = forced {
             let wild = object.wild.get(chosen)?;
-            self.insert_wild(object, wild, &mut entries, depth)?;
+            match text::odd_name(name).filter(|_| name > 0) {
+                Some(name) if entries.contains_key(name) => return None,
+                Some(name) => {
+                    let value = self.value(wild.value, depth + 1)?;
+                    entries.insert(name.to_owned(), value);
+                }
+                None => self.insert_wild(object, wild, &mut entries, depth)?,
+            }
         } else if !tight && !object.wild.is_empty() && self.source.one_in(16) {
             let wild = &object.wild[self.source.index(object.wild.len())];
             if entries.len() < object.max {

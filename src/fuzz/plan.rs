@@ -124,6 +124,12 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Whether entries of this kind may have any name that is not declared.
+    pub(super) fn takes_any_name(&self, wild: &Wild) -> bool {
+        let Key::Drawn(key) = &wild.key else { return false };
+        wild.avoid.is_empty() && matches!(self.node(*key), Node::Text(text) if text.is_free() && text.min() == 0)
+    }
+
     /// Finishes an arena: finds the smallest sizes and sorts the alternatives by them.
     pub(super) fn new(nodes: Vec<Node>, root: NodeId, too_large: bool, exact: bool) -> Self {
         let mut plan = Self { sizes: vec![ENDLESS; nodes.len()], nodes, root, too_large, exact };

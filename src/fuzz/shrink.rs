@@ -1,16 +1,21 @@
 //! From an instance that fails to a simpler one that fails, without leaving its class.
 //!
-//! First the tape of choices is shortened and lowered, which moves coupled things together (a
-//! length with its elements, a branch with its content); then the value itself is edited. Every
-//! candidate is simpler than the best one so far by a strict measure, so shrinking ends, and lies
-//! in the generator's class, so a counterexample never turns into one for something else.
+//! First the value itself is edited: what is not needed goes, numbers and lengths are found by bisection.
+//! Then the tape of choices is shortened and lowered, which moves coupled things together (a length with
+//! its elements, a branch with its content). Every candidate is simpler than the best one so far by a
+//! strict measure, so shrinking ends, and lies in the generator's class, so a counterexample never turns
+//! into one for something else. A candidate that fails may cost its driver a process, one that does not
+//! costs little, hence large steps first and no candidate twice.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use serde_json::Value;
 
 use super::{generator::Generator, source::Tape};
 
+/// Values of more parts than this are made smaller by their choices first: a list of all edits would be long.
+const LARGE: usize = 64;
 /// How many candidates in a row may be skipped because they are not simpler or not in the class.
 const SKIPPED: usize = 50_000;
 
@@ -28,6 +33,10 @@ pub struct Shrinker {
     candidate: Value,
     candidate_tape: Option<Vec<u64>>,
     stage: Stage,
+    /// Candidates that did not fail, as text.
+    fine: HashSet<String>,
+    /// Whether the choices are still to be worked on.
+    has_tape: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -42,8 +51,68 @@ enum Stage {
     Value {
         edits: Vec<Edit>,
         next: usize,
+        search: Option<Search>,
     },
     Done,
+}
+
+impl Stage {
+    /// All edits of a value, beginning with those at `path`, where something was just found.
+    fn value(best: &Value, path: &[usize]) -> Self {
+        let mut edits = edits(best);
+        let start = edits.iter().position(|edit| edit.path == path).unwrap_or(0);
+        edits.rotate_left(start);
+        Self::Value { edits, next: 0, search: None }
+    }
+}
+
+/// A bisection: the least size of one thing that still fails lies above `low` and is at most `high`.
+#[derive(Debug, Clone)]
+struct Search {
+    path: Vec<usize>,
+    low: u64,
+    high: u64,
+    /// Sizes that are tried before the middle, the least last.
+    first: Vec<u64>,
+    asked: Option<u64>,
+    found: bool,
+}
+
+/// Sizes at which programs change their ways, so that one of them is often the least that fails.
+const LANDMARKS: [u64; 10] = [1, 2, 10, 100, 1 << 8, 1 << 16, 1 << 31, 1 << 32, 1 << 53, (1 << 53) + 1];
+
+impl Search {
+    fn new(path: Vec<usize>, high: u64) -> Self {
+        let first = LANDMARKS.into_iter().rev().filter(|size| *size < high).collect();
+        Self { path, low: 0, high, first, asked: None, found: false }
+    }
+
+    /// The next size to try, if the least is not known yet.
+    fn next(&mut self) -> Option<u64> {
+        if let Some(fine) = self.asked.take() {
+            self.low = self.low.max(fine);
+        }
+        while let Some(size) = self.first.pop() {
+            if self.low < size && size < self.high {
+                self.asked = Some(size);
+                return self.asked;
+            }
+        }
+        if self.high - self.low <= 1 {
+            return None;
+        }
+        self.asked = Some(self.low + (self.high - self.low) / 2);
+        self.asked
+    }
+
+    /// The size that was asked for still fails.
+    fn fails(&mut self) {
+        if let Some(size) = self.asked.take() {
+            self.high = size;
+            self.found = true;
+            self.first.clear();
+        }
+    }
 }
 
 /// Edits of the tape, tried at every position before the next one.
@@ -117,13 +186,16 @@ impl Shrinker {
     pub fn new(generator: Generator, tape: Tape) -> Option<Self> {
         let mut tape = tape;
         let value = generator.generate(&mut tape).ok()?;
+        let is_large = Measure::of(&value).values > LARGE;
         Some(Self {
             generator,
             tape: tape.into_used(),
             candidate: value.clone(),
+            stage: if is_large { Stage::Tape { edit: 0, back: 1, progress: false } } else { Stage::value(&value, &[]) },
             best: value,
             candidate_tape: None,
-            stage: Stage::Tape { edit: 0, back: 1, progress: false },
+            fine: HashSet::new(),
+            has_tape: !is_large,
         })
     }
 
@@ -134,10 +206,12 @@ impl Shrinker {
         generator.holds(&value).then(|| Self {
             generator,
             tape: Vec::new(),
-            stage: Stage::Value { edits: edits(&value), next: 0 },
+            stage: Stage::value(&value, &[]),
             candidate: value.clone(),
             best: value,
             candidate_tape: None,
+            fine: HashSet::new(),
+            has_tape: false,
         })
     }
 
@@ -162,9 +236,12 @@ impl Shrinker {
                     *progress = true;
                     self.tape = tape;
                 }
-                (stage, _) => {
-                    *stage = Stage::Value { edits: edits(&self.best), next: 0 };
+                (Stage::Value { search: Some(search), .. }, _) => search.fails(),
+                (Stage::Value { edits, next, .. }, _) => {
+                    let path = next.checked_sub(1).and_then(|last| edits.get(last)).map(|edit| edit.path.clone());
+                    self.stage = Stage::value(&self.best, &path.unwrap_or_default());
                 }
+                (Stage::Tape { .. } | Stage::Done, _) => {}
             }
         }
         self.advance()
@@ -172,6 +249,7 @@ impl Shrinker {
 
     /// Gives up the current candidate, for it does not fail, and puts up another one.
     pub fn complicate(&mut self) -> bool {
+        self.fine.insert(self.candidate.to_string());
         self.advance()
     }
 
@@ -183,7 +261,10 @@ impl Shrinker {
                 }
                 continue;
             };
-            if compare(&value, &self.best) == Ordering::Less && self.generator.holds(&value) {
+            if compare(&value, &self.best) == Ordering::Less
+                && !self.fine.contains(&value.to_string())
+                && self.generator.holds(&value)
+            {
                 self.candidate = value;
                 self.candidate_tape = tape;
                 return true;
@@ -203,12 +284,14 @@ impl Shrinker {
                     *back = 1;
                     *edit += 1;
                     if *edit == TAPE_EDITS.len() {
-                        // Another round is worth it only while rounds bring something.
-                        if *progress && !self.tape.is_empty() {
-                            (*edit, *progress) = (0, false);
+                        // What the choices brought may be edited further; another round is worth it only
+                        // while rounds bring something.
+                        self.stage = if *progress && !self.tape.is_empty() && Measure::of(&self.best).values > LARGE {
+                            Stage::Tape { edit: 0, back: 1, progress: false }
                         } else {
-                            self.stage = Stage::Value { edits: edits(&self.best), next: 0 };
-                        }
+                            self.has_tape = *progress && !self.tape.is_empty();
+                            Stage::value(&self.best, &[])
+                        };
                     }
                     return None;
                 }
@@ -219,18 +302,70 @@ impl Shrinker {
                 let value = self.generator.generate(&mut tape).ok()?;
                 Some((value, Some(tape.into_used())))
             }
-            Stage::Value { edits, next } => {
+            Stage::Value { edits, next, search } => {
+                if let Some(running) = search {
+                    if let Some(size) = running.next() {
+                        let mut value = self.best.clone();
+                        resize(at_path(&mut value, &running.path)?, size)?;
+                        return Some((value, None));
+                    }
+                    if running.found {
+                        let path = running.path.clone();
+                        self.stage = Stage::value(&self.best, &path);
+                    } else {
+                        *search = None;
+                    }
+                    return None;
+                }
                 let Some(edit) = edits.get(*next) else {
-                    self.stage = Stage::Done;
+                    let to_tape = std::mem::take(&mut self.has_tape);
+                    self.stage = if to_tape { Stage::Tape { edit: 0, back: 1, progress: false } } else { Stage::Done };
                     return None;
                 };
                 *next += 1;
                 let mut value = self.best.clone();
+                if let Change::Search = edit.change {
+                    let size = size(at_path(&mut value, &edit.path)?)?;
+                    *search = Some(Search::new(edit.path.clone(), size));
+                    return None;
+                }
                 edit.apply(&mut value)?;
                 Some((value, None))
             }
         }
     }
+}
+
+/// The place in a value that a path of positions leads to.
+fn at_path<'v>(value: &'v mut Value, path: &[usize]) -> Option<&'v mut Value> {
+    path.iter().try_fold(value, |place, &position| child_mut(place, position))
+}
+
+/// What is bisected: the magnitude of an integer, the length of a text or array.
+fn size(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => magnitude(number),
+        Value::String(text) => Some(text.chars().count() as u64),
+        Value::Array(items) => Some(items.len() as u64),
+        _ => None,
+    }
+}
+
+/// Gives a value another size; the sign of a number, and the beginning of the others, is kept.
+fn resize(value: &mut Value, size: u64) -> Option<()> {
+    match value {
+        Value::Number(number) => {
+            *value = if number.as_i64().is_some_and(i64::is_negative) {
+                Value::from(i64::try_from(size).ok()?.checked_neg()?)
+            } else {
+                Value::from(size)
+            };
+        }
+        Value::String(text) => *text = text.chars().take(usize::try_from(size).ok()?).collect(),
+        Value::Array(items) => items.truncate(usize::try_from(size).ok()?),
+        _ => return None,
+    }
+    Some(())
 }
 
 /// One change of a value, at the place that a path of positions leads to.
@@ -247,15 +382,18 @@ enum Change {
     Become(Value),
     /// Put the child at this position in place of its parent.
     Promote(usize),
+    /// Find the least size by bisection.
+    Search,
+    /// Give all integers of this magnitude below the place another one, each keeping its sign.
+    Together(f64, u64),
 }
 
 impl Edit {
     fn apply(&self, value: &mut Value) -> Option<()> {
-        let mut place = value;
-        for &position in &self.path {
-            place = child_mut(place, position)?;
-        }
+        let place = at_path(value, &self.path)?;
         match &self.change {
+            Change::Search => return None,
+            Change::Together(from, to) => replace_all(place, *from, *to),
             Change::Become(simpler) => *place = simpler.clone(),
             Change::Promote(position) => *place = child_mut(place, *position)?.take(),
             Change::Remove(position, count) => match place {
@@ -309,10 +447,15 @@ fn edits(value: &Value) -> Vec<Edit> {
             Value::String(text) => simpler_texts(text, &mut push),
             Value::Array(items) => {
                 removals(items.len(), &mut push);
+                push(Change::Search);
+                distinct_texts(items, &mut push);
                 (0..items.len()).for_each(|position| push(Change::Promote(position)));
             }
             Value::Object(entries) => {
                 removals(entries.len(), &mut push);
+                if path.is_empty() {
+                    pairs_of_numbers(value, &mut push);
+                }
                 (0..entries.len()).for_each(|position| push(Change::Promote(position)));
             }
         }
@@ -345,15 +488,66 @@ fn removals(length: usize, push: &mut impl FnMut(Change)) {
     }
 }
 
+/// The magnitude of a number that is whole, also of one that is spelled otherwise.
+fn magnitude(number: &serde_json::Number) -> Option<u64> {
+    number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs))
+}
+
+/// How far a number is from zero, as a double: programs that add in doubles take what is near for equal.
+fn size_of(number: &serde_json::Number) -> f64 {
+    number.as_f64().map_or(f64::MAX, f64::abs)
+}
+
+/// Gives all integers of a magnitude another one.
+fn replace_all(value: &mut Value, from: f64, to: u64) {
+    match value {
+        Value::Number(number) if magnitude(number).is_some() && size_of(number).total_cmp(&from).is_eq() => {
+            let _kept = resize(value, to);
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| replace_all(item, from, to)),
+        Value::Object(entries) => entries.values_mut().for_each(|entry| replace_all(entry, from, to)),
+        _ => {}
+    }
+}
+
+/// Numbers that have to be equal but for their sign get simpler at once or not at all.
+fn pairs_of_numbers(value: &Value, push: &mut impl FnMut(Change)) {
+    fn collect(value: &Value, found: &mut Vec<f64>) {
+        match value {
+            Value::Number(number) if magnitude(number).is_some() => found.push(size_of(number)),
+            Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+            Value::Object(entries) => entries.values().for_each(|entry| collect(entry, found)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    collect(value, &mut found);
+    found.sort_unstable_by(f64::total_cmp);
+    let is_equal = |pair: &&[f64]| pair[0].total_cmp(&pair[1]).is_eq();
+    let mut twins: Vec<f64> = found.windows(2).filter(is_equal).map(|pair| pair[0]).collect();
+    twins.dedup();
+    for size in twins.into_iter().rev().take(4) {
+        for simpler in [0_u32, 1, 2, 10, 100].into_iter().filter(|simpler| f64::from(*simpler) < size) {
+            push(Change::Together(size, simpler.into()));
+        }
+    }
+}
+
 fn simpler_numbers(number: &serde_json::Number, push: &mut impl FnMut(Change)) {
     push(Change::Become(Value::from(0)));
-    if let Some(whole) = number.as_i64() {
-        push(Change::Become(Value::from(whole.saturating_neg())));
-        let mut distance = whole;
-        // Bisects towards zero: halves first, then ever smaller steps down to one.
-        while distance != 0 {
-            push(Change::Become(Value::from(whole - distance)));
-            distance /= 2;
+    if number.is_i64() || number.is_u64() {
+        push(Change::Become(Value::from(1)));
+        if let Some(whole) = number.as_i64() {
+            push(Change::Become(Value::from(whole.saturating_neg())));
+        }
+        push(Change::Search);
+        if let Some(whole) = number.as_i64() {
+            // Where only some integers are admitted the bisection may miss them.
+            let mut distance = whole;
+            while distance != 0 {
+                push(Change::Become(Value::from(whole - distance)));
+                distance /= 2;
+            }
         }
     } else if let Some(real) = number.as_f64() {
         let rounded = [real.trunc(), real.round(), real / 2.0];
@@ -375,11 +569,21 @@ fn simpler_numbers(number: &serde_json::Number, push: &mut impl FnMut(Change)) {
 }
 
 fn simpler_texts(text: &str, push: &mut impl FnMut(Change)) {
+    /// How many odd characters are tried alone.
+    const ALONE: usize = 16;
     let letters: Vec<char> = text.chars().collect();
-    let mut become_text = |letters: &[char]| {
-        push(Change::Become(Value::String(letters.iter().collect())));
-    };
-    become_text(&[]);
+    let become_text = |letters: &[char]| Change::Become(Value::String(letters.iter().collect()));
+    push(become_text(&[]));
+    if letters.len() > 1 {
+        push(become_text(&['a']));
+        let mut odd: Vec<char> = letters.iter().copied().filter(|letter| !letter.is_ascii_lowercase()).collect();
+        // The oddest are the likeliest to be what it takes.
+        odd.sort_unstable_by_key(|letter| std::cmp::Reverse(rank(*letter)));
+        odd.dedup();
+        odd.iter().take(ALONE).for_each(|letter| push(become_text(&[*letter])));
+        push(become_text(&vec!['a'; letters.len()]));
+        push(Change::Search);
+    }
     let mut count = letters.len() / 2;
     while count > 0 {
         let mut start = 0;
@@ -387,22 +591,28 @@ fn simpler_texts(text: &str, push: &mut impl FnMut(Change)) {
             let end = (start + count).min(letters.len());
             let mut rest = letters[..start].to_vec();
             rest.extend_from_slice(&letters[end..]);
-            become_text(&rest);
+            push(become_text(&rest));
             start = end;
         }
         count /= 2;
     }
-    let plain = vec!['a'; letters.len()];
-    become_text(&plain);
     // Letter by letter, for texts short enough that it does not take for ever.
     for position in 0..letters.len().min(64) {
         for simpler in ['a', '0', 'A'] {
             if rank(letters[position]) > rank(simpler) {
                 let mut edited = letters.clone();
                 edited[position] = simpler;
-                become_text(&edited);
+                push(become_text(&edited));
             }
         }
+    }
+}
+
+/// The texts of an array as the simplest that differ from each other: "", "a", "b" and so on.
+fn distinct_texts(items: &[Value], push: &mut impl FnMut(Change)) {
+    if items.len() > 1 && items.len() <= 27 && items.iter().all(Value::is_string) {
+        let texts = std::iter::once(String::new()).chain(('a'..='z').map(String::from));
+        push(Change::Become(texts.take(items.len()).map(Value::String).collect()));
     }
 }
 

@@ -60,6 +60,18 @@ const BREAKERS: [&str; 40] = [
     "\u{1f300}\u{200d}\u{1f469}",
 ];
 
+/// Strings that hold much of what programs trip over, so that few calls try it all; shrinking tells which
+/// part it was. Each is of one kind, since what refuses one kind hides the others.
+const COMPOSITES: [&str; 7] = [
+    "a\u{0}b\r\n\tc\u{7f}\u{1b}",
+    "'\"\\/`|;&<>()[]{}",
+    "%s%n%x ${7*7} {{7*7}} #{7*7} $(true)",
+    "../../../../etc/passwd",
+    "e\u{301}\u{202e}abc\u{2028}\u{feff}\u{1f300}\u{200d}\u{1f469}\u{130}\u{df}\u{fb01}",
+    " A b ",
+    "__proto__",
+];
+
 const SPECIALS: [char; 24] = [
     '\u{0}', '"', '\'', '\\', '/', '%', '$', '{', '}', '<', '>', '&', ';', '|', '`', '\n', '\r', '\t', '\u{7f}',
     '\u{2028}', '\u{feff}', '\u{202e}', '\u{301}', '\u{fffd}',
@@ -162,6 +174,16 @@ impl Text {
         lengths
     }
 
+    /// How many composites of odd strings there are for this leaf.
+    pub(super) fn odd(&self) -> usize {
+        if self.max >= 2 && self.is_free() { COMPOSITES.len() } else { 0 }
+    }
+
+    /// One of the composites, cut or lengthened to the bounds.
+    pub(super) fn composite(&self, chosen: usize) -> Option<String> {
+        COMPOSITES.get(chosen).map(|text| fit(text, self.min, self.max))
+    }
+
     pub(super) fn draw(&self, source: &mut impl Source) -> Option<String> {
         self.draw_within(source, self.min, self.max)
     }
@@ -225,7 +247,8 @@ pub(super) fn free(source: &mut impl Source, min: usize, max: usize) -> String {
             let length = ends[source.index(4)];
             if length <= LONG.max(min) { length } else { min }
         }
-        12 | 13 => return fit(BREAKERS[source.index(BREAKERS.len())], min, max),
+        12 => return fit(BREAKERS[source.index(BREAKERS.len())], min, max),
+        13 => return fit(COMPOSITES[source.index(COMPOSITES.len())], min, max),
         14 => min + source.index(room.min(64) + 1),
         _ => {
             let longest = if source.one_in(8) { 1024 } else { 160 };
@@ -269,8 +292,18 @@ fn fit(text: &str, min: usize, max: usize) -> String {
     fitted
 }
 
+/// One of the names that are tried one after the other.
+pub(super) fn odd_name(chosen: usize) -> Option<&'static str> {
+    NAMES.get(chosen).copied()
+}
+
+/// Names for entries that no schema names; the first is the plainest.
+const NAMES: [&str; 10] = ["extra", "__proto__", "", "x", "a", "constructor", "id", "\u{e9}", "a.b", "$ref"];
+
+/// How many of the names are tried one after the other.
+pub(super) const ODD_NAMES: usize = 3;
+
 /// A name for an entry that no schema names.
 pub(super) fn key(source: &mut impl Source, min: usize) -> String {
-    const NAMES: [&str; 10] = ["extra", "x", "a", "__proto__", "constructor", "id", "", "\u{e9}", "a.b", "$ref"];
     fit(NAMES[source.index(NAMES.len())], min, usize::MAX)
 }

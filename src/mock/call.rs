@@ -77,7 +77,7 @@ impl Reply {
     }
 
     /// Structured content together with its copy as text.
-    fn structured(value: Value) -> Self {
+    pub(super) fn structured(value: Value) -> Self {
         Self { content: vec![content::text(value.to_string())], structured: Some(value), failed: false, asks: None }
     }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -14,12 +15,14 @@ use super::call::Reply;
 use super::deviation::envelope::{self, Outgoing, answer_to_notification};
 use super::deviation::writing;
 use super::fault::{Fault, FaultSet};
+use super::hidden::{self, Early};
 use super::listing;
 use super::message::{
     INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, Object, PARSE_ERROR, Refusal,
     notification, object, response,
 };
 use super::revision::Revision;
+use super::rich::Drafts;
 use super::subscription::Subscription;
 use super::task_method::Tasks;
 
@@ -34,6 +37,12 @@ pub(super) enum Output {
     },
     /// The same notification again and again from now on.
     Flood(Vec<u8>),
+    /// Nothing for a while.
+    Delay(Duration),
+    /// Nothing any more, though the connection stays.
+    Freeze,
+    /// The end of the process, without a word.
+    Crash,
     /// The end of the connection.
     End,
 }
@@ -79,6 +88,10 @@ pub(super) enum Stop {
     Later,
     /// A fault ends the connection.
     Ended,
+    /// A fault stops the connection, but does not end it.
+    Frozen,
+    /// A fault ends the process.
+    Crashed,
 }
 
 impl From<Refusal> for Stop {
@@ -128,6 +141,8 @@ pub(super) struct Connection<'a> {
     pub(super) grown: bool,
     /// Whether a result has asked for input that has not come yet.
     pub(super) asked: bool,
+    pub(super) drafts: Drafts,
+    pub(super) hidden: hidden::State,
     held: Option<Outgoing>,
     batch: Option<Vec<Value>>,
     ended: bool,
@@ -152,6 +167,8 @@ impl<'a> Connection<'a> {
             subscriptions: Vec::new(),
             grown: false,
             asked: false,
+            drafts: Drafts::default(),
+            hidden: hidden::State::new(faults),
             held: None,
             batch: None,
             ended: false,
@@ -162,7 +179,8 @@ impl<'a> Connection<'a> {
     /// Takes one line without its ending, and says what follows from it.
     pub(super) fn receive(&mut self, line: &[u8]) -> Vec<Output> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if !self.ended && !line.trim_ascii().is_empty() && !self.has(Fault::NeverAnswers) {
+        let struck = !self.hidden.is_idle() && self.strike_line(line);
+        if !self.ended && !struck && !line.trim_ascii().is_empty() && !self.has(Fault::NeverAnswers) {
             match serde_json::from_slice(line) {
                 Ok(value) => self.value(value),
                 Err(_) => self.broken_line(),
@@ -174,6 +192,23 @@ impl<'a> Connection<'a> {
         std::mem::take(&mut self.output)
     }
 
+    /// Lets the faults at a line that show before it is parsed; true if that is the end of it.
+    fn strike_line(&mut self, line: &[u8]) -> bool {
+        let revision = self.revision();
+        match self.hidden.line(line, revision) {
+            Early::Crashed => self.output.push(Output::Crash),
+            Early::Frozen => self.output.push(Output::Freeze),
+            _ => return false,
+        }
+        true
+    }
+
+    /// How long an answer is held back in the hope of another request in flight.
+    pub(super) fn patience(&self) -> Duration {
+        // Where it depends on the arguments, many calls are held back and few of them in vain.
+        Duration::from_millis(if self.hidden.swaps() { 5 } else { 60 })
+    }
+
     /// Whether an answer is held back: in the hope of another request in flight, or for a task to end.
     pub(super) fn is_holding(&self) -> bool {
         self.held.is_some() || self.tasks.is_awaited()
@@ -183,6 +218,7 @@ impl<'a> Connection<'a> {
     pub(super) fn release(&mut self) -> Vec<Output> {
         self.end_awaited();
         if let Some(held) = self.held.take() {
+            self.hidden.has_swapped();
             self.write(&held);
         }
         std::mem::take(&mut self.output)
@@ -397,6 +433,14 @@ impl<'a> Connection<'a> {
             Ok(result) => response(&request.id, result),
             Err(Stop::Refused(refusal)) => refusal.into_message(Some(&request.id), false),
             Err(Stop::Later) => return,
+            Err(Stop::Frozen) => {
+                self.output.push(Output::Freeze);
+                return;
+            }
+            Err(Stop::Crashed) => {
+                self.output.push(Output::Crash);
+                return;
+            }
             Err(Stop::Ended) => {
                 self.ended = true;
                 return;
@@ -491,12 +535,17 @@ impl<'a> Connection<'a> {
     }
 
     /// Writes the answer to a request, or holds it back where a fault confuses requests in flight.
-    pub(super) fn respond(&mut self, message: Value, method: &str, revision: Revision) {
+    pub(super) fn respond(&mut self, mut message: Value, method: &str, revision: Revision) {
+        self.hidden.readdress(&mut message);
+        if let Some(delay) = self.hidden.take_delay() {
+            self.output.push(Output::Delay(delay));
+        }
         let opens = self.opens(method);
         let outgoing = Outgoing { revision, opens, ..self.outgoing(message, Some(method)) };
         let calls = method == "tools/call";
         let swaps = if calls { Fault::CallsSwapped } else { Fault::SwappedIds };
-        let confuses = [swaps, Fault::IdKindsConfused].into_iter().any(|fault| self.has(fault));
+        let exchanges = self.has(swaps) || calls && self.hidden.swaps();
+        let confuses = exchanges || self.has(Fault::IdKindsConfused);
         if !confuses || opens || self.batch.is_some() {
             self.emit(outgoing);
             return;
@@ -509,7 +558,8 @@ impl<'a> Connection<'a> {
         let alike = (earlier.answers.as_deref() == Some("tools/call")) == calls;
         // Ids of different kinds are the matter of another fault.
         let same_kind = earlier.message["id"].is_string() == later.message["id"].is_string();
-        if self.has(swaps) && alike && same_kind {
+        if exchanges && alike && same_kind {
+            self.hidden.has_swapped();
             let id = earlier.message["id"].take();
             earlier.message["id"] = later.message["id"].take();
             later.message["id"] = id;
@@ -543,7 +593,10 @@ impl<'a> Connection<'a> {
     fn write(&mut self, outgoing: &Outgoing) {
         let mut outgoing = outgoing.clone();
         envelope::deviate(&mut outgoing, self.faults);
-        let bytes = writing::line(&outgoing, !self.past.answered, self.faults);
+        let mut bytes = writing::line(&outgoing, !self.past.answered, self.faults);
+        if outgoing.answers.is_some() {
+            self.hidden.rewrite(&mut bytes);
+        }
         self.past.answered |= outgoing.answers.is_some();
         self.output.push(Output::Bytes(bytes));
     }

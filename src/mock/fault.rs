@@ -6,9 +6,11 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use thiserror::Error;
 
+use super::hidden::HiddenFault;
 use super::revision::Revision;
 use super::revision::Revision::{V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
 
@@ -42,27 +44,29 @@ macro_rules! faults {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Fault {
             $(#[doc = concat!("The server ", $description, ".")] $variant,)*
+            /// A fault that no case can see, hidden where only a fuzzer looks.
+            Hidden(HiddenFault),
         }
 
         impl Fault {
-            const ALL: &'static [Self] = &[$(Self::$variant,)*];
+            const PLAIN: &'static [Self] = &[$(Self::$variant,)*];
 
             /// The kebab-case name, as `--fault` takes it.
             #[must_use]
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
+                match self { $(Self::$variant => $name,)* Self::Hidden(hidden) => hidden.name() }
             }
 
             /// What the server does wrong: the rest of a sentence that begins "the server".
             #[must_use]
             pub const fn description(self) -> &'static str {
-                match self { $(Self::$variant => $description,)* }
+                match self { $(Self::$variant => $description,)* Self::Hidden(hidden) => hidden.description() }
             }
 
             /// The revisions in which the fault shows, oldest first; in the others it has no effect.
             #[must_use]
             pub const fn revisions(self) -> &'static [Revision] {
-                match self { $(Self::$variant => $revisions,)* }
+                match self { $(Self::$variant => $revisions,)* Self::Hidden(_) => FROM_2025_06_18 }
             }
         }
     };
@@ -512,10 +516,18 @@ faults! {
 }
 
 impl Fault {
-    /// Every fault, in the order of the table.
+    /// Every fault, in the order of the table; the hidden ones come last.
     #[must_use]
-    pub const fn all() -> &'static [Self] {
-        Self::ALL
+    pub fn all() -> &'static [Self] {
+        static ALL: LazyLock<Vec<Fault>> =
+            LazyLock::new(|| Fault::PLAIN.iter().copied().chain(HiddenFault::all().map(Fault::Hidden)).collect());
+        &ALL
+    }
+
+    /// Whether no case can see it, since only a fuzzer comes across what triggers it.
+    #[must_use]
+    pub const fn is_hidden(self) -> bool {
+        matches!(self, Self::Hidden(_))
     }
 }
 
@@ -529,10 +541,10 @@ impl FromStr for Fault {
     type Err = UnknownFault;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        if let Some(fault) = Self::ALL.iter().find(|fault| fault.name() == name) {
+        if let Some(fault) = Self::all().iter().find(|fault| fault.name() == name) {
             return Ok(*fault);
         }
-        let nearest = Self::ALL
+        let nearest = Self::all()
             .iter()
             .map(|fault| (strsim::normalized_damerau_levenshtein(name, fault.name()), *fault))
             .filter(|(likeness, _)| *likeness > 0.5)

@@ -8,14 +8,17 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use super::connection::{Connection, Output};
 use super::fault::{Fault, FaultSet};
 
-/// How long an answer is held back for a second request in flight, where a fault confuses the two.
-const HOLD: Duration = Duration::from_millis(60);
 /// What a slow server takes before it writes its first byte.
 const SLOW_START: Duration = Duration::from_millis(500);
 /// How much is written without a newline by the fault that does so.
 const WITHOUT_NEWLINE: usize = 8 << 20;
 /// The length of the message that is too long.
 const HUGE: usize = 100 << 20;
+
+/// The error of a server that a fault ends as a bug would: its process has to end as if it had panicked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("index out of bounds: the len is 3 but the index is 57")]
+pub struct Crash;
 
 /// Serves one connection until its input ends, with the faults that are switched on.
 ///
@@ -25,7 +28,7 @@ const HUGE: usize = 100 << 20;
 /// # Errors
 ///
 /// Fails when the reader or the writer does; a client that goes away while it is written to is such a
-/// failure.
+/// failure. A fault that crashes the server fails with [`Crash`] inside.
 ///
 /// # Examples
 ///
@@ -69,6 +72,18 @@ where
                         writer.write_all(&end).await?;
                     }
                     Output::Flood(line) => flood = Some(line.repeat(64)),
+                    Output::Delay(delay) => {
+                        writer.flush().await?;
+                        tokio::time::sleep(delay).await;
+                    }
+                    Output::Freeze => {
+                        writer.flush().await?;
+                        std::future::pending::<()>().await;
+                    }
+                    Output::Crash => {
+                        writer.flush().await?;
+                        return Err(io::Error::other(Crash));
+                    }
                     Output::End => return writer.flush().await,
                 }
             }
@@ -87,7 +102,7 @@ where
             continue;
         }
         let read = if connection.is_holding() {
-            let Ok(read) = tokio::time::timeout(HOLD, lines.fill(&mut reader)).await else {
+            let Ok(read) = tokio::time::timeout(connection.patience(), lines.fill(&mut reader)).await else {
                 write_all(&mut writer, connection.release()).await?;
                 continue;
             };

@@ -6,6 +6,7 @@ use super::content;
 use super::message::{Object, object};
 use super::revision::Revision;
 use super::revision::Revision::{V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
+use super::rich;
 
 /// What decides which tools a client is offered, beside the revision.
 #[derive(Debug, Default)]
@@ -274,6 +275,42 @@ const TABLE: &[Entry] = &[
         input: nothing,
         output: None,
     },
+    Entry {
+        name: "search",
+        title: "Search",
+        description: "Searches a small catalogue, in many ways.",
+        since: V2025_06_18,
+        until: V2026_07_28,
+        input: || rich::search_schemas().0,
+        output: Some(|| rich::search_schemas().1),
+    },
+    Entry {
+        name: "transform",
+        title: "Transform",
+        description: "Transforms a text step by step.",
+        since: V2025_06_18,
+        until: V2026_07_28,
+        input: || rich::transform_schemas().0,
+        output: Some(|| rich::transform_schemas().1),
+    },
+    Entry {
+        name: "draft_open",
+        title: "Open a draft",
+        description: "Opens a draft and returns its id; the last 64 are kept as long as the connection.",
+        since: V2025_06_18,
+        until: V2026_07_28,
+        input: || rich::draft_open_schemas().0,
+        output: Some(|| rich::draft_open_schemas().1),
+    },
+    Entry {
+        name: "draft_read",
+        title: "Read a draft",
+        description: "Reads a draft that was opened.",
+        since: V2025_06_18,
+        until: V2026_07_28,
+        input: || rich::draft_read_schemas().0,
+        output: Some(|| rich::draft_read_schemas().1),
+    },
 ];
 
 /// The definitions of every tool that is offered, in the order of the list.
@@ -346,6 +383,8 @@ fn annotations(entry: &Entry) -> Value {
             "idempotentHint": true,
             "openWorldHint": false,
         }),
+        "search" | "transform" => json!({"readOnlyHint": true, "idempotentHint": true}),
+        "draft_open" => json!({"readOnlyHint": false, "destructiveHint": false, "idempotentHint": false}),
         "erase" => json!({"readOnlyHint": false, "destructiveHint": true}),
         _ => json!({"readOnlyHint": true}),
     }
@@ -386,6 +425,8 @@ mod tests {
                 assert_eq!(annotations.is_some(), *revision >= V2025_03_26);
                 if tool["name"] == "erase" {
                     assert_eq!(tool["annotations"]["destructiveHint"], json!(true));
+                } else if tool["name"] == "draft_open" {
+                    assert_eq!(tool["annotations"]["destructiveHint"], json!(false));
                 } else if let Some(annotations) = annotations {
                     assert_eq!(annotations["readOnlyHint"], json!(true));
                 }

@@ -9,6 +9,7 @@ use super::call::{self, Reply, Turn};
 use super::connection::{Connection, Offered, Request, Session, Stop, Waiting, invalid_params};
 use super::deviation::{calling, listing as listing_deviation};
 use super::fault::Fault;
+use super::hidden::Early;
 use super::listing::{self, NoPage};
 use super::message::{
     ELICITATION_REQUIRED, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, Object,
@@ -16,6 +17,7 @@ use super::message::{
 };
 use super::method::add_caching;
 use super::revision::Revision;
+use super::rich;
 use super::tool::{self, Offer};
 
 impl Connection<'_> {
@@ -25,6 +27,7 @@ impl Connection<'_> {
         let grown = session.is_some_and(|session| session.grown) || self.has_grown(revision);
         if let Some(offered) = &self.offered
             && (offered.revision, offered.grown) == (revision, grown)
+            && !self.hidden.is_grown()
         {
             return Arc::clone(&offered.tools);
         }
@@ -36,6 +39,7 @@ impl Connection<'_> {
         let offer = Offer { grown, asking };
         let mut tools = tool::offered(revision, &offer);
         listing_deviation::add_specimens(&mut tools, revision, self.faults, self.paging.salt);
+        self.hidden.add_tools(&mut tools, revision);
         let tools: Arc<[Object]> = tools.into();
         self.offered = Some(Offered { revision, grown, tools: Arc::clone(&tools) });
         tools
@@ -113,6 +117,19 @@ impl Connection<'_> {
             self.tell_cancelled(request);
             self.look_at_retry(request, params)?;
         }
+        let mended;
+        let params = match self.hidden.called(params, request.revision) {
+            Early::Mended(params) => {
+                mended = params;
+                &mended
+            }
+            early => {
+                if let Some(reply) = Self::early(early)? {
+                    return Ok(reply.into_result(request.revision));
+                }
+                params
+            }
+        };
         let called = self.named_tool(request, params);
         self.past.refused |= called.is_err();
         let (tool, arguments) = match called? {
@@ -127,8 +144,22 @@ impl Connection<'_> {
         let reply = self.use_tool(request, &tool, name, &arguments, turn)?;
         let mut result = reply.into_result(request.revision);
         calling::deviate(&mut result, name, request.revision, self.faults);
+        self.hidden.deviate(&mut result);
+        self.hidden.returned(&result);
         self.report(turn, request);
         Ok(result)
+    }
+
+    /// What a hidden fault makes of a call: a reply of its own, or none.
+    fn early(early: Early) -> Result<Option<Reply>, Stop> {
+        match early {
+            Early::Pass | Early::Mended(_) => Ok(None),
+            Early::Replied(reply) => Ok(Some(reply)),
+            Early::Refused(refusal) => Err(refusal.into()),
+            Early::Silent => Err(Stop::Later),
+            Early::Frozen => Err(Stop::Frozen),
+            Early::Crashed => Err(Stop::Crashed),
+        }
     }
 
     /// Writes the notifications of a call, in the order that a fault may want.
@@ -236,7 +267,13 @@ impl Connection<'_> {
         if listing_deviation::is_specimen(tool) {
             return Ok(Reply::text("Done."));
         }
-        let misfit = call::misfit(&tool["inputSchema"], &json!(arguments), self.faults)?;
+        if self.hidden.refuses(name) {
+            return Ok(Reply::failure("There is no such thing."));
+        }
+        let misfit = match rich::check(name, arguments) {
+            Some(check) => check.err(),
+            None => call::misfit(&tool["inputSchema"], &json!(arguments), self.faults)?,
+        };
         if let Some(text) = misfit {
             self.past.refused = true;
             let drafted = request.revision == Revision::V2024_10_07;
@@ -259,6 +296,13 @@ impl Connection<'_> {
                 return self.ask_in_result(request, question, name, arguments);
             }
             return self.put_question(request, question);
+        }
+        let early = self.hidden.fitted(name, arguments, request.revision);
+        if let Some(reply) = Self::early(early)? {
+            return Ok(reply);
+        }
+        if let Some(reply) = rich::run(name, arguments, &mut self.drafts) {
+            return Ok(reply);
         }
         match name {
             "grow" => Ok(self.grow(request, turn)),

@@ -92,10 +92,34 @@ impl<W: Write + Send> Live<W> {
                 let failing = if self.failing == 0 { String::new() } else { format!("{} fail  ", self.failing) };
                 bar.set_message(format!("{failing}{} {}", result.revision, visible(&result.case)));
             }
+            Event::FuzzingStarted { .. } => {
+                if let Some(line) = fuzzing(event) {
+                    bar.println(line);
+                }
+                bar.set_message("fuzzing");
+                bar.enable_steady_tick(Duration::from_millis(120));
+            }
             Event::Wire { .. } | Event::TargetFinished(_) => {}
             Event::RunFinished(_) => bar.finish_and_clear(),
         }
     }
+}
+
+/// What is about to be fuzzed, in one line.
+fn fuzzing(event: &Event) -> Option<String> {
+    const NAMES: usize = 40;
+    let Event::FuzzingStarted { revision, tools, left_out, calls, seed } = event else { return None };
+    let names: Vec<String> = tools.iter().take(NAMES).map(|name| excerpt(name, 60, 0)).collect();
+    let more = if tools.len() > NAMES { format!(" and {} more", tools.len() - NAMES) } else { String::new() };
+    let out = match left_out {
+        0 => String::new(),
+        1 => "; 1 tool is left out".to_owned(),
+        count => format!("; {count} tools are left out"),
+    };
+    Some(format!(
+        "fuzzing in {revision}, {calls} calls a tool, seed {seed}: {}{more}{out}",
+        if names.is_empty() { "no tool".to_owned() } else { names.join(", ") }
+    ))
 }
 
 /// A style whose template is ours and therefore right.
@@ -126,6 +150,11 @@ impl<W: Write + Send> Sink for Live<W> {
                     paint(self.palette.faint, excerpt(connection, 60, 0)),
                     wire_line(evidence, self.palette, LINE)
                 )?;
+            }
+            Event::FuzzingStarted { .. } => {
+                if let Some(line) = fuzzing(event) {
+                    writeln!(self.out, "{line}")?;
+                }
             }
             Event::CaseFinished(result) => self.case(result)?,
             Event::TargetFinished(_) => {}

@@ -152,7 +152,7 @@ impl Sink for Fold {
     fn on(&mut self, event: &Event) -> io::Result<()> {
         match event {
             Event::RunStarted { server } => self.report.server.clone_from(server),
-            Event::Probed { .. } | Event::Wire { .. } => {}
+            Event::Probed { .. } | Event::Wire { .. } | Event::FuzzingStarted { .. } => {}
             Event::CaseFinished(result) => self.pending.push(result.as_ref().clone()),
             Event::TargetFinished(summary) => self.finish(summary),
             Event::RunFinished(summary) => self.report.summary = Some(summary.as_ref().clone()),

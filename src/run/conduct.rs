@@ -1,6 +1,7 @@
 //! A run from its first process to its last.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,15 +13,19 @@ use super::plan::{Launcher, Plan, Revisions};
 use super::probe::{explain, probe};
 use super::session::{Refusal, Refused, unhurried};
 use super::target;
+use crate::case::{Body, Case};
 use crate::check::{evidence, stderr_of};
 use crate::client::{Allowance, Connection, Keeping, Patience};
 use crate::event::{Event, Problem, ProblemKind, RunSummary, Sink, Timing};
-use crate::spec::Revision;
+use crate::spec::{Revision, Transport};
 use crate::transcript::{Entry, ShutdownStep};
 use crate::verdict::Totals;
 
 /// Tells a run to stop: send `true`, and it ends every process and sums up what it has.
 pub type Stop = watch::Receiver<bool>;
+
+/// How long fuzzing is given to end and to tell what it found.
+const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// How long a server is given to end by itself where nobody judges whether it does.
 const QUICK_END: Duration = Duration::from_millis(400);
@@ -34,6 +39,10 @@ pub(super) struct Context {
     book: Arc<Mutex<Book>>,
     allowance: Arc<Allowance>,
     host: Arc<Host>,
+    /// What asks the run to end.
+    stop: Stop,
+    /// Whether it is fuzzing, which ends by itself when it is asked to.
+    fuzzing: Arc<AtomicUsize>,
 }
 
 /// What is counted along the way.
@@ -85,6 +94,21 @@ impl Context {
         if let Err(error) = outcome {
             self.book().sink_error.get_or_insert(error);
         }
+    }
+
+    /// Whether the run was asked to end.
+    pub(super) fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    /// Counts the revisions that are being fuzzed.
+    pub(super) fn fuzzing(&self) -> &AtomicUsize {
+        &self.fuzzing
+    }
+
+    /// Counts one more process.
+    pub(super) fn count_launch(&self) {
+        self.book().launches += 1;
     }
 
     /// How a new connection is recorded; every message is shown to the sink where that was asked for.
@@ -168,6 +192,8 @@ pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, mut stop: Stop) -> io::
         book: Arc::default(),
         allowance: Arc::default(),
         host: Arc::default(),
+        stop: stop.clone(),
+        fuzzing: Arc::default(),
     };
     let stopped = async {
         // A sender that is gone will never ask us to stop.
@@ -175,16 +201,24 @@ pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, mut stop: Stop) -> io::
             std::future::pending::<()>().await;
         }
     };
+    let mut judging = Box::pin(judge(&context));
     let problem = tokio::select! {
-        problem = judge(&context) => problem,
-        () = stopped => Some(Problem {
-            kind: ProblemKind::Interrupted,
-            message: "the run was interrupted".to_owned(),
-            hint: "what had been judged by then is reported; run it again for the rest".to_owned(),
-            stderr: String::new(),
-            evidence: Vec::new(),
-        }),
+        problem = &mut judging => problem,
+        () = stopped => {
+            if context.fuzzing.load(Ordering::Relaxed) > 0 {
+                // Fuzzing hears of it by itself, and has something to tell.
+                let _told = tokio::time::timeout(LAST_WORDS, &mut judging).await;
+            }
+            Some(Problem {
+                kind: ProblemKind::Interrupted,
+                message: "the run was interrupted".to_owned(),
+                hint: "what had been judged by then is reported; run it again for the rest".to_owned(),
+                stderr: String::new(),
+                evidence: Vec::new(),
+            })
+        }
     };
+    drop(judging);
     let interrupted = problem.as_ref().is_some_and(|problem| problem.kind == ProblemKind::Interrupted);
     let dismissed = std::mem::take(&mut context.book().dismissed);
     for task in dismissed {
@@ -218,7 +252,56 @@ pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, mut stop: Stop) -> io::
 fn fitting(mut plan: Plan) -> Plan {
     let transport = plan.transport();
     plan.cases.retain(|case| case.runs_over(transport));
+    if transport == Transport::Http {
+        // Calls are fuzzed over standard streams only, so far.
+        plan.fuzz = None;
+    }
     plan
+}
+
+/// A revision on its way through its cases. Dropping it, for whatever reason, says that it is through.
+pub(super) struct Through {
+    done: Arc<watch::Sender<usize>>,
+    all: usize,
+    counts: bool,
+}
+
+/// Waits for the revisions on their way.
+pub(super) struct Others {
+    done: watch::Receiver<usize>,
+    all: usize,
+}
+
+impl Through {
+    fn of(all: usize) -> Self {
+        Self { done: Arc::new(watch::Sender::new(0)), all, counts: false }
+    }
+
+    fn again(&self) -> Self {
+        Self { done: Arc::clone(&self.done), all: self.all, counts: true }
+    }
+
+    /// What tells when all are through.
+    pub(super) fn clone_watch(&self) -> Others {
+        Others { done: self.done.subscribe(), all: self.all }
+    }
+}
+
+impl Drop for Through {
+    fn drop(&mut self) {
+        if self.counts {
+            self.done.send_modify(|done| *done += 1);
+        }
+    }
+}
+
+impl Others {
+    /// Returns once every revision is through its cases.
+    pub(super) async fn wait_through(mut self) {
+        let all = self.all;
+        // When nobody is left to say so, all are through as well.
+        let _through = self.done.wait_for(|done| *done >= all).await;
+    }
 }
 
 /// Probes the server and judges each revision that it speaks.
@@ -229,7 +312,13 @@ async fn judge(context: &Context) -> Option<Problem> {
     }
     let probed = probe(context).await;
     let revisions: Vec<Revision> = probed.sessions.iter().map(|session| session.revision).collect();
-    let runs = |revision: &Revision| context.plan.cases.iter().filter(|case| case.runs_in(*revision)).count();
+    let fuzz = context.plan.fuzz.as_ref();
+    let fuzzed =
+        |revision: &Revision| fuzz.is_some_and(|fuzz| fuzz.every_revision || revisions.last() == Some(revision));
+    let counts = |case: &Case, revision: &Revision| {
+        case.runs_in(*revision) && (!matches!(case.body, Body::Fuzz(_)) || fuzzed(revision))
+    };
+    let runs = |revision: &Revision| context.plan.cases.iter().filter(|case| counts(case, revision)).count();
     context.emit(&Event::Probed { revisions: revisions.clone(), cases: revisions.iter().map(runs).sum() });
     if probed.sessions.is_empty() {
         return Some(unjudged(context, probed.refused).await);
@@ -241,9 +330,16 @@ async fn judge(context: &Context) -> Option<Problem> {
     }
     let unspoken = unspoken(&context.plan.revisions, &revisions);
     let mut targets = JoinSet::new();
-    for session in probed.sessions {
+    let newest = revisions.iter().max().copied();
+    let every = context.plan.fuzz.as_ref().is_some_and(|fuzz| fuzz.every_revision);
+    // Fuzzing begins when the cases of every revision are through, so that neither disturbs the other.
+    let through = Through::of(revisions.len());
+    let passes: Vec<Through> = (0..revisions.len()).map(|_| through.again()).collect();
+    drop(through);
+    for (session, through) in probed.sessions.into_iter().zip(passes) {
         let context = context.clone();
-        targets.spawn(async move { target::judge(&context, session).await });
+        let fuzzed = every || Some(session.revision) == newest;
+        targets.spawn(async move { target::judge(&context, session, fuzzed, through).await });
     }
     let mut problem = None;
     while let Some(finished) = targets.join_next().await {

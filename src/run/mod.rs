@@ -4,6 +4,7 @@ mod asking;
 mod bindings;
 mod conduct;
 mod exchange;
+mod fuzz;
 mod hinted;
 mod host;
 mod lane;
@@ -19,4 +20,5 @@ mod survey;
 mod target;
 
 pub use conduct::{Stop, run};
-pub use plan::{Calls, HttpServer, Launcher, Plan, Revisions, ServerCommand};
+pub use fuzz::{Earlier, Regression, RegressionError};
+pub use plan::{Calls, FuzzPlan, HttpServer, Launcher, Plan, Revisions, ServerCommand};

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
+use super::fuzz::Regression;
 use crate::case::{Case, Hint};
 use crate::client::Site;
 use crate::mock::FaultSet;
@@ -33,6 +36,50 @@ pub enum Calls {
     Harmless,
     /// Every tool.
     Destructive,
+}
+
+/// What fuzzing is to do.
+#[derive(Debug, Clone)]
+pub struct FuzzPlan {
+    /// How many calls each tool gets; what shrinks and confirms a failure comes on top.
+    pub calls: u64,
+    /// How long it may take in a revision.
+    pub time: Option<Duration>,
+    /// How many calls a second are made at most.
+    pub max_rate: Option<f64>,
+    /// How many calls are under way at once; by default as many as help.
+    pub in_flight: Option<usize>,
+    /// Only tools whose name matches; empty: all that may be called.
+    pub tools: Vec<globset::GlobMatcher>,
+    /// No tools whose name matches.
+    pub skip_tools: Vec<globset::GlobMatcher>,
+    /// Values for properties of these names, tried wherever the schema admits them.
+    pub seeds: Vec<(String, Value)>,
+    /// The folder of failing calls: tried first, and written to.
+    pub regressions: Option<PathBuf>,
+    /// The one failing call that is tried, and nothing else.
+    pub replay: Option<(PathBuf, Regression)>,
+    /// Whether it is done in every revision, rather than in the newest alone.
+    pub every_revision: bool,
+}
+
+impl FuzzPlan {
+    /// A plan of so many calls for each tool, and otherwise as usual.
+    #[must_use]
+    pub fn of(calls: u64) -> Self {
+        Self {
+            calls,
+            time: None,
+            max_rate: None,
+            in_flight: None,
+            tools: Vec::new(),
+            skip_tools: Vec::new(),
+            seeds: Vec::new(),
+            regressions: None,
+            replay: None,
+            every_revision: false,
+        }
+    }
 }
 
 /// A server that is started as a process.
@@ -89,6 +136,8 @@ pub struct Plan {
     pub jobs: usize,
     /// The seed of everything random.
     pub seed: u64,
+    /// What fuzzing is to do, if anything.
+    pub fuzz: Option<FuzzPlan>,
     /// Whether the sink wants to see every message.
     pub show_wire: bool,
     /// The command that replays a finding, up to the selection: `mcp-conformance`, with the server's own part
@@ -125,10 +174,27 @@ impl Plan {
         }
     }
 
+    /// The command that tries the failing call of a file again.
+    #[must_use]
+    pub fn replay_file(&self, file: &str) -> String {
+        // What selects cases and tools has no meaning there.
+        format!("mcp-conformance replay {}{}", quoted(file), self.replay_suffix)
+    }
+
     /// The command that runs these cases in a revision again.
     #[must_use]
     pub fn replay(&self, cases: &[&str], revision: Revision) -> String {
         let selected = cases.join(" --select ");
         format!("{} --revision {revision} --select {selected}{}", self.replay_prefix, self.replay_suffix)
+    }
+}
+
+/// A word as a POSIX shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tokio::io::DuplexStream;
 use tokio::process::Command;
+use tokio::task::JoinHandle;
 
 use super::plan::{Launcher, Plan, ServerCommand};
 use super::reply::Replies;
-use crate::client::{Connection, Keeping, LaunchError, Responder, Waited};
-use crate::mock;
+use crate::client::{Connection, Keeping, LaunchError, Pipe, Responder, Waited};
+use crate::mock::{self, FaultSet};
 use crate::spec::{Era, Revision};
 use crate::transcript::{Entry, Event, Mark, Terms, Transcript, follows_unanswerable, messages};
 use crate::wire::{Damage, Frame, Id, Kind, same_id, same_id_loosely};
@@ -163,17 +165,38 @@ pub(super) fn connect(
             Ok(Connection::over_http(Arc::clone(&server.site), stateless, responder, keeping))
         }
         Launcher::BuiltIn(faults) => {
-            let (ours, theirs) = tokio::io::duplex(256 << 10);
-            let ignores_sigterm = mock::ignores_sigterm(faults);
-            let faults = Arc::clone(faults);
-            let server = tokio::spawn(async move {
-                let (reader, writer) = tokio::io::split(theirs);
-                // What ends the built-in server ends the connection, which is what is judged.
-                let _ended = mock::serve(reader, writer, &faults).await;
-            });
-            Ok(Connection::within(ours, server, ignores_sigterm, responder, keeping))
+            let (pipe, server) = built_in(faults);
+            Ok(Connection::within(pipe, server, mock::ignores_sigterm(faults), responder, keeping))
         }
     }
+}
+
+/// Starts the server and connects to it without a record.
+pub(super) fn lean(plan: &Plan) -> Result<Pipe, LaunchError> {
+    match &plan.launcher {
+        Launcher::Command(server) => {
+            let (program, command) = command_of(server)?;
+            Pipe::start(&program, command)
+        }
+        // Fuzzing is for servers on their standard streams so far, and left out of a plan for any other.
+        Launcher::Http(_) => Err(LaunchError::NoCommand),
+        Launcher::BuiltIn(faults) => {
+            let (pipe, server) = built_in(faults);
+            Ok(Pipe::within(pipe, server))
+        }
+    }
+}
+
+/// Runs the built-in server in this process; returns our end of the pipe to it.
+fn built_in(faults: &Arc<FaultSet>) -> (DuplexStream, JoinHandle<()>) {
+    let (ours, theirs) = tokio::io::duplex(256 << 10);
+    let faults = Arc::clone(faults);
+    let server = tokio::spawn(async move {
+        let (reader, writer) = tokio::io::split(theirs);
+        // What ends the built-in server ends the connection, which is what is judged.
+        let _ended = mock::serve(reader, writer, &faults).await;
+    });
+    (ours, server)
 }
 
 impl Session {

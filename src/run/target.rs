@@ -1,13 +1,14 @@
 //! Judges a server in one revision.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::conduct::{Context, Ended, milliseconds};
+use super::conduct::{Context, Ended, Through, milliseconds};
+use super::fuzz;
 use super::hinted::Followed;
 use super::lane::{self, Done};
 use super::offer::{Called, Offer};
@@ -74,7 +75,10 @@ impl Target {
         for finding in &mut judged.findings {
             let origin = finding.origin.and_then(|pass| self.passes().get(pass).cloned());
             let cases: Vec<&str> = std::iter::once(case.id.as_str()).chain(origin.as_deref()).collect();
-            finding.replay = self.context.plan.replay(&cases, self.revision);
+            finding.replay = match finding.counterexample.as_ref().and_then(|example| example.file.as_deref()) {
+                Some(file) => self.context.plan.replay_file(file),
+                None => self.context.plan.replay(&cases, self.revision),
+            };
         }
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).add(judged.verdict);
         let requirements = case.requirements.iter().filter(|r| r.revisions().contains(self.revision));
@@ -105,7 +109,10 @@ pub(super) struct Kept {
 }
 
 /// Judges the server in the revision of an opened session.
-pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Problem> {
+///
+/// Where it is `fuzzed`, that is done once the cases of every revision are `through`.
+pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, through: Through) -> Option<Problem> {
+    let others = through.clone_watch();
     let revision = main.revision;
     let cases: Vec<Arc<Case>> = context.plan.cases.iter().filter(|case| case.runs_in(revision)).cloned().collect();
     let (offers, offer) = watch::channel(None);
@@ -151,6 +158,16 @@ pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Proble
         }
     }
     tell_watching(&target, &cases, &done);
+    drop(through);
+    let fuzz = if fuzzed {
+        others.wait_through().await;
+        context.fuzzing().fetch_add(1, Ordering::Relaxed);
+        let summary = fuzz::fuzz(&target, &cases, &surveyed).await;
+        context.fuzzing().fetch_sub(1, Ordering::Relaxed);
+        summary
+    } else {
+        None
+    };
     let totals = *target.totals.lock().unwrap_or_else(PoisonError::into_inner);
     let dead = target.dead();
     let stderr: String = done.iter().map(|kept| stderr_of(&kept.ended.entries, 4_000)).collect();
@@ -166,7 +183,7 @@ pub(super) async fn judge(context: &Context, mut main: Session) -> Option<Proble
         launches: done.iter().map(|kept| launch(&kept.ended)).collect(),
         stderr: tail(&stderr, 8_000),
         ended_early: dead.clone(),
-        fuzz: None,
+        fuzz,
         totals,
     })));
     dead.map(|reason| Problem {

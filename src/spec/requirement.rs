@@ -169,10 +169,11 @@ pub enum CatalogueError {
     Twice(String),
 }
 
-/// Every requirement, by id.
+/// Every requirement, by id: those of the specification, and apart from them what we expect ourselves.
 #[derive(Debug)]
 pub struct Catalogue {
     by_id: BTreeMap<String, Requirement>,
+    own: BTreeMap<String, Requirement>,
 }
 
 #[derive(Deserialize)]
@@ -191,16 +192,13 @@ impl Catalogue {
             ("cases/requirements/tools.toml", include_str!("../../cases/requirements/tools.toml")),
             ("cases/requirements/protocol.toml", include_str!("../../cases/requirements/protocol.toml")),
         ];
-        let mut by_id = BTreeMap::new();
-        for (file, text) in files {
-            let parsed: File = toml::from_str(text).map_err(|source| CatalogueError::Parse { file, source })?;
-            for requirement in parsed.requirement {
-                if let Some(twice) = by_id.insert(requirement.id.clone(), requirement) {
-                    return Err(CatalogueError::Twice(twice.id));
-                }
-            }
+        let by_id = read(&files)?;
+        let own =
+            read(&[("cases/requirements/robustness.toml", include_str!("../../cases/requirements/robustness.toml"))])?;
+        match own.keys().find(|id| by_id.contains_key(*id)) {
+            Some(twice) => Err(CatalogueError::Twice(twice.clone())),
+            None => Ok(Self { by_id, own }),
         }
-        Ok(Self { by_id })
     }
 
     /// The embedded catalogue, read once.
@@ -212,16 +210,34 @@ impl Catalogue {
         CATALOGUE.get_or_init(|| Self::parse().expect("the embedded catalogue is tested"))
     }
 
-    /// The requirement of that id.
+    /// The requirement of that id, whoever states it.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<&Requirement> {
-        self.by_id.get(id)
+        self.by_id.get(id).or_else(|| self.own.get(id))
     }
 
-    /// Every requirement, sorted by id.
+    /// Every requirement of the specification, sorted by id.
     pub fn iter(&self) -> impl Iterator<Item = &Requirement> {
         self.by_id.values()
     }
+
+    /// What we expect beyond the specification, sorted by id.
+    pub fn own(&self) -> impl Iterator<Item = &Requirement> {
+        self.own.values()
+    }
+}
+
+fn read(files: &[(&'static str, &str)]) -> Result<BTreeMap<String, Requirement>, CatalogueError> {
+    let mut by_id = BTreeMap::new();
+    for (file, text) in files {
+        let parsed: File = toml::from_str(text).map_err(|source| CatalogueError::Parse { file, source })?;
+        for requirement in parsed.requirement {
+            if let Some(twice) = by_id.insert(requirement.id.clone(), requirement) {
+                return Err(CatalogueError::Twice(twice.id));
+            }
+        }
+    }
+    Ok(by_id)
 }
 
 #[cfg(test)]

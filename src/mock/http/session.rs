@@ -131,7 +131,7 @@ async fn run(faults: Arc<FaultSet>, ended: Arc<Notify>, one: bool, mut orders: m
             Order::Post(post, answer) => {
                 let outputs = connection.receive(&post.line);
                 sessions.numbered = connection.revision() == Revision::V2025_11_25 && !post.stateless;
-                if outputs.contains(&Output::End) {
+                if outputs.contains(&Output::End) || outputs.contains(&Output::Crash) {
                     ended.notify_one();
                     return;
                 }
@@ -175,7 +175,8 @@ fn lines(outputs: Vec<Output>) -> Vec<Bytes> {
                 bytes.extend_from_slice(&end);
             }
             Output::Flood(line) => bytes.extend_from_slice(&line.repeat(20_000)),
-            Output::End => {}
+            // What depends on time or ends the process is for a process.
+            Output::Delay(_) | Output::Freeze | Output::Crash | Output::End => {}
         }
     }
     bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(Bytes::copy_from_slice).collect()

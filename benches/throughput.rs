@@ -1,0 +1,291 @@
+//! How fast the fuzzer calls, against a client that only writes and reads lines.
+//!
+//! `cargo bench --bench throughput` starts a server that does nothing but answer, calls it as fast as a
+//! minimal client can, then has the whole program fuzz it with every oracle on, and prints a table: calls
+//! per second one at a time and pipelined, processor time per call, ninety tools against one, and the peak
+//! of memory for a million calls. Everything is measured as whole processes in the same run, since the
+//! machine is part of the answer. `CALLS=<n>` makes the runs shorter or longer.
+//!
+//! The server is this program itself, started with the word `serve` and a number of tools.
+#![expect(clippy::print_stdout, reason = "the table is read on the terminal")]
+
+use std::{
+    env, fs,
+    io::{self, BufRead, BufReader, Read, Write},
+    path::Path,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-conformance");
+/// Calls of a run, but for the one that is about memory.
+const CALLS: u64 = 100_000;
+/// Calls of the run that is about memory.
+const MANY: u64 = 1_000_000;
+/// How many calls the pipelined client keeps in flight.
+const IN_FLIGHT: usize = 256;
+/// Clock ticks of a second, in which Linux counts processor time.
+const TICKS: f64 = 100.0;
+
+fn main() -> io::Result<()> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    if let [word, tools] = arguments.as_slice()
+        && word == "serve"
+    {
+        return serve(tools.parse().unwrap_or(1));
+    }
+    measure()
+}
+
+// The server: it looks for the id and for the first letters of the method, and knows its answers.
+
+fn serve(tools: usize) -> io::Result<()> {
+    let list = format!("{{\"tools\":[{}]}}", (0..tools).map(definition).collect::<Vec<_>>().join(","));
+    let mut input = io::stdin().lock();
+    let mut output = io::stdout().lock();
+    let mut bytes = vec![0; 1 << 18];
+    let mut held = 0;
+    let mut answers = Vec::with_capacity(1 << 18);
+    loop {
+        if held == bytes.len() {
+            bytes.resize(held * 2, 0);
+        }
+        let read = input.read(&mut bytes[held..])?;
+        if read == 0 {
+            return Ok(());
+        }
+        let end = held + read;
+        let mut start = 0;
+        // Only what has just come can hold a line ending that was not seen before.
+        let mut from = held;
+        while let Some(length) = bytes[from..end].iter().position(|byte| *byte == b'\n') {
+            answer(&bytes[start..from + length], &list, &mut answers);
+            start = from + length + 1;
+            from = start;
+        }
+        bytes.copy_within(start..end, 0);
+        held = end - start;
+        output.write_all(&answers)?;
+        output.flush()?;
+        answers.clear();
+    }
+}
+
+fn definition(number: usize) -> String {
+    json!({
+        "name": format!("tool_{number}"),
+        "description": "Does nothing.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "minLength": 1, "maxLength": 100},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 50},
+                "sort": {"type": "string", "enum": ["name", "size", "date"]},
+                "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 4},
+            },
+            "required": ["query"],
+        },
+        "annotations": {"readOnlyHint": true},
+    })
+    .to_string()
+}
+
+fn answer(line: &[u8], list: &str, answers: &mut Vec<u8>) {
+    let Some(id) = id(line) else { return };
+    answers.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    answers.extend_from_slice(id);
+    let has = |part: &[u8]| line.windows(part.len().max(1)).take(256).any(|window| window == part);
+    if has(b"\"tools/call\"") {
+        answers.extend_from_slice(b",\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"Done.\"}]}}\n");
+    } else if has(b"\"tools/list\"") {
+        answers.extend_from_slice(format!(",\"result\":{list}}}\n").as_bytes());
+    } else if has(b"\"initialize\"") {
+        answers.extend_from_slice(
+            b",\"result\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"idle\",\"version\":\"1\"}}}\n",
+        );
+    } else if has(b"\"ping\"") {
+        answers.extend_from_slice(b",\"result\":{}}\n");
+    } else {
+        answers.extend_from_slice(b",\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}\n");
+    }
+}
+
+/// The id of a request as it was written; it stands near the beginning or not at all.
+fn id(line: &[u8]) -> Option<&[u8]> {
+    const KEY: &[u8] = b"\"id\":";
+    let at = line.windows(KEY.len()).take(64).position(|window| window == KEY)? + KEY.len();
+    let length = line[at..].iter().position(|byte| matches!(byte, b',' | b'}'))?;
+    Some(&line[at..at + length])
+}
+
+// The minimal client.
+
+struct Server {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Server {
+    fn start(tools: usize) -> io::Result<Self> {
+        let mut child = Command::new(env::current_exe()?)
+            .args(["serve", &tools.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let input = child.stdin.take().expect("it was asked for");
+        let output = BufReader::with_capacity(1 << 18, child.stdout.take().expect("it was asked for"));
+        Ok(Self { child, input, output })
+    }
+
+    /// Calls so often, so many calls at a time; calls per second.
+    fn call(&mut self, calls: u64, in_flight: usize) -> io::Result<f64> {
+        let mut lines = Vec::new();
+        let mut answer = Vec::new();
+        let mut sent = 0;
+        let began = Instant::now();
+        while sent < calls {
+            lines.clear();
+            for _ in 0..in_flight {
+                sent += 1;
+                writeln!(
+                    lines,
+                    "{{\"jsonrpc\":\"2.0\",\"id\":{sent},\"method\":\"tools/call\",\"params\":{{\"name\":\"tool_0\",\"arguments\":{{\"query\":\"abc\",\"limit\":5}}}}}}"
+                )?;
+            }
+            self.input.write_all(&lines)?;
+            for _ in 0..in_flight {
+                answer.clear();
+                self.output.read_until(b'\n', &mut answer)?;
+            }
+        }
+        Ok(per_second(sent, began.elapsed()))
+    }
+
+    fn end(mut self) -> io::Result<()> {
+        drop(self.input);
+        self.child.wait().map(drop)
+    }
+}
+
+// The fuzzer, as a process of its own.
+
+#[derive(Debug, Default)]
+struct Fuzzed {
+    calls: u64,
+    per_second: f64,
+    /// Processor time of the fuzzer alone, in microseconds a call.
+    processor: f64,
+    /// The most memory that it held, in MiB.
+    memory: f64,
+    findings: u64,
+}
+
+fn fuzz(folder: &Path, tools: usize, calls: u64, more: &[&str]) -> io::Result<Fuzzed> {
+    let report = folder.join("report.json");
+    let each = (calls / tools as u64).to_string();
+    let own = env::current_exe()?;
+    let mut child = Command::new(PROGRAM)
+        .args(["--select", "fuzz/*", "--revision", "2025-11-25", "--jobs", "1", "--fuzz", &each])
+        .args(more)
+        .arg("--regressions")
+        .arg(folder.join("regressions"))
+        .arg("--report")
+        .arg(format!("json={}", report.display()))
+        .arg("--")
+        .arg(own)
+        .args(["serve", &tools.to_string()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let mut fuzzed = Fuzzed::default();
+    let mut ticks = 0.0;
+    while child.try_wait()?.is_none() {
+        if let Ok(stat) = fs::read_to_string(format!("/proc/{}/stat", child.id())) {
+            ticks = processor_ticks(&stat).unwrap_or(ticks);
+        }
+        if let Ok(status) = fs::read_to_string(format!("/proc/{}/status", child.id())) {
+            fuzzed.memory = peak(&status).unwrap_or(fuzzed.memory);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let text = fs::read_to_string(&report)?;
+    let report: Value = serde_json::from_str(&text)?;
+    let summary =
+        find(&report, &|value| value.get("calls").is_some_and(Value::is_u64) && value.get("wall-ms").is_some());
+    let (calls, wall) = summary.map_or((0, 0.0), |summary| {
+        (summary["calls"].as_u64().unwrap_or_default(), summary["wall-ms"].as_f64().unwrap_or_default())
+    });
+    fuzzed.calls = calls;
+    fuzzed.per_second = per_second(calls, Duration::from_secs_f64(wall / 1_000.0));
+    fuzzed.processor = ticks / TICKS * 1e6 / as_real(calls);
+    fuzzed.findings = text.matches("\"counterexample\"").count() as u64;
+    Ok(fuzzed)
+}
+
+/// The first value at any depth that is wanted.
+fn find<'v>(value: &'v Value, wanted: &dyn Fn(&Value) -> bool) -> Option<&'v Value> {
+    if wanted(value) {
+        return Some(value);
+    }
+    match value {
+        Value::Array(items) => items.iter().find_map(|item| find(item, wanted)),
+        Value::Object(members) => members.values().find_map(|member| find(member, wanted)),
+        _ => None,
+    }
+}
+
+/// User and system time of a process, its children left out.
+fn processor_ticks(stat: &str) -> Option<f64> {
+    // The name of the program may hold blanks; what follows it does not.
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11);
+    let (user, system) = (fields.next()?.parse::<f64>().ok()?, fields.next()?.parse::<f64>().ok()?);
+    Some(user + system)
+}
+
+/// The most memory that a process held so far, in MiB.
+fn peak(status: &str) -> Option<f64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1_024.0)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no number of calls comes near 2^53")]
+fn as_real(number: u64) -> f64 {
+    number as f64
+}
+
+fn per_second(calls: u64, took: Duration) -> f64 {
+    as_real(calls) / took.as_secs_f64().max(1e-9)
+}
+
+fn measure() -> io::Result<()> {
+    let calls = env::var("CALLS").ok().and_then(|calls| calls.parse().ok()).unwrap_or(CALLS);
+    let many = if calls < CALLS { calls * 10 } else { MANY };
+    let folder = tempfile::tempdir()?;
+    let folder = folder.path();
+    let mut server = Server::start(1)?;
+    server.call(calls / 10, 1)?;
+    let single = server.call(calls, 1)?;
+    let pipelined = server.call(calls * 10, IN_FLIGHT)?;
+    server.end()?;
+    println!("{:<44} {:>12} {:>8} {:>10} {:>9}", "", "calls/s", "of it", "CPU µs", "MiB");
+    let client = |name: &str, speed: f64| println!("{name:<44} {speed:>12.0} {:>8}", "100 %");
+    let line = |name: &str, fuzzed: &Fuzzed, of: f64| {
+        let share = fuzzed.per_second / of * 100.0;
+        println!(
+            "{name:<44} {:>12.0} {share:>6.1} % {:>10.2} {:>9.0}  ({} calls, {} findings)",
+            fuzzed.per_second, fuzzed.processor, fuzzed.memory, fuzzed.calls, fuzzed.findings
+        );
+    };
+    client("minimal client, one at a time", single);
+    line("fuzzer, one at a time", &fuzz(folder, 1, calls, &["--in-flight", "1"])?, single);
+    client(&format!("minimal client, {IN_FLIGHT} in flight"), pipelined);
+    let flight = IN_FLIGHT.to_string();
+    line("fuzzer, as many in flight", &fuzz(folder, 1, calls * 5, &["--in-flight", &flight])?, pipelined);
+    line("fuzzer, as it chooses", &fuzz(folder, 1, calls * 5, &[])?, pipelined);
+    line("fuzzer, ninety tools", &fuzz(folder, 90, calls * 5, &[])?, pipelined);
+    line("fuzzer, a million calls", &fuzz(folder, 1, many, &[])?, pipelined);
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! What an answer is, in a word and in kind.
+
+use serde_json::Value;
+
+use super::words::skeleton;
+use super::{Exchange, Fate};
+use crate::event::CallOutcome;
+
+/// What came of a call, in a word.
+#[must_use]
+pub fn outcome(exchange: &Exchange) -> CallOutcome {
+    match &exchange.fate {
+        Fate::Silent { .. } => return CallOutcome::Silence,
+        Fate::Ended { .. } => return CallOutcome::Closed,
+        Fate::Answered => {}
+    }
+    match exchange.answers.first() {
+        Some(response) => of_response(response),
+        None if exchange.call.is_unparsable() => CallOutcome::OtherError,
+        None => CallOutcome::Malformed,
+    }
+}
+
+pub(super) fn of_response(response: &Value) -> CallOutcome {
+    match (response.get("result"), response.get("error")) {
+        (Some(Value::Object(result)), None) => {
+            let draft_error = result.get("toolResult").is_some_and(|value| value.get("error").is_some());
+            if result.get("isError") == Some(&Value::Bool(true)) || draft_error {
+                CallOutcome::ToolError
+            } else {
+                CallOutcome::Success
+            }
+        }
+        (None, Some(Value::Object(error))) => match error.get("code").and_then(Value::as_i64) {
+            Some(-32602) => CallOutcome::InvalidParams,
+            Some(_) => CallOutcome::OtherError,
+            None => CallOutcome::Malformed,
+        },
+        _ => CallOutcome::Malformed,
+    }
+}
+
+/// What an answer looks like: its outcome, its code, and its words or its structure with what varies taken out.
+#[must_use]
+pub fn class_of(exchange: &Exchange) -> String {
+    let outcome = outcome(exchange);
+    let mut class = outcome.as_str().to_owned();
+    match (&exchange.fate, exchange.answers.first()) {
+        (Fate::Ended { status, .. }, _) => class.push_str(&format!(": {status}")),
+        (_, Some(response)) => {
+            if let Some(error) = response.get("error") {
+                if let Some(code) = error.get("code").and_then(Value::as_i64) {
+                    class.push_str(&format!(" {code}"));
+                }
+                let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
+                class.push_str(": ");
+                class.push_str(&skeleton(message, &exchange.call.arguments));
+            } else if let Some(result) = response.get("result") {
+                class.push_str(": ");
+                if outcome == CallOutcome::ToolError {
+                    class.push_str(&skeleton(text_of(result).unwrap_or_default(), &exchange.call.arguments));
+                } else {
+                    class.push_str(&structure(result));
+                }
+            }
+        }
+        (_, None) => {}
+    }
+    class
+}
+
+/// The first text of a result.
+pub(super) fn text_of(result: &Value) -> Option<&str> {
+    let content = result.get("content").and_then(Value::as_array);
+    let text = content.and_then(|items| items.iter().find_map(|item| item.get("text")?.as_str()));
+    text.or_else(|| result.pointer("/toolResult/error")?.as_str())
+}
+
+/// The kinds of content and the members of what is structured.
+fn structure(result: &Value) -> String {
+    const MEMBERS: usize = 12;
+    let mut parts: Vec<String> = Vec::new();
+    for item in result.get("content").and_then(Value::as_array).into_iter().flatten() {
+        let kind = item.get("type").and_then(Value::as_str).unwrap_or("no type");
+        if parts.last().is_none_or(|last| last != kind) && parts.len() < MEMBERS {
+            parts.push(kind.chars().take(20).collect());
+        }
+    }
+    if parts.is_empty() {
+        parts.push("no content".to_owned());
+    }
+    let structured = result.get("structuredContent").or_else(|| result.get("toolResult"));
+    if let Some(Value::Object(members)) = structured {
+        let names: Vec<String> = members.keys().take(MEMBERS).map(|name| name.chars().take(20).collect()).collect();
+        parts.push(format!("{{{}}}", names.join(", ")));
+    }
+    parts.join(" ")
+}

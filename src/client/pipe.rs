@@ -1,0 +1,241 @@
+//! A lean connection: lines out, frames in, and nothing kept of either.
+//!
+//! For calls by the thousand, where a record of everything would be memory without end. There is one
+//! task and no queue between: whoever waits for a frame also writes what is to be written meanwhile, so
+//! that neither side can block the other.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
+use tokio::process::Command;
+use tokio::task::JoinHandle;
+
+use super::allotted::Allotted;
+use super::connection::{LaunchError, Patience, Waited};
+use super::process::Process;
+use crate::wire::{Frame, Splitter};
+
+/// How much of standard error is kept, in bytes: the end says why a server ended.
+const STDERR: usize = 16 << 10;
+/// How long a line may grow without end before the server is cut off, in bytes.
+const LINE: usize = 32 << 20;
+/// How much is read at once.
+const BUFFER: usize = 64 << 10;
+/// How long a process whose output is closed is given to say how it ended.
+const EPITAPH: Duration = Duration::from_millis(300);
+
+/// A connection that keeps nothing but what has not been read yet.
+pub struct Pipe {
+    output: Box<dyn AsyncRead + Send + Unpin>,
+    input: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+    outgoing: Vec<u8>,
+    written: usize,
+    splitter: Splitter,
+    ready: VecDeque<Frame>,
+    buffer: Vec<u8>,
+    process: Option<Process>,
+    tasks: Vec<JoinHandle<()>>,
+    errors: Arc<Mutex<String>>,
+    closed: bool,
+}
+
+impl fmt::Debug for Pipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipe").field("ready", &self.ready.len()).field("closed", &self.closed).finish_non_exhaustive()
+    }
+}
+
+impl Pipe {
+    /// Starts a command and connects to its standard streams.
+    ///
+    /// # Errors
+    /// When the command cannot be started.
+    pub fn start(program: &str, command: Command) -> Result<Self, LaunchError> {
+        let (process, streams) =
+            Process::start(command).map_err(|source| LaunchError::Start { program: program.to_owned(), source })?;
+        let errors = Arc::new(Mutex::new(String::new()));
+        let task = tokio::spawn(keep_the_end(streams.errors, Arc::clone(&errors)));
+        let mut pipe = Self::over(streams.output, streams.input, errors);
+        pipe.process = Some(process);
+        pipe.tasks.push(task);
+        Ok(pipe)
+    }
+
+    /// Connects to a server in this process; `server` runs it over the other end of the pipe.
+    #[must_use]
+    pub fn within(pipe: DuplexStream, server: JoinHandle<()>) -> Self {
+        let (output, input) = tokio::io::split(pipe);
+        let mut pipe = Self::over(output, input, Arc::default());
+        pipe.tasks.push(server);
+        pipe
+    }
+
+    fn over<R, W>(output: R, input: W, errors: Arc<Mutex<String>>) -> Self
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        Self {
+            output: Box::new(output),
+            input: Some(Box::new(input)),
+            outgoing: Vec::new(),
+            written: 0,
+            splitter: Splitter::default(),
+            ready: VecDeque::new(),
+            buffer: vec![0; BUFFER],
+            process: None,
+            tasks: Vec::new(),
+            errors,
+            closed: false,
+        }
+    }
+
+    /// Puts up a line to be written with the next wait; a newline is added.
+    pub fn queue(&mut self, line: &[u8]) {
+        self.outgoing.extend_from_slice(line);
+        self.outgoing.push(b'\n');
+    }
+
+    /// Whether a frame can be had without waiting.
+    #[must_use]
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// The next line that the server writes, while what is put up is written.
+    pub async fn next(&mut self, limit: Duration) -> Waited<Frame> {
+        let mut allotted = Allotted::new(limit);
+        loop {
+            if let Some(frame) = self.ready.pop_front() {
+                return Waited::Came(frame);
+            }
+            if self.closed {
+                return Waited::Closed;
+            }
+            if allotted.is_over() {
+                return Waited::TimedOut;
+            }
+            if allotted.glance(self.step()).await.is_none()
+                && let Some(process) = &self.process
+                && process.status().is_some()
+            {
+                // A child of the ended process may hold its output open for ever.
+                self.closed = true;
+            }
+        }
+    }
+
+    /// Writes or reads once, whichever can be done.
+    async fn step(&mut self) {
+        if self.written < self.outgoing.len()
+            && let Some(input) = &mut self.input
+        {
+            tokio::select! {
+                biased;
+                wrote = input.write(&self.outgoing[self.written..]) => match wrote {
+                    Ok(count) if count > 0 => {
+                        self.written += count;
+                        if self.written == self.outgoing.len() {
+                            self.outgoing.clear();
+                            self.written = 0;
+                            // A flush that fails shows as a closed output.
+                            let _flushed = input.flush().await;
+                        }
+                    }
+                    // A server that closed its input says by its output what it does next.
+                    _ => self.input = None,
+                },
+                read = self.output.read(&mut self.buffer) => self.take(read),
+            }
+        } else {
+            let read = self.output.read(&mut self.buffer).await;
+            self.take(read);
+        }
+    }
+
+    fn take(&mut self, read: std::io::Result<usize>) {
+        match read {
+            Ok(count) if count > 0 => {
+                let ready = &mut self.ready;
+                self.splitter.push(&self.buffer[..count], |frame| ready.push_back(frame));
+                if self.splitter.pending() > LINE {
+                    self.ready.extend(self.splitter.finish());
+                    self.closed = true;
+                }
+            }
+            _ => {
+                self.ready.extend(self.splitter.finish());
+                self.closed = true;
+            }
+        }
+    }
+
+    /// Whether the server closed its output, ended or was cut off.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The id of the process, if the server is one.
+    #[must_use]
+    pub fn process_id(&self) -> Option<i32> {
+        self.process.as_ref().map(Process::id)
+    }
+
+    /// The end of what the server wrote to its error stream.
+    #[must_use]
+    pub fn stderr(&self) -> String {
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How a server that closed its output ended, in words.
+    pub async fn epitaph(&mut self) -> String {
+        match &mut self.process {
+            Some(process) => {
+                let status = process.ended_within(EPITAPH).await;
+                // What it wrote last may still be on its way.
+                tokio::time::sleep(Duration::from_millis(2)).await;
+                status.unwrap_or_else(|| "it closed its output and runs on".to_owned())
+            }
+            None => "it closed its output".to_owned(),
+        }
+    }
+
+    /// Ends the server: closes its input, waits, sends SIGTERM, waits, kills its group.
+    pub async fn end(mut self, patience: Patience) {
+        self.input = None;
+        if let Some(process) = &mut self.process {
+            let _step = process.end(patience).await;
+        }
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}
+
+async fn keep_the_end<R: AsyncRead + Unpin>(mut errors: R, kept: Arc<Mutex<String>>) {
+    let mut buffer = vec![0; 4 << 10];
+    while let Ok(count) = errors.read(&mut buffer).await {
+        if count == 0 {
+            return;
+        }
+        append(&kept, &String::from_utf8_lossy(&buffer[..count]));
+        tokio::task::yield_now().await;
+    }
+}
+
+fn append(kept: &Mutex<String>, more: &str) {
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.push_str(more);
+    let excess = kept.len().saturating_sub(STDERR);
+    let excess = (excess..=kept.len()).find(|at| kept.is_char_boundary(*at)).unwrap_or(0);
+    kept.drain(..excess);
+}

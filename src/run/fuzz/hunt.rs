@@ -1,0 +1,357 @@
+//! The hunt: calls are made, judged and counted, and what is found is handed on to be made small.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::pool::Pool;
+use super::rig::{Broken, Rig, Shot};
+use super::shrink::Test;
+use super::stock::Stock;
+use super::tally::Tally;
+use crate::case::Oracle;
+use crate::check::fuzz::{Breach, Exchange, Fate, Standing, Subject, judge, outcome};
+use crate::event::CallOutcome;
+use crate::fuzz::ToolSchema;
+use crate::run::conduct::Context;
+use crate::run::plan::FuzzPlan;
+use crate::verdict::{Confirmation, Counterexample};
+
+/// How much more time a call gets that was not answered, on a fresh process.
+const LONGER: u32 = 3;
+/// How often calls of a tool may end the server before the tool is left alone.
+const DEATHS: usize = 12;
+/// How often calls of a tool may go unanswered before the tool is left alone.
+const SILENCES: usize = 3;
+/// How often the server may have to be started again in all.
+const STARTS: usize = 4_000;
+/// How many different findings of a tool are made small; more are told as they came.
+const INVESTIGATED: usize = 12;
+/// The most calls that are under way at once.
+pub(super) const MOST_IN_FLIGHT: usize = 64;
+
+/// Something that was found, once for each root cause.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) tool: usize,
+    pub(super) breach: Breach,
+    pub(super) count: usize,
+    /// What proves it.
+    pub(super) exchanges: Vec<Exchange>,
+    pub(super) counterexample: Option<Counterexample>,
+    pub(super) confirmation: Option<Confirmation>,
+}
+
+/// Everything that is kept while a revision is fuzzed.
+pub(super) struct Hunt<'a> {
+    pub(super) context: &'a Context,
+    pub(super) plan: &'a FuzzPlan,
+    pub(super) rig: Rig,
+    pub(super) subjects: &'a [Subject],
+    pub(super) schemas: Vec<Option<&'a ToolSchema>>,
+    /// A plain call of each tool that served it.
+    pub(super) canaries: Vec<Shot>,
+    /// The lists that the server offers, by method and member.
+    pub(super) listed: &'static [(&'static str, &'static str)],
+    /// Tools whose answers change by themselves.
+    pub(super) changeable: Vec<usize>,
+    /// Values out of results.
+    pub(super) pool: Pool,
+    pub(super) found: Vec<Found>,
+    pub(super) deadline: Option<Instant>,
+    /// How long making failures small may take, beside the time for fuzzing.
+    pub(super) shrinking_until: Duration,
+    pub(super) shrinking_took: Duration,
+    pub(super) shrinking: u64,
+    pub(super) in_flight: Pace,
+    pub(super) ended_early: Option<String>,
+    /// Calls of the tool under test that ended the server, and that went unanswered.
+    pub(super) deaths: usize,
+    pub(super) silences: usize,
+}
+
+/// How many calls are under way at once: as many as help.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    now: usize,
+    best: f64,
+    settled: bool,
+}
+
+impl Pace {
+    pub(super) fn new(fixed: Option<usize>) -> Self {
+        Self { now: fixed.unwrap_or(1).max(1), best: 0.0, settled: fixed.is_some() }
+    }
+
+    pub(super) fn now(self) -> usize {
+        self.now
+    }
+
+    /// Takes note of how fast a round was; more is tried until it does not help.
+    fn took(&mut self, calls: usize, took: Duration) {
+        #[expect(clippy::cast_precision_loss, reason = "a round has few calls")]
+        let rate = calls as f64 / took.as_secs_f64().max(1e-9);
+        if self.settled || calls < self.now * 4 {
+            return;
+        }
+        if rate > self.best * 1.1 && self.now < MOST_IN_FLIGHT {
+            self.best = rate;
+            self.now *= 2;
+        } else {
+            if rate <= self.best * 1.1 && self.now > 1 {
+                self.now /= 2;
+            }
+            self.settled = true;
+        }
+    }
+}
+
+impl Hunt<'_> {
+    /// How long a call may take.
+    pub(super) fn limit(&self) -> Duration {
+        self.context.plan.timeout
+    }
+
+    /// Why no more calls are to be made, if that is so.
+    pub(super) fn is_over(&mut self) -> bool {
+        if self.ended_early.is_some() {
+            return true;
+        }
+        if self.context.is_stopping() {
+            self.ended_early = Some("the run was interrupted".to_owned());
+        } else if self.deadline.is_some_and(|deadline| Instant::now() >= deadline + self.shrinking_took) {
+            self.ended_early = Some("the time for it was used up".to_owned());
+        } else if self.rig.starts > STARTS {
+            self.ended_early = Some(format!("the server had to be started again {STARTS} times"));
+        }
+        self.ended_early.is_some()
+    }
+
+    /// Why the tool under test is left alone, if that is so.
+    pub(super) fn is_hopeless(&self) -> Option<String> {
+        if self.deaths >= DEATHS {
+            Some(format!("left alone after its calls had ended the server {DEATHS} times"))
+        } else if self.silences >= SILENCES {
+            Some(format!("left alone after {SILENCES} of its calls had gone unanswered"))
+        } else {
+            None
+        }
+    }
+
+    /// Makes the calls of a round and judges what comes of them, in the order in which they were made.
+    pub(super) async fn round(
+        &mut self,
+        shots: &[Shot],
+        in_flight: usize,
+        tally: &mut Tally,
+        stock: &mut Stock<'_>,
+    ) -> Result<(), String> {
+        let began = Instant::now();
+        let mut at = 0;
+        let mut undisturbed = true;
+        while at < shots.len() && !self.is_over() && self.is_hopeless().is_none() {
+            let burst = self.rig.burst(&shots[at..], in_flight, self.limit()).await?;
+            let mut done = burst.done;
+            done.sort_by_key(|(index, _)| *index);
+            let done: Vec<Exchange> = done.into_iter().map(|(_, exchange)| exchange).collect();
+            for exchange in &done {
+                self.take(shots[at].tool, exchange, Vec::new(), tally, stock).await?;
+            }
+            if stock.doubled {
+                self.look_at_pairs(&done, stock).await?;
+            }
+            for (shot, exchange) in self.rig.take_late() {
+                self.look(shot.tool, &exchange, Vec::new(), stock).await?;
+            }
+            if let Some(broken) = burst.broken {
+                undisturbed = false;
+                let suspects = burst.open.into_iter().map(|(index, exchange)| (at + index, exchange)).collect();
+                self.broken(shots, suspects, &broken, tally, stock).await?;
+            }
+            at += burst.unsent;
+        }
+        if undisturbed && in_flight > 1 || in_flight == self.in_flight.now() {
+            self.in_flight.took(shots.len(), began.elapsed());
+        }
+        Ok(())
+    }
+
+    /// Finds out which of the calls that were under way ended the server, or hung it.
+    async fn broken(
+        &mut self,
+        shots: &[Shot],
+        suspects: Vec<(usize, Exchange)>,
+        broken: &Broken,
+        tally: &mut Tally,
+        stock: &mut Stock<'_>,
+    ) -> Result<(), String> {
+        if *broken == Broken::Flooded {
+            self.ended_early = Some("the server wrote without end".to_owned());
+            return Ok(());
+        }
+        let history = suspects.first().map(|(_, first)| self.rig.history_before(first.id)).unwrap_or_default();
+        let alone = suspects.len() == 1;
+        let mut culprit = false;
+        for (index, exchange) in suspects {
+            if self.is_over() || self.is_hopeless().is_some() {
+                return Ok(());
+            }
+            let shot = &shots[index];
+            let exchange = if alone { exchange } else { self.rig.one(shot, self.limit()).await? };
+            let exchange = self.settle(shot, exchange, &history).await?;
+            culprit |= exchange.fate != Fate::Answered;
+            match &exchange.fate {
+                Fate::Ended { .. } => self.deaths += 1,
+                Fate::Silent { .. } => self.silences += 1,
+                Fate::Answered => {}
+            }
+            self.take(shot.tool, &exchange, history.clone(), tally, stock).await?;
+        }
+        if !culprit {
+            // None of them does it alone: what it takes to do it is a sequence that was not found.
+            self.deaths += 1;
+        }
+        Ok(())
+    }
+
+    /// Tells a call that is never answered from one that is slow.
+    async fn settle(&mut self, shot: &Shot, exchange: Exchange, history: &[Shot]) -> Result<Exchange, String> {
+        if !matches!(exchange.fate, Fate::Silent { .. }) {
+            return Ok(exchange);
+        }
+        let longer = self.limit() * LONGER;
+        self.rig.fresh().await?;
+        let again = self.rig.one(shot, longer).await?;
+        if again.fate != Fate::Answered || history.is_empty() || again.took > self.limit() / 2 {
+            return Ok(again);
+        }
+        // It may take what was called before it.
+        self.rig.fresh().await?;
+        for earlier in history {
+            if self.rig.one(earlier, self.limit()).await?.fate != Fate::Answered {
+                return Ok(again);
+            }
+        }
+        self.rig.one(shot, longer).await
+    }
+
+    /// Counts an exchange and judges it.
+    async fn take(
+        &mut self,
+        tool: usize,
+        exchange: &Exchange,
+        history: Vec<Shot>,
+        tally: &mut Tally,
+        stock: &mut Stock<'_>,
+    ) -> Result<(), String> {
+        stock.count(&exchange.call);
+        if tally.count(exchange) {
+            stock.keep(&exchange.call);
+        }
+        if exchange.call.standing == Standing::Valid && outcome(exchange) == CallOutcome::Success {
+            stock.succeeded(&exchange.call);
+            self.pool.learn(exchange);
+        }
+        self.look(tool, exchange, history, stock).await
+    }
+
+    /// Judges an exchange; what is new is made small.
+    async fn look(
+        &mut self,
+        tool: usize,
+        exchange: &Exchange,
+        history: Vec<Shot>,
+        stock: &mut Stock<'_>,
+    ) -> Result<(), String> {
+        let subjects = self.subjects;
+        let breaches = self.context.judging(|| judge(&subjects[tool], exchange));
+        for breach in breaches {
+            if let Some(known) = self.known(tool, &breach) {
+                known.count += 1;
+                continue;
+            }
+            let history = if history.is_empty() { self.rig.history_before(exchange.id) } else { history.clone() };
+            let is_many = self.found.iter().filter(|found| found.tool == tool).count() >= INVESTIGATED;
+            let found = if is_many || self.shrinking_took >= self.shrinking_until {
+                self.as_it_came(tool, breach, exchange, 0)
+            } else {
+                let shot = Shot { tool, call: Arc::clone(&exchange.call) };
+                let came = breach.clone();
+                let found = self.investigate(&Test::Answer, breach, Some((shot, exchange)), history, stock).await?;
+                found.unwrap_or_else(|| self.as_it_came(tool, came, exchange, 0))
+            };
+            if let (Oracle::Crash | Oracle::Hang, Standing::Breaks(site)) =
+                (found.breach.oracle, &exchange.call.standing)
+            {
+                stock.avoid(site);
+            }
+            self.add(Some(found));
+        }
+        Ok(())
+    }
+
+    pub(super) fn known(&mut self, tool: usize, breach: &Breach) -> Option<&mut Found> {
+        self.found.iter_mut().find(|found| found.tool == tool && found.breach.is_like(breach))
+    }
+
+    /// A finding that is not made small.
+    pub(super) fn as_it_came(&self, tool: usize, breach: Breach, exchange: &Exchange, attempts: usize) -> Found {
+        let counterexample = self.counterexample(tool, exchange, exchange, &[], attempts);
+        Found {
+            tool,
+            breach,
+            count: 1,
+            exchanges: vec![exchange.clone()],
+            counterexample: Some(counterexample),
+            confirmation: None,
+        }
+    }
+
+    pub(super) fn counterexample(
+        &self,
+        tool: usize,
+        original: &Exchange,
+        smallest: &Exchange,
+        before: &[Shot],
+        attempts: usize,
+    ) -> Counterexample {
+        let call = &smallest.call;
+        let lines = before
+            .iter()
+            .enumerate()
+            .map(|(at, shot)| self.rig.line(shot, 1_000 + i64::try_from(at).unwrap_or(0)))
+            .chain(std::iter::once(Arc::clone(&smallest.line)));
+        Counterexample {
+            tool: self.subjects[tool].name.clone(),
+            kind: original.call.kind,
+            breaks: match &call.standing {
+                Standing::Breaks(site) => Some(site.to_string()),
+                Standing::Malformed(_, name) => Some((*name).to_owned()),
+                Standing::Valid | Standing::Unknown => None,
+            },
+            original: original.call.arguments.shown(),
+            arguments: call.arguments.shown(),
+            before: before
+                .iter()
+                .map(|shot| {
+                    serde_json::json!({
+                        "name": self.subjects[shot.tool].name,
+                        "arguments": shot.call.arguments.shown(),
+                    })
+                })
+                .collect(),
+            attempts,
+            lines: lines.map(|line| pasted(&line)).collect(),
+            file: None,
+        }
+    }
+}
+
+/// A line to paste; what is enormous is cut to its beginning.
+fn pasted(line: &[u8]) -> String {
+    const MOST: usize = 20_000;
+    let text = String::from_utf8_lossy(line);
+    match text.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}… ({} bytes in all)", &text[..at], line.len()),
+        None => text.into_owned(),
+    }
+}

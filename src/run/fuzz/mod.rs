@@ -1,0 +1,413 @@
+//! Fuzzing: every tool that may be called is called with arguments made from its inputSchema, and the
+//! cases that name an oracle look at what comes back.
+//!
+//! Owns the loop, the process that is called, and what makes a failure small. What is wrong with an
+//! answer is said by [`crate::check::fuzz`], and arguments are made by [`crate::fuzz`].
+
+mod hunt;
+mod pool;
+mod regression;
+mod rig;
+mod shrink;
+mod state;
+mod steady;
+mod stock;
+mod tally;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use self::hunt::{Found, Hunt, Pace};
+use self::pool::Pool;
+use self::rig::{Rig, Shot};
+use self::steady::Watch;
+use self::stock::{Share, Stock};
+use self::tally::Tally;
+use super::conduct::milliseconds;
+use super::offer::{Called, Offer, Tool};
+use super::plan::{FuzzPlan, Launcher};
+use super::target::Target;
+use crate::case::{Body, Case, Oracle};
+use crate::check::Judged;
+use crate::check::fuzz::{Arguments, Breach, Call, Standing, Subject, finding, lints, misplaced_bound, unsatisfiable};
+use crate::event::{Event, FuzzSummary, ToolFuzz};
+use crate::verdict::{CallKind, Finding, Verdict};
+
+pub use self::regression::{Earlier, Regression, RegressionError};
+
+/// How long making failures small may take in a revision.
+const SHRINKING: Duration = Duration::from_secs(60);
+/// How many valid calls a tool has to refuse before it counts as one that never succeeds.
+const NEVER: u64 = 12;
+
+/// Why a tool is not fuzzed, if it is not.
+fn left_out(tool: &Tool, plan: &FuzzPlan) -> Option<String> {
+    // What nothing satisfies is told without a call.
+    if let Some(reason) = &tool.barred
+        && tool.schema.as_ref().and_then(unsatisfiable).is_none()
+    {
+        return Some(reason.clone());
+    }
+    let named = |globs: &[globset::GlobMatcher]| globs.iter().any(|glob| glob.is_match(&tool.name));
+    if !plan.tools.is_empty() && !named(&plan.tools) {
+        return Some("it was not asked for (--tool)".to_owned());
+    }
+    if named(&plan.skip_tools) {
+        return Some("it was left out (--skip-tool)".to_owned());
+    }
+    match tool.called {
+        Some((Called::Unanswered, _)) => Some("its plain call took longer than the survey waits".to_owned()),
+        Some((Called::Served | Called::Refused | Called::Ended, _)) => None,
+        None if tool.barred.is_some() => None,
+        None => Some("the survey ended before its turn".to_owned()),
+    }
+}
+
+/// Fuzzes the tools of a target, tells the cases that name an oracle, and says what was exercised.
+pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) -> Option<FuzzSummary> {
+    let context = &target.context;
+    let plan = context.plan.fuzz.as_ref()?;
+    let looking: Vec<(&Arc<Case>, Oracle)> = cases
+        .iter()
+        .filter_map(|case| match &case.body {
+            Body::Fuzz(oracle) => Some((case, *oracle)),
+            _ => None,
+        })
+        .collect();
+    if looking.is_empty() {
+        return None;
+    }
+    if let Some(reason) = target.dead() {
+        for (case, _) in looking {
+            target.tell(case, Judged::error(reason.clone()), None);
+        }
+        return None;
+    }
+    let began = Instant::now();
+    let known = known_words(&context.plan.launcher);
+    let mut tools: Vec<(&Tool, ToolFuzz, bool)> = Vec::new();
+    let mut chosen: Vec<&Tool> = Vec::new();
+    for tool in &offer.tools {
+        let why = left_out(tool, plan);
+        if why.is_none() {
+            chosen.push(tool);
+        }
+        let is_chosen = why.is_none();
+        tools.push((tool, Tally::default().report(&tool.name, why, None), is_chosen));
+    }
+    context.emit(&Event::FuzzingStarted {
+        revision: target.revision,
+        tools: chosen.iter().map(|tool| tool.name.clone()).collect(),
+        left_out: tools.iter().filter(|(_, _, chosen)| !chosen).count(),
+        calls: plan.calls,
+        seed: context.plan.seed,
+    });
+    let subjects: Vec<Subject> =
+        chosen.iter().map(|tool| Subject::new(&tool.definition, target.revision, known.clone())).collect();
+    let names: Arc<[String]> = chosen.iter().map(|tool| tool.name.clone()).collect();
+    let mut hunt = Hunt {
+        context,
+        plan,
+        rig: Rig::new(context, target.revision, names, plan.max_rate),
+        subjects: &subjects,
+        schemas: chosen.iter().map(|tool| tool.schema.as_ref()).collect(),
+        canaries: canaries(&chosen),
+        listed: listed(offer),
+        changeable: Vec::new(),
+        pool: Pool::default(),
+        found: Vec::new(),
+        deadline: plan.time.map(|time| began + time),
+        shrinking_until: SHRINKING,
+        shrinking_took: Duration::ZERO,
+        shrinking: 0,
+        in_flight: Pace::new(plan.in_flight),
+        ended_early: None,
+        deaths: 0,
+        silences: 0,
+    };
+    let files = match (&plan.replay, &plan.regressions) {
+        (Some((path, regression)), _) => vec![(path.clone(), regression.clone())],
+        (None, Some(folder)) => Regression::read_all(folder),
+        (None, None) => Vec::new(),
+    };
+    let mended = match hunt.try_again(&files).await {
+        Ok(mended) => mended,
+        Err(problem) => {
+            hunt.ended_early = Some(problem);
+            Vec::new()
+        }
+    };
+    let reports = if plan.replay.is_some() { Vec::new() } else { every_tool(&mut hunt, &chosen).await };
+    hunt.rig.end().await;
+    let mut reports = reports.into_iter();
+    let tools = tools
+        .into_iter()
+        .filter_map(|(_, report, is_chosen)| if is_chosen { reports.next() } else { Some(report) })
+        .collect::<Vec<_>>();
+    tell(target, &looking, &hunt, &tools, &mended, began);
+    Some(FuzzSummary {
+        seed: context.plan.seed,
+        calls: hunt.rig.calls,
+        shrinking: hunt.shrinking,
+        wall_ms: milliseconds(began.elapsed()),
+        restarts: hunt.rig.starts.saturating_sub(1),
+        ended_early: hunt.ended_early,
+        tools,
+    })
+}
+
+/// A plain call of each tool that served it in the survey.
+fn canaries(chosen: &[&Tool]) -> Vec<Shot> {
+    let of = |(tool, chosen): (usize, &&Tool)| {
+        let arguments = Arguments::Json(chosen.arguments.clone().filter(|_| chosen.is_served())?);
+        let call = Call { kind: CallKind::Valid, standing: Standing::Valid, arguments, tape: None };
+        Some(Shot { tool, call: Arc::new(call) })
+    };
+    chosen.iter().enumerate().filter_map(of).collect()
+}
+
+/// The lists that are compared, as far as the server declared them.
+fn listed(offer: &Offer) -> &'static [(&'static str, &'static str)] {
+    const ALL: [(&str, &str); 3] =
+        [("tools/list", "tools"), ("resources/list", "resources"), ("prompts/list", "prompts")];
+    match (offer.terms.declares("resources"), offer.terms.declares("prompts")) {
+        (true, true) => &ALL,
+        (true, false) => &ALL[..2],
+        _ => &ALL[..1],
+    }
+}
+
+/// A tool while it is fuzzed.
+struct Work<'s> {
+    tool: &'s Tool,
+    stock: Option<Stock<'s>>,
+    tally: Tally,
+    left: u64,
+    note: Option<String>,
+}
+
+/// Fuzzes every tool: each by itself, then with what all of them returned.
+async fn every_tool<'s>(hunt: &mut Hunt<'_>, chosen: &[&'s Tool]) -> Vec<ToolFuzz> {
+    let seed = hunt.context.plan.seed;
+    let mut works: Vec<Work<'s>> = Vec::new();
+    for (at, tool) in chosen.iter().enumerate() {
+        let mut work = Work { tool, stock: None, tally: Tally::default(), left: 0, note: None };
+        match &tool.schema {
+            _ if hunt.is_over() => work.note = Some("fuzzing ended before its turn".to_owned()),
+            None => work.note = Some("its inputSchema cannot be read".to_owned()),
+            Some(schema) => {
+                if let Some(breach) = unsatisfiable(schema) {
+                    hunt.note(at, breach);
+                    work.note = Some("nothing satisfies its inputSchema".to_owned());
+                } else {
+                    work.stock = Some(Stock::new(at, schema, &tool.name, seed, &hunt.plan.seeds));
+                    by_itself(hunt, &mut work).await;
+                }
+            }
+        }
+        works.push(work);
+    }
+    for work in &mut works {
+        with_the_others(hunt, work).await;
+    }
+    works.into_iter().map(|work| work.tally.report(&work.tool.name, work.note, work.stock.as_ref())).collect()
+}
+
+/// Fuzzes one tool by itself.
+async fn by_itself(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
+    let Some(stock) = &mut work.stock else { return };
+    (hunt.deaths, hunt.silences) = (0, 0);
+    let outcome = phases(hunt, work.tool, stock, &mut work.tally).await;
+    stock.compile_all();
+    let schema = stock.schema().schema();
+    let idle = stock.breakers.iter().filter(|breaker| breaker.is_without_effect());
+    let misplaced: Vec<String> =
+        idle.filter(|breaker| misplaced_bound(schema, &breaker.site)).map(|breaker| breaker.site.to_string()).collect();
+    if let Some(breach) = lints(&misplaced) {
+        hunt.note(stock.tool, breach);
+    }
+    work.note = match outcome {
+        Ok(left) => {
+            work.left = left;
+            hunt.is_hopeless()
+        }
+        Err(problem) => {
+            hunt.ended_early.get_or_insert(problem.clone());
+            Some(problem)
+        }
+    };
+}
+
+/// Fuzzes one tool with values out of the results of all.
+async fn with_the_others(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
+    let Some(stock) = &mut work.stock else { return };
+    if work.note.is_none() && work.left > 0 {
+        (hunt.deaths, hunt.silences) = (0, 0);
+        if let Err(problem) = stateful(hunt, work.left, stock, &mut work.tally).await {
+            hunt.ended_early.get_or_insert(problem);
+        }
+        work.note = hunt.is_hopeless();
+    }
+    let tally = &work.tally;
+    if tally.valid >= NEVER.min(hunt.plan.calls / 4) && tally.valid > 0 && tally.succeeded == 0 {
+        let actual = format!("none of {} calls with valid arguments succeeded", tally.valid);
+        let message = "no call that the inputSchema admits succeeds, so little of the tool was tested";
+        hunt.note(stock.tool, Breach::of_many(Oracle::NeverSucceeds, message, actual));
+    }
+}
+
+/// How many calls are made between two looks at what came back.
+const ROUND: u64 = 32;
+
+fn shots(tool: usize, calls: Vec<Arc<Call>>) -> Vec<Shot> {
+    calls.into_iter().map(|call| Shot { tool, call }).collect()
+}
+
+/// The phases of a tool by itself; returns how many calls are left for those with values of others.
+async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: &mut Tally) -> Result<u64, String> {
+    let hint =
+        |name: &str| tool.definition.pointer("/annotations").and_then(|a| a.get(name)) == Some(&Value::Bool(true));
+    let at = stock.tool;
+    stock.doubled = hint("idempotentHint") && hunt.plan.calls >= 32;
+    hunt.rig.ready().await?;
+    let lists = if hint("readOnlyHint") { hunt.lists().await? } else { None };
+    let mut watch = Watch::begin(hunt.rig.process_id());
+    let share = Share::of(hunt.plan.calls, stock.to_cover());
+    let (mut coverage, mut malformed, mut rest) = (share.coverage, share.malformed, share.rest);
+    while coverage > 0 && hunt.goes_on() {
+        let round = shots(at, stock.coverage(coverage.min(ROUND)));
+        if round.is_empty() {
+            break;
+        }
+        // The second of two equal calls is a look at the first, beyond the budget.
+        coverage -= (round.len() as u64 / if stock.doubled { 2 } else { 1 }).min(coverage);
+        hunt.round(&round, 1, tally, stock).await?;
+    }
+    hunt.look_at_canaries(true, stock).await?;
+    while malformed > 0 && hunt.goes_on() {
+        let round = shots(at, stock.malformed(malformed.min(ROUND)));
+        if round.is_empty() {
+            break;
+        }
+        malformed -= round.len() as u64;
+        hunt.round(&round, 1, tally, stock).await?;
+    }
+    rest += coverage + malformed;
+    let round = (rest / 8).clamp(ROUND, 1_024);
+    while rest > 0 && hunt.goes_on() {
+        let made = shots(at, stock.mixed(rest.min(round)));
+        if made.is_empty() {
+            break;
+        }
+        rest -= made.len() as u64;
+        let (began, shrinking, in_flight) = (Instant::now(), hunt.shrinking_took, hunt.in_flight.now());
+        hunt.round(&made, in_flight, tally, stock).await?;
+        if hunt.shrinking_took == shrinking {
+            watch.round(made.len(), began.elapsed());
+        }
+        hunt.look_at_canaries(true, stock).await?;
+    }
+    if !hunt.goes_on() {
+        return Ok(0);
+    }
+    if hunt.plan.calls >= 32 {
+        hunt.look_for_swaps(stock).await?;
+    }
+    hunt.look_at_lists(lists, stock).await?;
+    hunt.look_at_canaries(false, stock).await?;
+    if watch.is_suspicious(hunt.rig.process_id()) && hunt.goes_on() {
+        hunt.look_at_trends(stock).await?;
+    }
+    Ok(share.stateful + rest)
+}
+
+/// Calls with values out of results; what is left where none fit goes to others.
+async fn stateful(hunt: &mut Hunt<'_>, calls: u64, stock: &mut Stock<'_>, tally: &mut Tally) -> Result<(), String> {
+    let at = stock.tool;
+    let mut left = calls;
+    while left > 0 && hunt.goes_on() {
+        let made = shots(at, stock.stateful(left.min(ROUND), &hunt.pool));
+        if made.is_empty() {
+            break;
+        }
+        left -= made.len() as u64;
+        hunt.round(&made, 1, tally, stock).await?;
+    }
+    while left > 0 && hunt.goes_on() {
+        let made = shots(at, stock.mixed(left.min(ROUND)));
+        if made.is_empty() {
+            break;
+        }
+        left -= made.len() as u64;
+        let in_flight = hunt.in_flight.now();
+        hunt.round(&made, in_flight, tally, stock).await?;
+    }
+    hunt.look_at_canaries(true, stock).await
+}
+
+impl Hunt<'_> {
+    /// Whether the tool under test is called further.
+    fn goes_on(&mut self) -> bool {
+        !self.is_over() && self.is_hopeless().is_none()
+    }
+
+    /// Adds what is wrong with a tool as a whole.
+    fn note(&mut self, tool: usize, breach: Breach) {
+        self.found.push(Found {
+            tool,
+            breach,
+            count: 1,
+            exchanges: Vec::new(),
+            counterexample: None,
+            confirmation: None,
+        });
+    }
+}
+
+/// Tells each case what was found.
+fn tell(
+    target: &Target,
+    looking: &[(&Arc<Case>, Oracle)],
+    hunt: &Hunt<'_>,
+    tools: &[ToolFuzz],
+    mended: &[(Oracle, String)],
+    began: Instant,
+) {
+    let seen: u64 = tools.iter().flat_map(|tool| &tool.calls).map(|calls| calls.count).sum();
+    let seen = usize::try_from(seen).unwrap_or(usize::MAX);
+    for (case, oracle) in looking {
+        let findings: Vec<Finding> = hunt
+            .found
+            .iter()
+            .filter(|found| found.breach.oracle == *oracle)
+            .filter_map(|found| {
+                let name = &hunt.subjects[found.tool].name;
+                let mut finding = finding(case, target.revision, name, &found.breach, &found.exchanges)?;
+                finding.count = found.count;
+                finding.counterexample = found.counterexample.clone().map(Box::new);
+                finding.confirmation = found.confirmation;
+                Some(finding)
+            })
+            .collect();
+        let verdict = findings.iter().map(|finding| finding.verdict).reduce(Verdict::join);
+        let own = mended.iter().filter(|(of, _)| of == oracle);
+        let notes: Vec<String> = own.map(|(_, path)| format!("{path} fails no more, and may be taken away")).collect();
+        let seen = seen + notes.len();
+        let judged = match verdict {
+            Some(verdict) => Judged { verdict, reason: None, applies: true, seen, notes, findings },
+            None if seen == 0 => Judged::skip("no tool was called"),
+            None => Judged { verdict: Verdict::Pass, reason: None, applies: true, seen, notes, findings },
+        };
+        target.tell(case, judged, Some(began));
+    }
+}
+
+/// Text that an error may name: the words of the command line and the folder of the server.
+fn known_words(launcher: &Launcher) -> Vec<String> {
+    let Launcher::Command(server) = launcher else { return Vec::new() };
+    let folder = server.directory.clone().or_else(|| std::env::current_dir().ok());
+    let words = server.command.iter().cloned().chain(server.environment.iter().map(|(_, value)| value.clone()));
+    words.chain(folder.map(|folder| folder.to_string_lossy().into_owned())).collect()
+}

@@ -1,0 +1,305 @@
+//! Failing calls as files: readable, editable, and tried first in the next run.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::hunt::{Found, Hunt};
+use super::rig::Shot;
+use super::shrink::{Budget, Test};
+use crate::case::Oracle;
+use crate::check::fuzz::{Arguments, Breach, Call, Standing, judge};
+use crate::fuzz::{Malformed, Site};
+use crate::spec::Revision;
+use crate::verdict::{CallKind, Confirmation, Verdict};
+
+/// The version of the format.
+const FORMAT: u32 = 1;
+/// Larger arguments are not written down.
+const LARGEST: usize = 64 << 10;
+/// How many files of a folder are read.
+const MOST: usize = 500;
+
+/// A failing call, as it stands in its file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Regression {
+    /// The version of the format.
+    pub format: u32,
+    /// The case that found it: `fuzz/crash`.
+    pub case: String,
+    /// What was wrong, in one sentence.
+    pub message: String,
+    /// The revision that it was found in.
+    pub revision: Revision,
+    /// The tool.
+    pub tool: String,
+    /// The calls that have to be made before it, as `name` and `arguments`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<Earlier>,
+    /// The arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+    /// The arguments as text, where they are no JSON, or none that stays the same when it is read and written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<String>,
+    /// What is odd about them, where no schema speaks of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub odd: Option<String>,
+    /// The tool whose plain call is served no more afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spoils: Option<String>,
+}
+
+/// A call that has to be made before another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Earlier {
+    /// The tool.
+    pub name: String,
+    /// The arguments.
+    pub arguments: Value,
+}
+
+/// Why a file is no failing call.
+#[derive(Debug, thiserror::Error)]
+pub enum RegressionError {
+    /// It cannot be read.
+    #[error("read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is not of the format.
+    #[error("understand {path} as a failing call: {reason}")]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl Regression {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is not of the format.
+    pub fn read(path: &Path) -> Result<Self, RegressionError> {
+        const LARGEST_FILE: u64 = 4 << 20;
+        let fault = |reason: String| RegressionError::Format { path: path.to_owned(), reason };
+        let unread = |source| RegressionError::Read { path: path.to_owned(), source };
+        if fs::metadata(path).map_err(unread)?.len() > LARGEST_FILE {
+            return Err(fault("it is too large".to_owned()));
+        }
+        let text = fs::read_to_string(path).map_err(unread)?;
+        let read: Self = serde_json::from_str(&text).map_err(|error| fault(error.to_string()))?;
+        if read.format != FORMAT {
+            return Err(fault(format!("its format is {}, and {FORMAT} is known", read.format)));
+        }
+        if read.oracle().is_none() {
+            return Err(fault(format!("there is no case `{}`", read.case)));
+        }
+        if read.arguments.is_none() == read.raw.is_none() {
+            return Err(fault("it has either `arguments` or `raw`".to_owned()));
+        }
+        Ok(read)
+    }
+
+    /// The files of a folder that are failing calls, by name; others are passed over.
+    #[must_use]
+    pub fn read_all(folder: &Path) -> Vec<(PathBuf, Self)> {
+        let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+        paths.sort();
+        paths.truncate(MOST);
+        paths.into_iter().filter_map(|path| Some((path.clone(), Self::read(&path).ok()?))).collect()
+    }
+
+    /// The oracle that it is judged by.
+    #[must_use]
+    pub fn oracle(&self) -> Option<Oracle> {
+        self.case.strip_prefix("fuzz/")?.parse().ok()
+    }
+}
+
+impl Hunt<'_> {
+    /// Writes a failure down, and returns the path of the file.
+    pub(super) fn write_down(&self, test: &Test, breach: &Breach, calls: &[Shot]) -> Option<String> {
+        let folder = self.plan.regressions.as_ref()?;
+        let (shot, before) = calls.split_last()?;
+        let name = |shot: &Shot| self.subjects[shot.tool].name.clone();
+        let before = before
+            .iter()
+            .map(|shot| match &shot.call.arguments {
+                Arguments::Json(arguments) => Some(Earlier { name: name(shot), arguments: arguments.clone() }),
+                Arguments::Raw(_) => None,
+            })
+            .collect::<Option<Vec<_>>>()?;
+        let (arguments, raw) = match &shot.call.arguments {
+            Arguments::Json(arguments) => (Some(arguments.clone()), None),
+            Arguments::Raw(bytes) if bytes.len() <= LARGEST => (None, Some(String::from_utf8(bytes.clone()).ok()?)),
+            Arguments::Raw(_) => return None,
+        };
+        let regression = Regression {
+            format: FORMAT,
+            case: format!("fuzz/{}", breach.oracle),
+            message: breach.message.clone(),
+            revision: self.rig.revision,
+            tool: name(shot),
+            before,
+            arguments,
+            raw,
+            odd: match shot.call.standing {
+                Standing::Malformed(_, name) => Some(name.to_owned()),
+                _ => None,
+            },
+            spoils: match test {
+                Test::Canary(canary) => Some(name(canary)),
+                _ => None,
+            },
+        };
+        let mut text = serde_json::to_string_pretty(&regression).ok()?;
+        text.push('\n');
+        let path = folder.join(file_name(&regression, &breach.signature));
+        // A folder that cannot be written to keeps nobody from the report.
+        fs::create_dir_all(folder).ok()?;
+        fs::write(&path, text).ok()?;
+        Some(path.to_string_lossy().into_owned())
+    }
+
+    /// Tries the failing calls of earlier runs; returns those that fail no more.
+    pub(super) async fn try_again(&mut self, files: &[(PathBuf, Regression)]) -> Result<Vec<(Oracle, String)>, String> {
+        let mut mended = Vec::new();
+        for (path, regression) in files {
+            let Some(oracle) = regression.oracle() else { continue };
+            let position = |name: &str| self.subjects.iter().position(|subject| subject.name == name);
+            let Some(tool) = position(&regression.tool) else { continue };
+            let Some(shot) = self.shot_of(tool, regression) else { continue };
+            let earlier = regression.before.iter().map(|earlier| {
+                let tool = position(&earlier.name)?;
+                Some(Shot { tool, call: self.call_of(tool, Arguments::Json(earlier.arguments.clone()), None) })
+            });
+            let Some(mut calls) = earlier.collect::<Option<Vec<Shot>>>() else { continue };
+            let test = match oracle {
+                Oracle::ReadOnly => Test::Lists,
+                Oracle::Idempotent => Test::Again,
+                Oracle::WorseAfter => {
+                    let spoiled = regression.spoils.as_deref().and_then(position);
+                    let canary = self.canaries.iter().find(|canary| Some(canary.tool) == spoiled);
+                    let Some(canary) = canary else { continue };
+                    Test::Canary(canary.clone())
+                }
+                _ => Test::Answer,
+            };
+            calls.push(shot.clone());
+            let found = self.try_one(oracle, &test, &calls, &regression.message).await?;
+            let path = path.to_string_lossy().into_owned();
+            match found {
+                Some(mut found) => {
+                    if let Some(counterexample) = &mut found.counterexample {
+                        counterexample.file = Some(path);
+                        counterexample.kind = CallKind::Regression;
+                    }
+                    self.add(Some(found));
+                }
+                None => mended.push((oracle, path)),
+            }
+        }
+        Ok(mended)
+    }
+
+    async fn try_one(
+        &mut self,
+        oracle: Oracle,
+        test: &Test,
+        calls: &[Shot],
+        message: &str,
+    ) -> Result<Option<Found>, String> {
+        let mut breach = Breach::of_many(oracle, message, "it fails again, as in an earlier run");
+        let mut budget = Budget::new(self.rig.startup());
+        let Some(last) = calls.last() else { return Ok(None) };
+        let sight = if matches!(test, Test::Answer) {
+            self.rig.fresh().await?;
+            for earlier in &calls[..calls.len() - 1] {
+                self.rig.one(earlier, self.limit()).await?;
+            }
+            let mut exchange = self.rig.one(last, self.limit()).await?;
+            if exchange.fate == crate::check::fuzz::Fate::Answered {
+                self.rig.wait_for_more(&mut exchange).await;
+            }
+            let judged = judge(&self.subjects[last.tool], &exchange);
+            let Some(again) = judged.into_iter().find(|again| again.oracle == oracle) else { return Ok(None) };
+            breach = again;
+            vec![exchange]
+        } else {
+            breach.verdict = Verdict::Warn;
+            let Some(sight) = self.fails(test, calls, &breach, true, &mut budget).await? else { return Ok(None) };
+            let mut all = vec![sight.exchange];
+            all.extend(sight.more);
+            all
+        };
+        let counterexample = self.counterexample(last.tool, &sight[0], &sight[0], &calls[..calls.len() - 1], 1);
+        Ok(Some(Found {
+            tool: last.tool,
+            breach,
+            count: 1,
+            exchanges: sight,
+            counterexample: Some(counterexample),
+            confirmation: Some(Confirmation { tried: 1, failed: 1 }),
+        }))
+    }
+
+    fn shot_of(&self, tool: usize, regression: &Regression) -> Option<Shot> {
+        let arguments = match (&regression.arguments, &regression.raw) {
+            (Some(arguments), _) => Arguments::Json(arguments.clone()),
+            (None, Some(raw)) => Arguments::Raw(raw.clone().into_bytes()),
+            (None, None) => return None,
+        };
+        Some(Shot { tool, call: self.call_of(tool, arguments, regression.odd.as_deref()) })
+    }
+
+    /// A call of a file's: what it is to the schema is found out anew, since either may have been edited.
+    fn call_of(&self, tool: usize, arguments: Arguments, odd: Option<&str>) -> Arc<Call> {
+        let known = |name: &str| Malformed::all(&Value::Null).find(|known| known.name == name);
+        let standing = match (&arguments, odd.and_then(known)) {
+            (_, Some(odd)) => Standing::Malformed(odd.grammar, odd.name),
+            (Arguments::Json(arguments), None) => match self.schemas[tool] {
+                Some(schema) if schema.is_valid(arguments) => Standing::Valid,
+                Some(schema) => schema
+                    .sites()
+                    .into_iter()
+                    .find_map(|site: Site| broken_at(schema, site, arguments))
+                    .unwrap_or(Standing::Unknown),
+                None => Standing::Unknown,
+            },
+            (Arguments::Raw(_), None) => Standing::Unknown,
+        };
+        Arc::new(Call { kind: CallKind::Regression, standing, arguments, tape: None })
+    }
+}
+
+fn broken_at(schema: &crate::fuzz::ToolSchema, site: Site, arguments: &Value) -> Option<Standing> {
+    let generator = schema.violating(&site).ok()?;
+    generator.holds(arguments).then_some(Standing::Breaks(site))
+}
+
+/// A name that is the same for the same failure.
+fn file_name(regression: &Regression, signature: &str) -> String {
+    let plain = |text: &str| -> String {
+        let safe = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
+        safe.take(40).collect()
+    };
+    let hash = signature
+        .bytes()
+        .chain(regression.tool.bytes())
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("{}-{}-{:08x}.json", plain(&regression.case[5..]), plain(&regression.tool), hash & 0xffff_ffff)
+}

@@ -1,0 +1,520 @@
+//! A process of the server that is called by the thousand, and replaced when it dies or falls silent.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::check::fuzz::{Call, Exchange, Fate, is_noise};
+use crate::client::{Patience, Pipe, Responder, Waited};
+use crate::run::conduct::Context;
+use crate::run::reply::Replies;
+use crate::run::session::{full_capabilities, initialize_params, lean, stateless_meta};
+use crate::spec::{Era, Revision};
+use crate::transcript::messages;
+use crate::wire::{Damage, Frame, Kind, same_id, same_id_loosely};
+
+/// How many calls of a process are remembered, to find those that a failure needs.
+const HISTORY: usize = 1_024;
+/// How many bytes of arguments that history holds.
+const HISTORY_BYTES: usize = 16 << 20;
+/// How many lines that answer nothing are read between two answers before the server is cut off.
+const FLOOD: usize = 5_000;
+/// How many requests of a process are answered.
+const ANSWERS: usize = 2_000;
+/// How long the right answer is waited for after one under a wrong id.
+const GRACE: Duration = Duration::from_millis(60);
+/// How long a process is given to end: nobody judges that here.
+const PATIENCE: Patience = Patience { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
+
+/// A call of a tool, by the tool's position.
+#[derive(Debug, Clone)]
+pub(super) struct Shot {
+    pub(super) tool: usize,
+    pub(super) call: Arc<Call>,
+}
+
+/// What stopped a burst before its end.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Broken {
+    Ended { status: String, stderr: String },
+    Silent,
+    Flooded,
+}
+
+/// What came of several calls.
+#[derive(Debug, Default)]
+pub(super) struct Burst {
+    /// What was answered, by position.
+    pub(super) done: Vec<(usize, Exchange)>,
+    /// What was sent and not answered.
+    pub(super) open: Vec<(usize, Exchange)>,
+    /// The first that was not sent.
+    pub(super) unsent: usize,
+    pub(super) broken: Option<Broken>,
+}
+
+/// A call that is under way.
+struct Open {
+    index: usize,
+    id: i64,
+    /// The id of the request behind a line that need not be answered.
+    fence: Option<i64>,
+    since: Instant,
+    alone: bool,
+    line: Arc<[u8]>,
+}
+
+/// Keeps a process of the server running and calls it.
+pub(super) struct Rig {
+    context: Context,
+    pub(super) revision: Revision,
+    names: Arc<[String]>,
+    meta: String,
+    responder: Responder,
+    pipe: Option<Pipe>,
+    next_id: i64,
+    answered: usize,
+    /// The last calls of this process, oldest first.
+    history: VecDeque<(i64, Shot, usize)>,
+    history_bytes: usize,
+    /// Answers that came a second time, with the call that they belong to.
+    late: Vec<(Shot, Exchange)>,
+    /// Lines that are no message and came between two bursts.
+    noise: Vec<String>,
+    startup: Duration,
+    /// How often a process was started.
+    pub(super) starts: usize,
+    /// How many calls were made.
+    pub(super) calls: u64,
+    /// The least time between two calls.
+    pause: Option<Duration>,
+    last_call: Option<Instant>,
+}
+
+impl Rig {
+    pub(super) fn new(context: &Context, revision: Revision, names: Arc<[String]>, max_rate: Option<f64>) -> Self {
+        let capabilities = full_capabilities(revision);
+        let meta = match revision.era() {
+            Era::Stateless => format!(",\"_meta\":{}", stateless_meta(&capabilities)),
+            Era::Handshake => String::new(),
+        };
+        Self {
+            context: context.clone(),
+            revision,
+            names,
+            meta,
+            responder: Responder::new(capabilities, Replies::default().answer()),
+            pipe: None,
+            next_id: 0,
+            answered: 0,
+            history: VecDeque::new(),
+            history_bytes: 0,
+            late: Vec::new(),
+            noise: Vec::new(),
+            startup: Duration::ZERO,
+            starts: 0,
+            calls: 0,
+            pause: max_rate.map(|rate| Duration::from_secs_f64(1.0 / rate.max(0.001))),
+            last_call: None,
+        }
+    }
+
+    /// How long the last process took to open.
+    pub(super) fn startup(&self) -> Duration {
+        self.startup
+    }
+
+    /// The process of the server, if it is one.
+    pub(super) fn process_id(&self) -> Option<i32> {
+        self.pipe.as_ref().and_then(Pipe::process_id)
+    }
+
+    /// The calls of this process before an id, oldest first.
+    pub(super) fn history_before(&self, id: i64) -> Vec<Shot> {
+        self.history.iter().filter(|(known, ..)| *known < id).map(|(_, shot, _)| shot.clone()).collect()
+    }
+
+    /// The calls of this process, oldest first.
+    pub(super) fn history(&self) -> Vec<Shot> {
+        self.history.iter().map(|(_, shot, _)| shot.clone()).collect()
+    }
+
+    fn forget(&mut self) {
+        self.history.clear();
+        self.history_bytes = 0;
+    }
+
+    /// The answers that came a second time since this was asked last.
+    pub(super) fn take_late(&mut self) -> Vec<(Shot, Exchange)> {
+        std::mem::take(&mut self.late)
+    }
+
+    /// Ends the process; the next call starts another.
+    pub(super) fn drop_process(&mut self) {
+        if let Some(pipe) = self.pipe.take() {
+            tokio::spawn(pipe.end(PATIENCE));
+        }
+        self.forget();
+    }
+
+    /// Ends the process and waits for its end.
+    pub(super) async fn end(&mut self) {
+        if let Some(pipe) = self.pipe.take() {
+            pipe.end(PATIENCE).await;
+        }
+        self.forget();
+    }
+
+    /// Starts a process in place of the one that is there.
+    pub(super) async fn fresh(&mut self) -> Result<(), String> {
+        self.drop_process();
+        self.ready().await
+    }
+
+    /// Starts a process if there is none.
+    pub(super) async fn ready(&mut self) -> Result<(), String> {
+        if self.pipe.is_some() {
+            return Ok(());
+        }
+        self.starts += 1;
+        self.answered = 0;
+        self.forget();
+        self.context.count_launch();
+        let began = Instant::now();
+        let pipe = lean(&self.context.plan).map_err(|error| error.to_string())?;
+        self.pipe = Some(pipe);
+        let limit = self.context.plan.startup_timeout;
+        let capabilities = full_capabilities(self.revision);
+        let opened = match self.revision.era() {
+            Era::Handshake => {
+                let params = initialize_params(self.revision.as_str(), &capabilities);
+                self.request("initialize", &params, limit).await
+            }
+            Era::Stateless => {
+                let params = json!({ "_meta": stateless_meta(&capabilities) });
+                self.request("server/discover", &params, limit).await
+            }
+        };
+        self.startup = began.elapsed();
+        if opened.is_none() {
+            self.drop_process();
+            return Err("another process of the server could not be opened".to_owned());
+        }
+        if self.revision.era() == Era::Handshake
+            && let Some(pipe) = &mut self.pipe
+        {
+            pipe.queue(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        }
+        Ok(())
+    }
+
+    /// Makes a request that is no call and returns its response.
+    pub(super) async fn request(&mut self, method: &str, params: &Value, limit: Duration) -> Option<Value> {
+        self.next_id += 1;
+        let id = self.next_id;
+        let pipe = self.pipe.as_mut()?;
+        pipe.queue(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string().as_bytes());
+        let began = Instant::now();
+        loop {
+            let frame = match self.pipe.as_mut()?.next(limit.saturating_sub(began.elapsed())).await {
+                Waited::Came(frame) => frame,
+                Waited::TimedOut | Waited::Closed => return None,
+            };
+            if is_noise(frame.json()) && frame.value != Err(Damage::Blank) {
+                self.add_noise(&frame);
+            }
+            for message in frame.json().into_iter().flat_map(messages) {
+                match Kind::of(message) {
+                    Kind::Response { id: Some(got) } if same_id_loosely(&json!(id), got) && !got.is_null() => {
+                        return Some(message.clone());
+                    }
+                    Kind::Response { id: Some(got) } => self.take_second(message, got),
+                    Kind::Request { id, method } => self.answer(id, method, message.get("params")),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Reads a list of the server's: its first page, in the form that is compared.
+    pub(super) async fn listing(&mut self, method: &str, limit: Duration) -> Option<Value> {
+        let params = match self.revision.era() {
+            Era::Stateless => json!({ "_meta": stateless_meta(&full_capabilities(self.revision)) }),
+            Era::Handshake => json!({}),
+        };
+        self.request(method, &params, limit).await?.get("result").cloned()
+    }
+
+    fn answer(&mut self, id: &Value, method: &str, params: Option<&Value>) {
+        self.answered += 1;
+        if self.answered <= ANSWERS {
+            let answer = self.responder.answer(id, method, params);
+            if let Some(pipe) = &mut self.pipe {
+                pipe.queue(answer.to_string().as_bytes());
+            }
+        }
+    }
+
+    /// The line of a call.
+    pub(super) fn line(&self, shot: &Shot, id: i64) -> Arc<[u8]> {
+        let name = Value::from(self.names[shot.tool].as_str()).to_string();
+        let arguments = shot.call.arguments.bytes();
+        let mut line = Vec::with_capacity(arguments.len() + name.len() + self.meta.len() + 96);
+        line.extend_from_slice(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",").as_bytes());
+        line.extend_from_slice(format!("\"params\":{{\"name\":{name},\"arguments\":").as_bytes());
+        line.extend_from_slice(&arguments);
+        line.extend_from_slice(self.meta.as_bytes());
+        line.extend_from_slice(b"}}");
+        line.into()
+    }
+
+    async fn keep_pace(&mut self) {
+        if let (Some(pause), Some(last)) = (self.pause, self.last_call) {
+            tokio::time::sleep(pause.saturating_sub(last.elapsed())).await;
+        }
+        if self.pause.is_some() {
+            self.last_call = Some(Instant::now());
+        }
+    }
+
+    fn send(&mut self, index: usize, shot: &Shot, alone: bool) -> Open {
+        self.next_id += 1;
+        let id = self.next_id;
+        let line = self.line(shot, id);
+        self.calls += 1;
+        self.history_bytes += line.len();
+        self.history.push_back((id, shot.clone(), line.len()));
+        while self.history.len() > HISTORY || self.history_bytes > HISTORY_BYTES {
+            let Some((_, _, bytes)) = self.history.pop_front() else { break };
+            self.history_bytes -= bytes;
+        }
+        let fence = shot.call.is_unparsable().then(|| {
+            self.next_id += 1;
+            self.next_id
+        });
+        let meta = self.meta.trim_start_matches(',');
+        let era = self.revision.era();
+        if let Some(pipe) = &mut self.pipe {
+            pipe.queue(&line);
+            if let Some(fence) = fence {
+                let method = if era == Era::Stateless { "tools/list" } else { "ping" };
+                let params = if meta.is_empty() { "{}".to_owned() } else { format!("{{{meta}}}") };
+                let line = format!(r#"{{"jsonrpc":"2.0","id":{fence},"method":"{method}","params":{params}}}"#);
+                pipe.queue(line.as_bytes());
+            }
+        }
+        Open { index, id, fence, since: Instant::now(), alone, line }
+    }
+
+    /// Makes calls, so many of them under way at once, until all are answered or none is within the limit.
+    pub(super) async fn burst(&mut self, shots: &[Shot], in_flight: usize, limit: Duration) -> Result<Burst, String> {
+        self.ready().await?;
+        let mut burst = Burst::default();
+        let mut window: VecDeque<Open> = VecDeque::new();
+        let mut noise: Vec<String> = Vec::new();
+        let mut stray: Option<Value> = None;
+        let (mut left, mut unasked) = (limit, 0_usize);
+        loop {
+            while burst.unsent < shots.len()
+                && window.len() < in_flight
+                && (window.is_empty() || !shots[burst.unsent].call.is_unparsable())
+                && window.back().is_none_or(|open| open.fence.is_none())
+            {
+                self.keep_pace().await;
+                let open = self.send(burst.unsent, &shots[burst.unsent], window.is_empty() && in_flight == 1);
+                window.push_back(open);
+                burst.unsent += 1;
+            }
+            if window.is_empty() {
+                return Ok(burst);
+            }
+            let began = Instant::now();
+            let Some(pipe) = &mut self.pipe else { return Err("the server is gone".to_owned()) };
+            let waited = pipe.next(if stray.is_some() { GRACE.min(left) } else { left }).await;
+            left = left.saturating_sub(began.elapsed());
+            match waited {
+                Waited::Came(frame) => {
+                    let progress = self.read(shots, &frame, &mut window, &mut burst, &mut noise, &mut stray);
+                    if progress {
+                        (left, unasked, stray) = (limit, 0, None);
+                    } else {
+                        unasked += 1;
+                        if unasked > FLOOD {
+                            burst.broken = Some(Broken::Flooded);
+                        }
+                    }
+                }
+                Waited::TimedOut if stray.is_some() && window.len() == 1 => {
+                    // What came under another id is all that there is.
+                    let Some(open) = window.pop_front() else { continue };
+                    let answers = stray.take().into_iter().collect();
+                    let exchange = exchange(&shots[open.index], &open, answers, Fate::Answered, &mut noise);
+                    burst.done.push((open.index, exchange));
+                    (left, unasked) = (limit, 0);
+                }
+                Waited::TimedOut => burst.broken = Some(Broken::Silent),
+                Waited::Closed => {
+                    let status = pipe.epitaph().await;
+                    burst.broken = Some(Broken::Ended { status, stderr: pipe.stderr() });
+                }
+            }
+            if let Some(broken) = &burst.broken {
+                let fate = match broken {
+                    Broken::Ended { status, stderr } => Fate::Ended { status: status.clone(), stderr: stderr.clone() },
+                    Broken::Silent | Broken::Flooded => Fate::Silent { waited: limit },
+                };
+                for open in window {
+                    let exchange = exchange(&shots[open.index], &open, Vec::new(), fate.clone(), &mut noise);
+                    burst.open.push((open.index, exchange));
+                }
+                if let Some(pipe) = self.pipe.take() {
+                    tokio::spawn(pipe.end(PATIENCE));
+                }
+                return Ok(burst);
+            }
+        }
+    }
+
+    /// Takes a line of the server; says whether it answers something.
+    fn read(
+        &mut self,
+        shots: &[Shot],
+        frame: &Frame,
+        window: &mut VecDeque<Open>,
+        burst: &mut Burst,
+        noise: &mut Vec<String>,
+        stray: &mut Option<Value>,
+    ) -> bool {
+        match &frame.value {
+            Err(Damage::Blank) => return false,
+            Err(damage) if damage.is_our_bound() => {
+                // More than we read is an answer all the same, and nothing that is judged here.
+                let Some(open) = window.pop_front() else { return false };
+                let unread = json!({"jsonrpc": "2.0", "id": open.id, "result": {"content": []}, "unread": true});
+                let exchange = exchange(&shots[open.index], &open, vec![unread], Fate::Answered, noise);
+                burst.done.push((open.index, exchange));
+                return true;
+            }
+            _ if is_noise(frame.json()) => {
+                self.add_noise(frame);
+                noise.append(&mut self.noise);
+                return false;
+            }
+            _ => {}
+        }
+        let mut progress = false;
+        for message in frame.json().into_iter().flat_map(messages) {
+            match Kind::of(message) {
+                Kind::Request { id, method } => self.answer(id, method, message.get("params")),
+                Kind::Response { id } => {
+                    let id = id.unwrap_or(&Value::Null);
+                    progress |= self.pair(shots, message, id, window, burst, noise, stray);
+                }
+                _ => {}
+            }
+        }
+        progress
+    }
+
+    /// Keeps an answer that comes a second time.
+    fn take_second(&mut self, message: &Value, id: &Value) {
+        const MOST: usize = 8;
+        let Some((id, shot, _)) = self.history.iter().rev().find(|(known, ..)| same_id(&(*known).into(), id)) else {
+            return;
+        };
+        if shot.call.is_unparsable() || self.late.len() >= MOST {
+            return;
+        }
+        let line = self.line(shot, *id);
+        let open = Open { index: 0, id: *id, fence: None, since: Instant::now(), alone: false, line };
+        // The first answer is gone; that there was one is what counts.
+        let found = exchange(shot, &open, vec![message.clone(), message.clone()], Fate::Answered, &mut Vec::new());
+        self.late.push((shot.clone(), found));
+    }
+
+    fn add_noise(&mut self, frame: &Frame) {
+        const NOISE: usize = 16;
+        if self.noise.len() < NOISE {
+            self.noise.push(crate::check::fuzz::excerpt(&frame.text(), 500));
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "they are the parts of one burst")]
+    fn pair(
+        &mut self,
+        shots: &[Shot],
+        message: &Value,
+        id: &Value,
+        window: &mut VecDeque<Open>,
+        burst: &mut Burst,
+        noise: &mut Vec<String>,
+        stray: &mut Option<Value>,
+    ) -> bool {
+        let exact = |open: &Open| same_id(&open.fence.unwrap_or(open.id).into(), id);
+        let loose = |open: &Open| open.fence.is_none() && !id.is_null() && same_id_loosely(&open.id.into(), id);
+        let at = window.iter().position(exact).or_else(|| window.iter().position(loose));
+        if let Some(at) = at
+            && let Some(open) = window.remove(at)
+        {
+            let answers = if open.fence.is_some() { Vec::new() } else { vec![message.clone()] };
+            let exchange = exchange(&shots[open.index], &open, answers, Fate::Answered, noise);
+            burst.done.push((open.index, exchange));
+            return true;
+        }
+        // What cannot be parsed is answered without an id, or not at all.
+        if window.iter().any(|open| open.fence.is_some()) {
+            return false;
+        }
+        if self.history.iter().any(|(known, ..)| same_id(&(*known).into(), id)) {
+            self.take_second(message, id);
+            return false;
+        }
+        if stray.is_none() {
+            *stray = Some(message.clone());
+        }
+        false
+    }
+
+    /// Waits for what a call may still write, up to the answer to another request: adds it to the exchange.
+    pub(super) async fn wait_for_more(&mut self, exchange: &mut Exchange) {
+        const LONGEST: Duration = Duration::from_secs(1);
+        let method = if self.revision.era() == Era::Stateless { "tools/list" } else { "ping" };
+        let answered = self.listing(method, LONGEST).await;
+        exchange.noise.append(&mut self.noise);
+        for (_, late) in std::mem::take(&mut self.late) {
+            if late.id == exchange.id {
+                exchange.answers.extend(late.answers.into_iter().skip(1));
+            }
+        }
+        if answered.is_none()
+            && let Some(pipe) = &mut self.pipe
+            && pipe.is_closed()
+        {
+            let status = pipe.epitaph().await;
+            exchange.fate = Fate::Ended { status, stderr: pipe.stderr() };
+            self.drop_process();
+        }
+    }
+
+    /// Makes one call and waits for what comes of it.
+    pub(super) async fn one(&mut self, shot: &Shot, limit: Duration) -> Result<Exchange, String> {
+        let mut burst = self.burst(std::slice::from_ref(shot), 1, limit).await?;
+        let done = burst.done.pop().or_else(|| burst.open.pop());
+        done.map(|(_, exchange)| exchange).ok_or_else(|| "the call was not made".to_owned())
+    }
+}
+
+fn exchange(shot: &Shot, open: &Open, answers: Vec<Value>, fate: Fate, noise: &mut Vec<String>) -> Exchange {
+    Exchange {
+        call: Arc::clone(&shot.call),
+        line: Arc::clone(&open.line),
+        id: open.id,
+        answers,
+        noise: std::mem::take(noise),
+        fate,
+        took: open.since.elapsed(),
+        alone: open.alone,
+    }
+}

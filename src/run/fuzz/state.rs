@@ -1,0 +1,187 @@
+//! What calls leave behind: lists that change, other calls that are served no more, answers that go astray.
+
+use serde_json::Value;
+
+use super::hunt::{Found, Hunt};
+use super::rig::Shot;
+use super::shrink::{Test, both_differ, result_of};
+use super::stock::Stock;
+use crate::case::Oracle;
+use crate::check::fuzz::{Breach, Exchange, excerpt, outcome};
+use crate::event::CallOutcome;
+
+/// How many other tools are called again after the calls of one.
+const CANARIES: usize = 16;
+/// How many calls are held against each other for swapped answers.
+const SWAPPED: usize = 12;
+
+impl Hunt<'_> {
+    /// What the server lists, in the form that is compared.
+    pub(super) async fn lists(&mut self) -> Result<Option<Value>, String> {
+        self.rig.ready().await?;
+        let limit = self.limit();
+        let mut lists = Vec::new();
+        for (method, member) in self.listed {
+            let Some(result) = self.rig.listing(method, limit).await else { return Ok(None) };
+            lists.push(result.get(*member).cloned().unwrap_or_default());
+        }
+        Ok(Some(Value::Array(lists)))
+    }
+
+    /// Holds the lists after the calls of a tool that says `readOnlyHint` against those before.
+    pub(super) async fn look_at_lists(&mut self, before: Option<Value>, stock: &Stock<'_>) -> Result<(), String> {
+        let after = self.lists().await?;
+        if before.is_none() || after.is_none() || before == after {
+            return Ok(());
+        }
+        let breach = Breach::of_many(
+            Oracle::ReadOnly,
+            "a tool that says readOnlyHint changes what the server lists",
+            "a list has other contents after the calls than before",
+        );
+        let calls: Vec<Shot> = self.rig.history().into_iter().filter(|shot| shot.tool == stock.tool).collect();
+        let found = self.investigate(&Test::Lists, breach, None, calls, stock).await?;
+        self.add(found);
+        self.rig.fresh().await
+    }
+
+    /// Calls again what was served before; says whether all of it still is.
+    pub(super) async fn look_at_canaries(&mut self, own: bool, stock: &Stock<'_>) -> Result<(), String> {
+        let canaries: Vec<Shot> = self.canaries.clone();
+        for canary in canaries.iter().filter(|canary| !own || canary.tool == stock.tool).take(CANARIES) {
+            let calls = self.rig.history();
+            let now = self.rig.one(canary, self.limit()).await?;
+            if outcome(&now) == CallOutcome::Success || calls.is_empty() {
+                continue;
+            }
+            self.rig.fresh().await?;
+            let fresh = self.rig.one(canary, self.limit()).await?;
+            if outcome(&fresh) != CallOutcome::Success {
+                // It is served no more at all, whatever was called.
+                self.canaries.retain(|known| known.tool != canary.tool);
+                continue;
+            }
+            let name = &self.subjects[canary.tool].name;
+            let said = now.answers.first().map_or_else(
+                || "it is not answered".to_owned(),
+                |answer| format!("it is answered by {}", excerpt(&answer.to_string(), 200)),
+            );
+            let breach = Breach::of_many(
+                Oracle::WorseAfter,
+                format!("after some calls a plain call of {name} is served no more"),
+                said,
+            );
+            if self.known(stock.tool, &breach).is_none() {
+                let found = self.investigate(&Test::Canary(canary.clone()), breach, None, calls, stock).await?;
+                self.add(found);
+            }
+            self.rig.fresh().await?;
+        }
+        Ok(())
+    }
+
+    /// Looks at calls of a tool that says `idempotentHint` that were made twice in a row.
+    pub(super) async fn look_at_pairs(&mut self, done: &[Exchange], stock: &Stock<'_>) -> Result<(), String> {
+        for pair in done.windows(2) {
+            if !std::sync::Arc::ptr_eq(&pair[0].call, &pair[1].call) || !both_differ(&pair[0], &pair[1]) {
+                continue;
+            }
+            let breach = Breach::of_many(
+                Oracle::Idempotent,
+                "a tool that says idempotentHint answers the same call otherwise the second time",
+                "the second answer differs, while first answers of fresh processes do not",
+            );
+            if self.known(stock.tool, &breach).is_some() || self.changeable.contains(&stock.tool) {
+                return Ok(());
+            }
+            let shot = Shot { tool: stock.tool, call: std::sync::Arc::clone(&pair[0].call) };
+            self.rig.fresh().await?;
+            let mut budget = super::shrink::Budget::new(self.rig.startup());
+            let calls = std::slice::from_ref(&shot);
+            if self.fails(&Test::Again, calls, &breach, true, &mut budget).await?.is_none() {
+                // Its answers change by themselves: a time, a random number.
+                self.changeable.push(stock.tool);
+                return Ok(());
+            }
+            let found = self.investigate(&Test::Again, breach, Some((shot, &pair[0])), Vec::new(), stock).await?;
+            self.add(found);
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    /// Makes calls one by one and then all at once; only an answer that is known to belong to another of them is
+    /// a swapped one. Returns how many calls it took.
+    pub(super) async fn look_for_swaps(&mut self, stock: &Stock<'_>) -> Result<u64, String> {
+        let mut picked: Vec<(Shot, Value)> = Vec::new();
+        let mut made = 0;
+        for shot in stock.picked(SWAPPED) {
+            let shot = Shot { tool: stock.tool, call: shot };
+            let exchange = self.rig.one(&shot, self.limit()).await?;
+            made += 1;
+            if outcome(&exchange) == CallOutcome::Success
+                && let Some(result) = result_of(&exchange)
+                && picked.iter().all(|(_, known)| *known != result)
+            {
+                picked.push((shot, result));
+            }
+        }
+        if picked.len() < 2 {
+            return Ok(made);
+        }
+        let shots: Vec<Shot> = picked.iter().map(|(shot, _)| shot.clone()).collect();
+        let mut swapped: Option<(Exchange, usize)> = None;
+        let mut seen = 0;
+        for _ in 0..3 {
+            let burst = self.rig.burst(&shots, shots.len(), self.limit()).await?;
+            made += shots.len() as u64;
+            if burst.broken.is_some() {
+                return Ok(made);
+            }
+            let astray = burst.done.into_iter().find_map(|(index, exchange)| {
+                let result = result_of(&exchange)?;
+                if result == picked[index].1 {
+                    return None;
+                }
+                let other = picked.iter().position(|(_, known)| *known == result)?;
+                Some((exchange, other))
+            });
+            match astray {
+                Some(found) => {
+                    seen += 1;
+                    swapped = Some(found);
+                }
+                None if seen == 0 => return Ok(made),
+                None => {}
+            }
+        }
+        let Some((exchange, other)) = swapped.filter(|_| seen > 1) else { return Ok(made) };
+        let whose = excerpt(&String::from_utf8_lossy(&shots[other].call.arguments.bytes()), 120);
+        let mut breach = Breach::of_many(
+            Oracle::AnswersSwapped,
+            "a call that is under way with others gets the answer of another",
+            format!("the answer is the one of the call with {whose}"),
+        );
+        breach.verdict = crate::verdict::Verdict::Fail;
+        let before: Vec<Shot> = shots.iter().filter(|shot| shot.call != exchange.call).cloned().collect();
+        let counterexample = self.counterexample(stock.tool, &exchange, &exchange, &before, 3);
+        self.add(Some(Found {
+            tool: stock.tool,
+            breach,
+            count: seen,
+            exchanges: vec![exchange],
+            counterexample: Some(counterexample),
+            confirmation: None,
+        }));
+        Ok(made)
+    }
+
+    /// Adds what was found, or counts it to what is known.
+    pub(super) fn add(&mut self, found: Option<Found>) {
+        let Some(found) = found else { return };
+        match self.known(found.tool, &found.breach) {
+            Some(known) => known.count += found.count,
+            None => self.found.push(found),
+        }
+    }
+}

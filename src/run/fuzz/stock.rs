@@ -1,0 +1,460 @@
+//! What a tool is called with: the phases of fuzzing one after the other, from one seed.
+//!
+//! Calls are made round by round, and what is made in a round depends on the seed and on the answers to
+//! earlier rounds alone, never on time: so the same seed makes the same calls.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::pool::Pool;
+use crate::check::fuzz::{Arguments, Call, Standing};
+use crate::event::Gap;
+use crate::fuzz::{
+    Generator, Malformed, Obligation, Random, Simplest, Site, Source as _, Tape, ToolSchema, ViolationError,
+};
+use crate::verdict::CallKind;
+
+/// How many keywords of a schema are broken.
+const SITES: usize = 400;
+/// How many ways of breaking one keyword are tried before chance decides.
+const AIMS: usize = 8;
+/// How long compiling what breaks them may take in all.
+const COMPILING: Duration = Duration::from_secs(3);
+/// How many arguments whose answer was new are kept.
+const KEPT: usize = 48;
+/// How many of the gaps are told.
+const GAPS: usize = 64;
+
+/// A keyword of the schema, and what breaks it.
+pub(super) struct Breaker {
+    pub(super) site: Site,
+    generator: Option<Result<Generator, ViolationError>>,
+    /// The ways of breaking it that are still to be tried, such as each wrong type.
+    aimed: VecDeque<Obligation>,
+    pub(super) kept: u64,
+    pub(super) broken: u64,
+}
+
+impl Breaker {
+    pub(super) fn is_without_effect(&self) -> bool {
+        matches!(self.generator, Some(Err(ViolationError::Vacuous)))
+    }
+}
+
+/// The calls of one tool, as they are made up.
+pub(super) struct Stock<'s> {
+    /// The position of the tool.
+    pub(super) tool: usize,
+    /// Whether valid calls are made twice in a row, to see whether the second does the same.
+    pub(super) doubled: bool,
+    /// Some of the valid calls that were served.
+    served: Vec<Arc<Call>>,
+    served_count: u64,
+    schema: &'s ToolSchema,
+    random: Random,
+    /// What is to be covered, and whether it is a boundary rather than a pair.
+    pending: VecDeque<(Obligation, bool)>,
+    pub(super) obligations: usize,
+    pub(super) met: usize,
+    pub(super) breakers: Vec<Breaker>,
+    next_breaker: usize,
+    /// How often every keyword had its turn.
+    next_round: usize,
+    compiling: Duration,
+    malformed: VecDeque<Malformed>,
+    /// Choices that led to an answer of a new kind.
+    kept: Vec<Vec<u64>>,
+    seeds: Vec<(String, Value)>,
+    pub(super) gaps: Vec<Gap>,
+    turn: u64,
+}
+
+/// How many calls of each kind a budget is divided into.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share {
+    pub(super) coverage: u64,
+    pub(super) malformed: u64,
+    pub(super) stateful: u64,
+    pub(super) rest: u64,
+}
+
+impl Share {
+    pub(super) fn of(calls: u64, obligations: usize) -> Self {
+        let coverage = (calls * 2 / 5).min(obligations as u64);
+        let malformed = (calls / 8).clamp(1, 18).min(calls - coverage);
+        let stateful = calls / 10;
+        let stateful = stateful.min(calls - coverage - malformed);
+        Self { coverage, malformed, stateful, rest: calls - coverage - malformed - stateful }
+    }
+}
+
+impl<'s> Stock<'s> {
+    pub(super) fn new(tool: usize, schema: &'s ToolSchema, name: &str, seed: u64, seeds: &[(String, Value)]) -> Self {
+        let plain = schema.minimal().unwrap_or_else(|_| Value::Object(serde_json::Map::new()));
+        let count = schema.valid().obligations().len();
+        let pairs = schema.valid().pairs().into_iter().map(|pair| (pair, false));
+        let bundles = schema.valid().bundles().into_iter().map(|one| (one, true));
+        let pending = bundles.chain(pairs).collect();
+        let mut gaps = Vec::new();
+        let mut sites = schema.sites();
+        if sites.len() > SITES {
+            let what = format!("{} of {} keywords", sites.len() - SITES, sites.len());
+            gaps.push(Gap { what, why: "so many are not tried".to_owned() });
+            sites.truncate(SITES);
+        }
+        let breaker = |site| Breaker { site, generator: None, aimed: VecDeque::new(), kept: 0, broken: 0 };
+        Self {
+            tool,
+            doubled: false,
+            served: Vec::new(),
+            served_count: 0,
+            schema,
+            random: Random::new(mix(seed, name)),
+            pending,
+            obligations: count,
+            met: 0,
+            breakers: sites.into_iter().map(breaker).collect(),
+            next_breaker: 0,
+            next_round: 0,
+            compiling: Duration::ZERO,
+            malformed: Malformed::all(&plain).collect(),
+            kept: Vec::new(),
+            seeds: seeds.to_vec(),
+            gaps,
+            turn: 0,
+        }
+    }
+
+    /// How many boundaries and pairs there are to try.
+    pub(super) fn to_cover(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// The next calls at boundaries and branches, at most so many.
+    pub(super) fn coverage(&mut self, most: u64) -> Vec<Arc<Call>> {
+        let mut calls = Vec::new();
+        while (calls.len() as u64) < most {
+            let Some((obligation, is_boundary)) = self.pending.pop_front() else { break };
+            match self.schema.valid().meet(&obligation) {
+                Some(arguments) => {
+                    self.met += obligation.bundled();
+                    let made = call(CallKind::Coverage, Standing::Valid, arguments, None);
+                    if self.doubled {
+                        calls.push(Arc::clone(&made));
+                    }
+                    calls.push(made);
+                }
+                None if is_boundary => self.gap(
+                    format!("{} at {}", obligation.aim(), place(obligation.place())),
+                    "no arguments were found that meet it".to_owned(),
+                ),
+                None => {}
+            }
+        }
+        calls
+    }
+
+    fn gap(&mut self, what: String, why: String) {
+        if self.gaps.len() < GAPS {
+            self.gaps.push(Gap { what, why });
+        }
+    }
+
+    /// The next malformed calls, at most so many.
+    pub(super) fn malformed(&mut self, most: u64) -> Vec<Arc<Call>> {
+        let mut calls = Vec::new();
+        while (calls.len() as u64) < most {
+            let Some(odd) = self.malformed.pop_front() else { break };
+            calls.push(Arc::new(Call {
+                kind: CallKind::Malformed,
+                standing: Standing::Malformed(odd.grammar, odd.name),
+                arguments: Arguments::Raw(odd.arguments),
+                tape: None,
+            }));
+        }
+        calls
+    }
+
+    /// The next calls of the long phase, valid and invalid in turn; fewer where nothing can be made.
+    pub(super) fn mixed(&mut self, most: u64) -> Vec<Arc<Call>> {
+        let mut calls = Vec::new();
+        let mut failed = 0;
+        while (calls.len() as u64) < most && failed < 64 {
+            self.turn += 1;
+            // While there are ways of breaking something that were never tried, two in three calls try one.
+            let aims = self.next_round == 0 || self.breakers.iter().any(|breaker| !breaker.aimed.is_empty());
+            let is_valid = if aims { self.turn % 3 == 0 } else { self.turn % 2 == 1 };
+            let made = if is_valid { self.valid() } else { self.invalid() };
+            match made {
+                Some(call) => {
+                    if self.doubled && call.standing == Standing::Valid && (calls.len() as u64) + 1 < most {
+                        calls.push(Arc::clone(&call));
+                    }
+                    calls.push(call);
+                }
+                None => failed += 1,
+            }
+        }
+        calls
+    }
+
+    fn valid(&mut self) -> Option<Arc<Call>> {
+        let mut tape = if !self.kept.is_empty() && self.random.below(4) == 0 {
+            // Arguments that drew a new kind of answer are changed a little.
+            let at = self.random.index(self.kept.len());
+            let mut choices = self.kept[at].clone();
+            for _ in 0..=self.random.below(2) {
+                if !choices.is_empty() {
+                    let at = self.random.index(choices.len());
+                    choices[at] = self.random.below(choices[at].saturating_mul(2).max(4));
+                }
+            }
+            Tape::replay(choices)
+        } else {
+            Tape::record(self.random.next_bits())
+        };
+        let mut arguments = self.schema.generate(&mut tape).ok()?;
+        let seeded = self.sow(&mut arguments);
+        Some(call(CallKind::Valid, Standing::Valid, arguments, (!seeded).then(|| tape.into_used())))
+    }
+
+    /// Puts the user's values where properties of their name stand, as long as the schema admits it.
+    pub(super) fn sow(&mut self, arguments: &mut Value) -> bool {
+        let mut sown = false;
+        for (name, value) in &self.seeds {
+            let Some(members) = arguments.as_object_mut() else { break };
+            let is_property = members.contains_key(name)
+                || self.schema.schema().pointer("/properties").is_some_and(|p| p.get(name).is_some());
+            if !is_property || members.get(name) == Some(value) {
+                continue;
+            }
+            let before = members.insert(name.clone(), value.clone());
+            if self.schema.is_valid(arguments) {
+                sown = true;
+            } else if let Some(members) = arguments.as_object_mut() {
+                match before {
+                    Some(before) => {
+                        members.insert(name.clone(), before);
+                    }
+                    None => {
+                        members.shift_remove(name);
+                    }
+                }
+            }
+        }
+        sown
+    }
+
+    fn invalid(&mut self) -> Option<Arc<Call>> {
+        for _ in 0..self.breakers.len() * 2 {
+            let at = self.next_breaker;
+            self.next_breaker = (at + 1) % self.breakers.len();
+            self.next_round += usize::from(self.next_breaker == 0);
+            self.compile(at);
+            let aims_elsewhere = self.next_round > 0
+                && self.breakers[at].aimed.is_empty()
+                && self.breakers.iter().any(|breaker| !breaker.aimed.is_empty());
+            if aims_elsewhere {
+                continue;
+            }
+            let seed = self.random.next_bits();
+            let breaker = &mut self.breakers[at];
+            let Some(Ok(generator)) = &breaker.generator else { continue };
+            if let Some(arguments) = breaker.aimed.pop_front().and_then(|aim| generator.meet(&aim)) {
+                return Some(call(CallKind::Invalid, Standing::Breaks(breaker.site.clone()), arguments, None));
+            }
+            let mut tape = Tape::record(seed);
+            if let Ok(arguments) = generator.generate(&mut tape) {
+                let standing = Standing::Breaks(breaker.site.clone());
+                return Some(call(CallKind::Invalid, standing, arguments, Some(tape.into_used())));
+            }
+        }
+        None
+    }
+
+    /// Compiles what breaks a keyword, once.
+    fn compile(&mut self, at: usize) {
+        if self.breakers[at].generator.is_some() {
+            return;
+        }
+        let site = self.breakers[at].site.clone();
+        if self.compiling > COMPILING {
+            self.gap(site.to_string(), "finding what breaks the keywords of this schema takes too long".to_owned());
+            self.breakers[at].generator = Some(Err(ViolationError::TooLarge));
+            return;
+        }
+        let began = Instant::now();
+        let made = self.schema.violating(&site);
+        self.compiling += began.elapsed();
+        match &made {
+            Ok(_) | Err(ViolationError::Vacuous) => {}
+            Err(error) => self.gap(site.to_string(), error.to_string()),
+        }
+        if let Ok(generator) = &made {
+            // Which of the wrong types it is matters more than on which side of a bound it lies.
+            let kinds = matches!(self.breakers[at].site.keyword.as_str(), "type" | "enum" | "const");
+            self.breakers[at].aimed = generator.aimed().into_iter().take(if kinds { AIMS } else { 1 }).collect();
+        }
+        self.breakers[at].generator = Some(made);
+    }
+
+    /// Compiles what breaks each keyword, for the lint.
+    pub(super) fn compile_all(&mut self) {
+        (0..self.breakers.len()).for_each(|at| self.compile(at));
+    }
+
+    /// What makes more of a call's class, to shrink it by.
+    pub(super) fn generator(&self, standing: &Standing) -> Option<Generator> {
+        match standing {
+            Standing::Valid => Some(self.schema.valid().clone()),
+            Standing::Breaks(site) => {
+                let breaker = self.breakers.iter().find(|breaker| breaker.site == *site)?;
+                match &breaker.generator {
+                    Some(Ok(generator)) => Some(generator.clone()),
+                    _ => self.schema.violating(site).ok(),
+                }
+            }
+            Standing::Malformed(..) | Standing::Unknown => None,
+        }
+    }
+
+    /// Breaks a keyword no more: what that leads to is known.
+    pub(super) fn avoid(&mut self, site: &Site) {
+        if let Some(breaker) = self.breakers.iter_mut().find(|breaker| breaker.site == *site) {
+            breaker.generator = Some(Err(ViolationError::NotFound));
+            breaker.aimed.clear();
+        }
+    }
+
+    /// Takes note that a valid call was served.
+    pub(super) fn succeeded(&mut self, call: &Arc<Call>) {
+        const SERVED: usize = 64;
+        self.served_count += 1;
+        if self.served.len() < SERVED {
+            self.served.push(Arc::clone(call));
+        } else {
+            // Each call is kept with the same chance, however many there are.
+            let at = self.random.below(self.served_count);
+            if let Some(slot) = usize::try_from(at).ok().and_then(|at| self.served.get_mut(at)) {
+                *slot = Arc::clone(call);
+            }
+        }
+    }
+
+    /// Some of the valid calls that were served, at most so many.
+    pub(super) fn picked(&self, most: usize) -> Vec<Arc<Call>> {
+        let step = self.served.len().div_ceil(most.max(1)).max(1);
+        self.served.iter().rev().step_by(step).cloned().collect()
+    }
+
+    /// Calls with values out of earlier results, at most so many; fewer where none fit.
+    pub(super) fn stateful(&mut self, most: u64, pool: &Pool) -> Vec<Arc<Call>> {
+        const TRIED: u64 = 4;
+        let Some(Value::Object(properties)) = self.schema.schema().get("properties") else { return Vec::new() };
+        let fitting: Vec<(&String, Vec<Value>)> =
+            properties.keys().map(|name| (name, pool.of(name))).filter(|(_, values)| !values.is_empty()).collect();
+        let mut calls = Vec::new();
+        let mut tried = 0;
+        while !fitting.is_empty() && (calls.len() as u64) < most && tried < most * TRIED {
+            tried += 1;
+            // The simplest arguments beside what was learnt, every other time.
+            let made = if tried % 2 == 0 {
+                self.schema.generate(&mut Simplest)
+            } else {
+                self.schema.generate(&mut Random::new(self.random.next_bits()))
+            };
+            let Ok(mut arguments) = made else { break };
+            let mut fed = false;
+            for (name, values) in &fitting {
+                let at = self.random.index(values.len());
+                let Some(members) = arguments.as_object_mut() else { break };
+                let before = members.insert((*name).clone(), values[at].clone());
+                if self.schema.is_valid(&arguments) {
+                    fed = true;
+                } else if let Some(members) = arguments.as_object_mut() {
+                    match before {
+                        Some(before) => {
+                            members.insert((*name).clone(), before);
+                        }
+                        None => {
+                            members.shift_remove(*name);
+                        }
+                    }
+                }
+            }
+            if fed {
+                calls.push(call(CallKind::Stateful, Standing::Valid, arguments, None));
+            }
+        }
+        calls
+    }
+
+    /// Takes note that a call drew an answer of a new kind.
+    pub(super) fn keep(&mut self, call: &Call) {
+        if let (Standing::Valid, Some(tape)) = (&call.standing, &call.tape) {
+            if self.kept.len() >= KEPT {
+                let at = self.random.index(KEPT);
+                self.kept.swap_remove(at);
+            }
+            self.kept.push(tape.clone());
+        }
+    }
+
+    pub(super) fn schema(&self) -> &'s ToolSchema {
+        self.schema
+    }
+
+    /// Counts which keywords a call kept or broke.
+    pub(super) fn count(&mut self, call: &Call) {
+        match (&call.standing, &call.arguments) {
+            (Standing::Breaks(site), _) => {
+                if let Some(breaker) = self.breakers.iter_mut().find(|breaker| breaker.site == *site) {
+                    breaker.broken += 1;
+                }
+            }
+            (Standing::Valid, Arguments::Json(arguments)) => {
+                for breaker in &mut self.breakers {
+                    breaker.kept += u64::from(reaches(&breaker.site.pointer, arguments));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn place(pointer: &str) -> &str {
+    if pointer.is_empty() { "the root" } else { pointer }
+}
+
+fn call(kind: CallKind, standing: Standing, arguments: Value, tape: Option<Vec<u64>>) -> Arc<Call> {
+    Arc::new(Call { kind, standing, arguments: Arguments::Json(arguments), tape })
+}
+
+/// Whether an instance has something at the place that a place in a schema speaks of, as far as that can be
+/// told from properties and items.
+fn reaches(pointer: &str, instance: &Value) -> bool {
+    fn walk<'p>(mut steps: impl Iterator<Item = &'p str> + Clone, instance: &Value) -> bool {
+        match steps.next() {
+            Some("properties") => {
+                let name = steps.next().map(|name| name.replace("~1", "/").replace("~0", "~")).unwrap_or_default();
+                instance.get(&name).is_some_and(|value| walk(steps, value))
+            }
+            Some("items") => match instance {
+                Value::Array(items) => items.iter().any(|item| walk(steps.clone(), item)),
+                _ => false,
+            },
+            _ => true,
+        }
+    }
+    walk(pointer.split('/').skip(1), instance)
+}
+
+/// A seed of a tool's own.
+fn mix(seed: u64, name: &str) -> u64 {
+    // FNV-1a, so that the order and number of the tools do not matter.
+    name.bytes()
+        .fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
