@@ -255,7 +255,7 @@ fn list(root: &Path) -> Result<Vec<PathBuf>, CaseFault> {
 }
 
 /// The text of a file within the bound.
-fn read(path: &Path, file: &str) -> Result<String, CaseFault> {
+pub(super) fn read(path: &Path, file: &str) -> Result<String, CaseFault> {
     let fault = |message: String| CaseFault::of_file(file, message);
     let failed = |error: io::Error| fault(format!("failed to read the file: {error}"));
     // Opening a pipe would wait for someone to write into it.

@@ -4,6 +4,7 @@
 //! formats and the names of its checks. It judges nothing, sends nothing and runs nothing; only the
 //! loader touches the disk.
 
+mod baseline;
 mod checks;
 mod coverage;
 mod fault;
@@ -19,7 +20,9 @@ mod placeholder;
 mod schema;
 mod select;
 mod shape;
+mod shard;
 
+pub use baseline::{BASELINE_SCHEMA, Baseline, Change, Line, NO_REASON_YET};
 pub use checks::{Check, Comparison, ConnectionCheck, UnknownName, ValueCheck};
 pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, reasons};
 pub use fault::{CaseFault, LoadError};
@@ -32,3 +35,4 @@ pub use place::{Place, PlaceError};
 pub use placeholder::{MAX_TEXT, Placeholder, UnknownPlaceholder, fill, fill_text, find};
 pub use select::{SelectError, Selection};
 pub use shape::SCHEMA;
+pub use shard::{NoShard, Shard, stable_hash};

@@ -10,9 +10,11 @@ mod demo;
 mod error;
 mod exit;
 mod explain;
+mod gate;
 mod judge;
 mod list;
 mod output;
+mod render;
 mod replay;
 mod serve;
 

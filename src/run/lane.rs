@@ -170,17 +170,7 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
         target.tell(&case, Judged::error(reason), None);
         return Vec::new();
     }
-    let capabilities = body.declare.clone().unwrap_or_else(|| full_capabilities(target.revision));
-    let purpose = format!("case {}", case.id);
-    let opened = if body.process == Process::Unopened {
-        let keeping = context.keeping(&purpose);
-        connect(&context.plan, &capabilities, keeping)
-            .map(|connection| Session::unopened(connection, target.revision, capabilities, purpose))
-            .map_err(|error| error.to_string())
-    } else {
-        open(&target, capabilities, &purpose).await
-    };
-    let mut session = match opened {
+    let mut session = match open_for(&target, body, format!("case {}", case.id)).await {
         Ok(session) => session,
         Err(reason) => {
             target.tell(&case, Judged::error(reason), None);
@@ -188,12 +178,10 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
         }
     };
     let offer = target.offer().await;
-    // The first request of an unopened process is sent while that starts, which took the main session as long.
-    session.starting = context.plan.startup_timeout.min(offer.startup * 3);
     let began = Instant::now();
     let judged = match target.dead() {
         Some(reason) => Judged::error(reason),
-        None => run_case(&target, &case, body, &mut session, &offer).await,
+        None => run_fresh(&target, &case, body, &mut session, &offer).await,
     };
     target.tell(&case, judged, Some(began));
     is_spent(&target, &session);
@@ -201,6 +189,36 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
         take_terms(&mut session);
     }
     vec![close(&target, session).await]
+}
+
+/// Opens a process for one case, as the case asks.
+pub(super) async fn open_for(target: &Target, body: &Act, purpose: String) -> Result<Session, String> {
+    let context = &target.context;
+    let capabilities = match (&body.declare, body.process) {
+        (Some(declared), _) => declared.clone(),
+        (None, Process::Expendable) => json!({}),
+        (None, Process::Shared | Process::Fresh | Process::Unopened) => full_capabilities(target.revision),
+    };
+    if body.process != Process::Unopened {
+        return open(target, capabilities, &purpose).await;
+    }
+    let keeping = context.keeping(&purpose);
+    connect(&context.plan, &capabilities, keeping)
+        .map(|connection| Session::unopened(connection, target.revision, capabilities, purpose))
+        .map_err(|error| error.to_string())
+}
+
+/// Runs a case on a process that has run nothing else.
+pub(super) async fn run_fresh(
+    target: &Target,
+    case: &Case,
+    body: &Act,
+    session: &mut Session,
+    offer: &Offer,
+) -> Judged {
+    // The first request of an unopened process is sent while that starts, which took the main session as long.
+    session.starting = target.context.plan.startup_timeout.min(offer.startup * 3);
+    run_case(target, case, body, session, offer).await
 }
 
 /// Reads the terms of a session that a case has opened itself off its record.

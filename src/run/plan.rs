@@ -75,6 +75,8 @@ pub struct Plan {
     pub jobs: usize,
     /// The seed of everything random.
     pub seed: u64,
+    /// How often a failing case is tried again on a fresh process before it is believed.
+    pub retries: usize,
     /// Whether the sink wants to see every message.
     pub show_wire: bool,
     /// The command that replays a finding, up to the selection: `mcp-conformance`, with the server's own part
