@@ -3,7 +3,6 @@
 //! Owns the file: its closed schema, its reading with every slip told at its place, and its rewriting, which
 //! keeps comments. What a run's findings have to do with it is decided where reports are made.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -248,13 +247,7 @@ fn shape_flaws(value: &Value) -> Vec<Flaw> {
         let validator = jsonschema::draft202012::new(&schema).expect("the schema compiles, which is tested");
         (schema, validator)
     });
-    let told: BTreeSet<(String, String)> = validator
-        .iter_errors(value)
-        .take(MAX_FAULTS)
-        .flat_map(|error| explain(schema, &error))
-        .map(|flaw| (flaw.pointer, flaw.message))
-        .collect();
-    told.into_iter().map(|(pointer, message)| Flaw::at(pointer, message)).collect()
+    validator.iter_errors(value).take(MAX_FAULTS).flat_map(|error| explain(schema, &error)).collect()
 }
 
 /// Where the first set of revisions stands that is none.

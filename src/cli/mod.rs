@@ -11,6 +11,7 @@ mod error;
 mod exit;
 mod explain;
 mod gate;
+mod inert;
 mod judge;
 mod list;
 mod output;

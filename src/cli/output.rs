@@ -11,6 +11,7 @@ use mcp_conformance::report::{
 
 use super::args::{Color, Format, OutputArgs, WantedReport};
 use super::error::CliError;
+use super::inert::Inert;
 
 /// A standard stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +25,15 @@ impl Stream {
         match self {
             Self::Out => Box::new(io::stdout()),
             Self::Error => Box::new(io::stderr()),
+        }
+    }
+
+    /// The writer for text that a server had a hand in.
+    fn text_writer(self) -> Box<dyn Write + Send> {
+        if std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
+            Box::new(Inert::new(self.writer()))
+        } else {
+            self.writer()
         }
     }
 
@@ -95,7 +105,7 @@ impl Output {
 
     /// What shows the run while it goes on.
     pub(super) fn live(&self) -> Live<Box<dyn Write + Send>> {
-        let writer = self.stream.writer();
+        let writer = self.stream.text_writer();
         let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb") || std::env::var_os("CI").is_some();
         match self.detail {
             Detail::Everything => Live::lines(writer, self.color),
@@ -120,7 +130,7 @@ impl Output {
             let plain = Text { color: false, ..text };
             note(format!("the report to {}", path.display()), render(&*renderer(format, plain), report, file));
         }
-        note(format!("the report to {}", self.stream.name()), render(&text, report, self.stream.writer()));
+        note(format!("the report to {}", self.stream.name()), render(&text, report, self.stream.text_writer()));
         if let Some(format) = self.out {
             let written = render(&*renderer(format, text), report, Stream::Out.writer());
             note("the report to standard output".to_owned(), written);
