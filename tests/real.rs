@@ -289,6 +289,15 @@ fn compare(baseline: &Baseline, report: &Report) -> String {
         ));
     }
     held.complaints().for_each(&mut tell);
+    // For a server of a pinned version nothing may be left open either.
+    for line in &baseline.lines {
+        let skipped = |result: &&CaseResult| {
+            result.case == line.case && result.verdict == Verdict::Skip && line.within().contains(result.revision)
+        };
+        for result in report.results().filter(skipped) {
+            tell(format!("{} by {} was not looked for in {}", line.requirement, line.case, result.revision));
+        }
+    }
     told
 }
 

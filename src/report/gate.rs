@@ -156,9 +156,11 @@ pub fn hold(report: &mut Report, baseline: &Baseline, file: &str, is_case: impl 
         }
     }
     let judged: RevisionSet = report.targets.iter().map(|target| target.summary.revision).collect();
-    let narrowed = !report.options.select.is_empty() || !report.options.skip.is_empty();
+    let is_whole = report.summary.as_ref().is_some_and(|summary| summary.problem.is_none());
+    let narrowed = !is_whole || !report.options.select.is_empty() || !report.options.skip.is_empty();
     let mut held = Held { file: file.to_owned(), new: new_lines(report, &live), ..Held::default() };
-    // A run that was narrowed shows less to the cases that watch, so that nothing follows from what it lacks.
+    // A run that was narrowed, or that met a problem, shows less to the cases that watch, so that nothing follows
+    // from what it lacks.
     if !narrowed {
         held.spoken = baseline
             .revisions
@@ -187,8 +189,11 @@ fn finds(result: &CaseResult, line: &Line) -> bool {
 
 /// The revisions in which a line was looked for in vain; none where it holds somewhere and names no revisions.
 fn gone(report: &Report, line: &Line) -> RevisionSet {
+    // A case that was skipped, as may happen where a server is slow, has looked for nothing.
     let judged = |result: &&CaseResult| {
-        result.case == line.case && result.verdict != Verdict::Error && line.within().contains(result.revision)
+        result.case == line.case
+            && !matches!(result.verdict, Verdict::Error | Verdict::Skip)
+            && line.within().contains(result.revision)
     };
     let (found, missed): (Vec<&CaseResult>, Vec<&CaseResult>) =
         report.results().filter(judged).partition(|result| finds(result, line));
@@ -340,8 +345,13 @@ mod tests {
         fixed.targets[1].results[0].findings.clear();
         let (_, whole) = held(fixed.clone(), vec![line()]);
         assert!(whole.complaints().all(|told| told.contains("delete its line")));
-        // A case that could not be judged says nothing of its lines.
-        fixed.targets.iter_mut().for_each(|target| target.results[0].verdict = Verdict::Error);
+        // A case that could not be judged or was skipped says nothing of its lines, nor does a run with a problem.
+        for verdict in [Verdict::Error, Verdict::Skip] {
+            let mut unjudged = fixed.clone();
+            unjudged.targets.iter_mut().for_each(|target| target.results[0].verdict = verdict);
+            assert_eq!(held(unjudged, vec![line()]).1.stale, []);
+        }
+        fixed.summary = example().summary;
         assert_eq!(held(fixed, vec![line()]).1.stale, []);
     }
 
