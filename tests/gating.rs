@@ -131,6 +131,8 @@ fn a_broken_baseline_starts_nothing() -> Result<(), String> {
     let never = ["--baseline", "b.jsonc", "--", "/no/such/server"];
     let ran = program(folder, &never)?.with_code(2)?;
     ran.says("unknown member `requirment`")?.says("did you mean `requirement`?")?.says("it is empty")?;
+    let nowhere = ["--baseline", "missing/b.jsonc", "--update-baseline", "--", "/no/such/server"];
+    program(folder, &nowhere)?.with_code(2)?.says("failed to write the baseline missing/b.jsonc")?;
     write(folder, "b.jsonc", "{\"findings\": []}")?;
     program(folder, &["--shard", "1/2", "--baseline", "b.jsonc", "--", "/no/such/server"])?
         .with_code(2)?

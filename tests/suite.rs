@@ -60,7 +60,7 @@ fn program(folder: &std::path::Path, arguments: &[&str]) -> Result<Ran, String> 
     let mut command = std::process::Command::new(PROGRAM);
     command.current_dir(folder).args(arguments).stdin(std::process::Stdio::null());
     // What a CI sets must not decide about a trial.
-    command.env_remove("CI").env_remove("NO_COLOR");
+    command.env_remove("CI").env_remove("NO_COLOR").env_remove("GITHUB_ACTIONS");
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let told = format!("{arguments:?}: {}\n--- stdout\n{out}\n--- stderr\n{error}", output.status);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mcp_conformance::case::Baseline;
 use mcp_conformance::report::{Report, gate};
@@ -31,6 +31,9 @@ impl<'a> Gate<'a> {
     }
 
     fn read(file: &'a Path, update: bool, own: Option<&Path>) -> Result<Self, CliError> {
+        if update {
+            writable(file).map_err(|source| CliError::WriteBaseline { path: file.to_owned(), source })?;
+        }
         let known = cases::all(own)?.into_iter().map(|case| case.id).collect();
         let (baseline, text) = match file.try_exists() {
             Ok(false) if update => (Baseline::default(), Baseline::empty_text()),
@@ -71,10 +74,23 @@ pub(super) fn hold_again(report: &mut Report, args: &HoldArgs) -> Result<(), Cli
     }
 }
 
-/// Writes a file whole or not at all.
-fn replace(file: &Path, text: &str) -> std::io::Result<()> {
+/// The file that is written before it takes the place of another.
+fn beside(file: &Path) -> PathBuf {
     let mut beside = file.as_os_str().to_owned();
     beside.push(".new");
+    beside.into()
+}
+
+/// Whether a file can be replaced, so that a bad path is told before anything runs.
+fn writable(file: &Path) -> std::io::Result<()> {
+    let beside = beside(file);
+    drop(fs::File::create(&beside)?);
+    fs::remove_file(beside)
+}
+
+/// Writes a file whole or not at all.
+fn replace(file: &Path, text: &str) -> std::io::Result<()> {
+    let beside = beside(file);
     let mut new = fs::File::create(&beside)?;
     new.write_all(text.as_bytes())?;
     new.sync_all()?;
