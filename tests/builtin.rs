@@ -68,6 +68,8 @@ pub(crate) fn judge(faults: FaultSet, revisions: &[Revision], cases: Vec<Arc<Cas
         jobs: 4,
         seed: 1,
         fuzz: None,
+        // The built-in server does the same each time; `tests/gating.rs` holds what is tried again.
+        retries: 0,
         show_wire: false,
         replay_prefix: "mcp-conformance".to_owned(),
         replay_suffix: String::new(),

@@ -3,13 +3,16 @@
 //! `cargo test` runs everything. A part is run by the front of its names: `case/` (every case in both
 //! colours), `data/` (what the data promises), `differential/` (our shapes against the official schemas),
 //! `hidden/` (faults for the fuzzer alone), `hostile/` (what the judge must bear), `house/` (who imports
-//! whom), `real/` (real servers), `browser/` (the HTML report in a browser).
+//! whom), `real/` (real servers), `browser/` (the HTML report in a browser), `formats/` (what reports are
+//! rendered into), `gating/` (what fails a run, and what is made of several).
 
 mod browser;
 mod builtin;
 mod data;
 mod differential;
 mod hidden;
+mod formats;
+mod gating;
 mod hostile;
 mod house;
 mod matrix;
@@ -28,7 +31,47 @@ fn main() -> std::process::ExitCode {
     trials.extend(house::trials());
     trials.extend(real::trials());
     trials.extend(browser::trials());
+    trials.extend(formats::trials());
+    trials.extend(gating::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// What came of running the program: its exit code and what it wrote to both streams.
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    told: String,
+}
+
+impl Ran {
+    /// Fails with everything that is known unless it ended with this exit code.
+    fn with_code(self, code: i32) -> Result<Self, String> {
+        if self.code == Some(code) {
+            Ok(self)
+        } else {
+            Err(format!("exit code {:?}, not {code}\n{}", self.code, self.told))
+        }
+    }
+
+    /// Fails unless one of its streams holds a text.
+    fn says(self, wanted: &str) -> Result<Self, String> {
+        if self.told.contains(wanted) { Ok(self) } else { Err(format!("`{wanted}` is not in:\n{}", self.told)) }
+    }
+}
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-conformance");
+
+/// Runs the program in a folder.
+fn program(folder: &std::path::Path, arguments: &[&str]) -> Result<Ran, String> {
+    let mut command = std::process::Command::new(PROGRAM);
+    command.current_dir(folder).args(arguments).stdin(std::process::Stdio::null());
+    // What a CI sets must not decide about a trial.
+    command.env_remove("CI").env_remove("NO_COLOR").env_remove("GITHUB_ACTIONS");
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let told = format!("{arguments:?}: {}\n--- stdout\n{out}\n--- stderr\n{error}", output.status);
+    Ok(Ran { code: output.status.code(), out: out.into_owned(), told })
 }
 
 /// A trial that fails with what its function says.

@@ -5,6 +5,7 @@
 //! loader touches the disk.
 
 mod asking;
+mod baseline;
 mod checks;
 mod coverage;
 mod fault;
@@ -21,9 +22,11 @@ mod placeholder;
 mod schema;
 mod select;
 mod shape;
+mod shard;
 
 pub use asking::{Answers, Reply, Retry, State};
 pub use checks::{Check, Comparison, ConnectionCheck, Oracle, UnknownName, ValueCheck};
+pub use baseline::{BASELINE_SCHEMA, Baseline, Change, Line, NO_REASON_YET};
 pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, reasons};
 pub use fault::{CaseFault, LoadError};
 pub use format::{FORMATS, with_formats};
@@ -38,3 +41,4 @@ pub use place::{Place, PlaceError};
 pub use placeholder::{MAX_TEXT, Placeholder, UnknownPlaceholder, fill, fill_text, find};
 pub use select::{SelectError, Selection};
 pub use shape::{HINTS_SCHEMA, SCHEMA};
+pub use shard::{NoShard, Shard, stable_hash};

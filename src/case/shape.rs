@@ -71,7 +71,8 @@ fn is_told(told: &BTreeSet<&str>, error: &ValidationError) -> bool {
     }
 }
 
-fn explain(schema: &Value, error: &ValidationError) -> Vec<Flaw> {
+/// What is wrong by an error of a closed schema, in plain words.
+pub(super) fn explain(schema: &Value, error: &ValidationError) -> Vec<Flaw> {
     let pointer = error.instance_path().as_str().to_owned();
     let at = error.schema_path().as_str();
     let around = at.rsplit_once('/').map_or("", |(around, _)| around);

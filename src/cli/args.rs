@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use globset::GlobMatcher;
+use mcp_conformance::case::Shard;
 use mcp_conformance::mock::Fault;
+use mcp_conformance::report;
 use mcp_conformance::spec::Revision;
 use serde_json::Value;
 
@@ -14,9 +16,10 @@ use super::http::HttpArgs;
 /// What stands below the options in the help.
 const AFTER: &str = "\
 Exit codes:
-  0  everything judged passes; warnings are allowed unless --strict is given
+  0  everything judged passes, but for what --baseline accepts; warnings are allowed unless --strict
+     is given, and a failure that does not come back (see --retries) counts as one
   1  a case fails: a rule of level MUST is broken, or one in a way that no
-     reading allows; any rule at all under --strict
+     reading allows; any rule at all under --strict; or the baseline is out of date
   2  we could not judge: bad usage, a bad case file, the server cannot be started or never speaks MCP
   3  nothing was judged: no case was selected, or none applies
 
@@ -26,6 +29,8 @@ Examples:
   mcp-conformance --report json=report.json --strict uvx mcp-server-time
   mcp-conformance http://localhost:3000/mcp
   mcp-conformance --url http://127.0.0.1:3000/mcp -- ./my-server --port 3000
+  mcp-conformance --baseline known.jsonc --report junit=junit.xml ./my-server
+  mcp-conformance report report.json --report markdown=comment.md
   mcp-conformance --list --select stdio
   mcp-conformance explain tools/call/unknown-tool
   mcp-conformance demo";
@@ -61,6 +66,14 @@ pub(super) enum Command {
     Demo(DemoArgs),
     /// The built-in server itself, over standard input and output.
     Serve(ServeArgs),
+    /// Renders the JSON report of an earlier run again, in any format.
+    Report(ReportArgs),
+    /// Says what two runs differ in: fixed, new and changed; exits with 1 if something is new.
+    Diff(DiffArgs),
+    /// Joins the JSON reports of all shards of a run into one.
+    Merge(MergeArgs),
+    /// Says which servers break which requirements, by the JSON reports of many.
+    Fleet(FleetArgs),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -82,6 +95,9 @@ pub(super) struct JudgeArgs {
 
     #[command(flatten)]
     pub(super) fuzzing: Fuzzing,
+
+    #[command(flatten)]
+    pub(super) gate: GateArgs,
 
     /// A variable that the server is started with; may be repeated [default: it inherits ours].
     #[arg(long, value_name = "K=V", value_parser = variable, help_heading = "How the server is started")]
@@ -117,14 +133,75 @@ pub(super) struct Scope {
     /// Your own cases, run beside ours [default: ours alone].
     #[arg(long, value_name = "DIR")]
     pub(super) cases: Option<PathBuf>,
+
+    /// Only this part of the cases, such as 1/3, for several machines; `merge` joins their reports. Cases
+    /// that watch run in every part [default: all of them].
+    #[arg(long, value_name = "K/N")]
+    pub(super) shard: Option<Shard>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "What fails the run")]
+pub(super) struct GateArgs {
+    /// Accepts the findings that this file lists; one that it does not list fails the run, and so does a
+    /// line that is not found any more [default: nothing is accepted].
+    #[arg(long, value_name = "FILE")]
+    pub(super) baseline: Option<PathBuf>,
+
+    /// Writes the baseline anew, keeping reasons and comments: stale lines go, what would fail comes in.
+    #[arg(long, requires = "baseline")]
+    pub(super) update_baseline: bool,
+
+    #[command(flatten)]
+    pub(super) threshold: Threshold,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "What fails the run")]
+pub(super) struct Threshold {
+    /// Which findings fail the run: broken MUST rules, SHOULD rules too, or none.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = FailOn::Must)]
+    pub(super) fail_on: FailOn,
+
+    /// The same as `--fail-on should`: warnings fail the run too.
+    #[arg(long, conflicts_with = "fail_on")]
+    pub(super) strict: bool,
+}
+
+/// Which findings fail a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum FailOn {
+    /// Those that break a rule which binds.
+    Must,
+    /// Warnings too.
+    Should,
+    /// None.
+    Never,
+}
+
+impl From<FailOn> for report::FailOn {
+    fn from(word: FailOn) -> Self {
+        match word {
+            FailOn::Must => Self::Must,
+            FailOn::Should => Self::Should,
+            FailOn::Never => Self::Never,
+        }
+    }
+}
+
+impl Threshold {
+    pub(super) fn fail_on(&self) -> report::FailOn {
+        if self.strict { report::FailOn::Should } else { self.fail_on.into() }
+    }
 }
 
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "How it is judged")]
 pub(super) struct Judging {
-    /// Warnings fail the run too [default: they do not].
-    #[arg(long)]
-    pub(super) strict: bool,
+    /// How often a case that fails is tried again on a fresh process before it is believed. One that never
+    /// fails again is told as a flaky warning.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=10))]
+    pub(super) retries: u8,
 
     /// Calls every tool, destructive ones too [default: tools annotated `readOnlyHint: true` or
     /// `destructiveHint: false`, and tools without annotations].
@@ -209,8 +286,9 @@ pub(super) enum FuzzRevisions {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "What is shown")]
 pub(super) struct OutputArgs {
-    /// A report: `text` or `json`, to standard output or to a file (`json=report.json`), or `html`, to a file
-    /// only; may be repeated. `json` on standard output moves the text to standard error [default: text].
+    /// A report: `text`, `json`, `junit`, `sarif`, `tap`, `markdown`, `github` (annotations) or `badge` (SVG),
+    /// to standard output or to a file (`json=report.json`), or `html`, to a file only; may be repeated. Any but
+    /// `text` on standard output moves the text to standard error [default: text].
     #[arg(long, value_name = "FORMAT[=PATH]", value_parser = wanted_report)]
     pub(super) report: Vec<WantedReport>,
 
@@ -279,6 +357,86 @@ pub(super) struct DemoArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(super) struct ReportArgs {
+    /// The JSON report of a run.
+    #[arg(value_name = "REPORT")]
+    pub(super) file: PathBuf,
+
+    #[command(flatten)]
+    pub(super) hold: HoldArgs,
+
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+/// A baseline for a run that is over.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "What fails the run")]
+pub(super) struct HoldArgs {
+    /// Holds the run against this baseline [default: as it was when it ran].
+    #[arg(long, value_name = "FILE")]
+    pub(super) baseline: Option<PathBuf>,
+
+    /// Which findings fail the run [default: as it was when it ran].
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub(super) fail_on: Option<FailOn>,
+
+    /// Your own cases, whose ids the baseline may name [default: ours alone].
+    #[arg(long, value_name = "DIR")]
+    pub(super) cases: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct DiffArgs {
+    /// The JSON report of the earlier run.
+    #[arg(value_name = "OLD")]
+    pub(super) old: PathBuf,
+
+    /// The JSON report of the later run.
+    #[arg(value_name = "NEW")]
+    pub(super) new: PathBuf,
+
+    /// How it is written.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TableFormat::Text)]
+    pub(super) format: TableFormat,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct MergeArgs {
+    /// The JSON reports of the shards, each once.
+    #[arg(value_name = "REPORT", required = true)]
+    pub(super) files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) hold: HoldArgs,
+
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct FleetArgs {
+    /// The JSON reports, one of each server.
+    #[arg(value_name = "REPORT", required = true)]
+    pub(super) files: Vec<PathBuf>,
+
+    /// How it is written.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = PageFormat::Markdown)]
+    pub(super) format: PageFormat,
+}
+
+/// How a page is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum PageFormat {
+    /// For a document.
+    Markdown,
+    /// For a browser, in one file.
+    Html,
+    /// For a program.
+    Json,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(super) struct ServeArgs {
     /// A fault to switch on; may be repeated [default: none, a server that conforms].
     #[arg(long, value_name = "NAME")]
@@ -334,16 +492,35 @@ pub(super) enum Format {
     Json,
     /// For a browser.
     Html,
+    /// For a CI that shows tests.
+    Junit,
+    /// For a viewer of code scanning.
+    Sarif,
+    /// For a harness of TAP.
+    Tap,
+    /// For a comment or a summary.
+    Markdown,
+    /// For the log of a GitHub workflow, which makes annotations of it.
+    Github,
+    /// For a page that shows how it stands.
+    Badge,
 }
 
 impl Format {
-    const ALL: [Self; 3] = [Self::Text, Self::Json, Self::Html];
+    const ALL: [Self; 9] =
+        [Self::Text, Self::Json, Self::Html, Self::Junit, Self::Sarif, Self::Tap, Self::Markdown, Self::Github, Self::Badge];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
             Self::Json => "json",
             Self::Html => "html",
+            Self::Junit => "junit",
+            Self::Sarif => "sarif",
+            Self::Tap => "tap",
+            Self::Markdown => "markdown",
+            Self::Github => "github",
+            Self::Badge => "badge",
         }
     }
 }
@@ -413,7 +590,7 @@ fn wanted_report(text: &str) -> Result<WantedReport, String> {
         None => (text, None),
     };
     let Some(format) = Format::ALL.into_iter().find(|format| format.name() == name) else {
-        let known = Format::ALL.map(Format::name).join(" and ");
+        let known = Format::ALL.map(Format::name).join(", ");
         return Err(format!("there is no format `{name}`; the formats are {known}"));
     };
     match path {
@@ -453,7 +630,7 @@ mod tests {
     fn a_server_keeps_its_own_flags() {
         let args = judge(&["--strict", "node", "server.js", "--strict", "-v", "--list", "--", "x"]);
         assert_eq!(args.server, ["node", "server.js", "--strict", "-v", "--list", "--", "x"]);
-        assert!(args.judging.strict && !args.output.verbose && !args.list);
+        assert!(args.gate.threshold.strict && !args.output.verbose && !args.list);
     }
 
     #[test]
@@ -532,7 +709,10 @@ mod tests {
     fn a_wrong_value_is_told_with_the_right_ones() {
         assert!(complaint(&["--revision", "2025-01-01", "s"]).contains("2024-11-05"));
         assert!(complaint(&["--fuzz", "much", "s"]).contains("a number of calls, or `off`"));
-        assert!(complaint(&["--report", "junit", "s"]).contains("text and json"));
+        assert!(complaint(&["--report", "pdf", "s"]).contains("text, json, html"));
+        assert!(complaint(&["--shard", "4/3", "s"]).contains("K/N"));
+        assert!(complaint(&["--retries", "11", "s"]).contains("0..=10"));
+        assert!(complaint(&["--fail-on", "may", "s"]).contains("never"));
         assert!(complaint(&["--report", "json=", "s"]).contains("path"));
         assert!(complaint(&["--report", "html", "s"]).contains("html=report.html"));
         assert!(complaint(&["--report", "html=-", "s"]).contains("html=report.html"));
@@ -547,6 +727,8 @@ mod tests {
     fn what_contradicts_itself_is_refused() {
         assert!(complaint(&["--safe", "--call-destructive", "s"]).contains("--safe"));
         assert!(complaint(&["-q", "-v", "s"]).contains("--verbose"));
+        assert!(complaint(&["--update-baseline", "s"]).contains("--baseline"));
+        assert!(complaint(&["--strict", "--fail-on", "never", "s"]).contains("--strict"));
     }
 
     #[test]
@@ -555,7 +737,9 @@ mod tests {
         for code in ["0  everything", "1  a case fails", "2  we could not", "3  nothing was"] {
             assert!(help.contains(code), "{code}");
         }
-        for option in Args::command().get_arguments().filter(|option| option.get_action().takes_values()) {
+        let commands = Args::command();
+        let all = std::iter::once(&commands).chain(commands.get_subcommands());
+        for option in all.flat_map(clap::Command::get_arguments).filter(|option| option.get_action().takes_values()) {
             let long = option.get_long();
             let text = option.get_help().map(ToString::to_string).unwrap_or_default();
             let has_default = !option.get_default_values().is_empty() || text.contains("[default: ");

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mcp_conformance::case::{self, Case, Hint, Selection};
+use mcp_conformance::case::{self, Body, Case, Hint, Selection, Shard};
 use mcp_conformance::mock::Fault;
 use mcp_conformance::spec::{Revision, RevisionSet};
 
@@ -22,7 +22,17 @@ pub(super) fn selected(scope: &Scope) -> Result<Vec<Arc<Case>>, CliError> {
     let revisions = possible(&scope.revision);
     let cases = all(scope.cases.as_deref())?;
     let selected = selection.of(&cases)?.into_iter();
-    Ok(selected.filter(|case| !case.revisions.intersection(revisions).is_empty()).cloned().map(Arc::new).collect())
+    Ok(selected
+        .filter(|case| !case.revisions.intersection(revisions).is_empty())
+        .filter(|case| scope.shard.is_none_or(|shard| is_of(shard, case)))
+        .cloned()
+        .map(Arc::new)
+        .collect())
+}
+
+/// Whether a case runs in a shard. One that watches runs in each of them, as each sees messages of its own.
+fn is_of(shard: Shard, case: &Case) -> bool {
+    matches!(case.body, Body::Watch { .. }) || shard.holds(&case.id)
 }
 
 /// The hints of a file, if one is named; they may be for any case, selected or not.

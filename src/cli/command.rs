@@ -8,7 +8,7 @@ use mcp_conformance::report::Conclusion;
 
 use super::args::{Args, Command};
 use super::error::CliError;
-use super::{coverage, demo, exit, explain, judge, serve};
+use super::{coverage, demo, exit, explain, judge, render, serve};
 
 /// Does what the command line asks.
 pub(crate) fn main() -> ExitCode {
@@ -31,6 +31,17 @@ fn perform(args: Args) -> Result<Conclusion, CliError> {
         Some(Command::Demo(demo)) => demo::demo(&demo),
         Some(Command::Serve(serve)) if serve.list_faults => written(|out| Ok(serve::list_faults(out)?)),
         Some(Command::Serve(serve)) => serve::serve(&serve),
+        Some(Command::Report(args)) => render::report(&args),
+        Some(Command::Merge(args)) => render::merge(&args),
+        Some(Command::Diff(args)) => {
+            let mut conclusion = Conclusion::Passed;
+            written(|out| {
+                conclusion = render::diff(&args, out)?;
+                Ok(())
+            })?;
+            Ok(conclusion)
+        }
+        Some(Command::Fleet(args)) => written(|out| render::fleet(&args, out)),
     }
 }
 

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use mcp_conformance::case::{LoadError, SelectError};
 use mcp_conformance::client::SiteError;
-use mcp_conformance::report::Conclusion;
+use mcp_conformance::report::merge::MergeError;
 use mcp_conformance::report::visible::visible;
+use mcp_conformance::report::{Conclusion, ReportError};
 
 /// Why the command line could not be followed.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +57,44 @@ pub(super) enum CliError {
         /// What the system says.
         source: io::Error,
     },
+    /// A baseline that cannot be used.
+    #[error("failed to read the baseline:\n{0}")]
+    Baseline(LoadError),
+    /// A baseline that is not there.
+    #[error("failed to read the baseline {}: there is no such file; --update-baseline writes it", .0.display())]
+    NoBaseline(PathBuf),
+    /// A baseline that cannot be written.
+    #[error("failed to write the baseline {}: {source}", path.display())]
+    WriteBaseline {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A baseline for a part of the cases.
+    #[error(
+        "--baseline cannot be used with --shard: a part of the cases cannot tell what is gone; give it to `mcp-conformance merge`"
+    )]
+    ShardBaseline,
+    /// A report that cannot be read.
+    #[error("failed to read the report {}: {source}", path.display())]
+    ReadReport {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file that is no report of ours.
+    #[error("failed to use {}: {source}", path.display())]
+    Report {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ReportError,
+    },
+    /// Reports that do not belong together.
+    #[error("failed to merge: {0}")]
+    Merge(#[from] MergeError),
     /// A name that is neither a case nor a requirement.
     #[error("no case and no requirement is named `{name}`{}", nearest_words(nearest))]
     UnknownName {

@@ -29,6 +29,13 @@ fn number(outcome: &Result<Conclusion, CliError>) -> u8 {
             | CliError::Open { .. }
             | CliError::UnknownName { .. }
             | CliError::UnknownArea { .. }
+            | CliError::Baseline(_)
+            | CliError::NoBaseline(_)
+            | CliError::WriteBaseline { .. }
+            | CliError::ShardBaseline
+            | CliError::ReadReport { .. }
+            | CliError::Report { .. }
+            | CliError::Merge(_)
             | CliError::Own(_)
             | CliError::Runtime(_)
             | CliError::Serve(_),

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use mcp_conformance::client;
 use mcp_conformance::event::Sink;
-use mcp_conformance::report::{Conclusion, Options, Report};
+use mcp_conformance::report::{Conclusion, FailOn, Options, Report};
 use mcp_conformance::run::{self, Calls, FuzzPlan, Launcher, Plan, Revisions, ServerCommand};
 use mcp_conformance::spec::Revision;
 use tokio::sync::watch;
@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use super::args::{Command, Fuzz, FuzzRevisions, Fuzzing, JudgeArgs, Judging, RevisionChoice, Scope};
 use super::command::written;
 use super::error::CliError;
+use super::gate::Gate;
 use super::output::{Listeners, Output};
 use super::{cases, http, list, replay};
 
@@ -36,6 +37,10 @@ pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
     }
     let cases = cases::selected(&args.scope)?;
     let hints = cases::hints(args.judging.hints.as_deref(), args.scope.cases.as_deref())?;
+    if args.scope.shard.is_some() && args.gate.baseline.is_some() {
+        return Err(CliError::ShardBaseline);
+    }
+    let gate = Gate::open(&args.gate, args.scope.cases.as_deref())?;
     let output = Output::open(&args.output)?;
     let calls = calls(args.judging.safe, args.judging.call_destructive, &launcher);
     let plan = Plan {
@@ -50,13 +55,16 @@ pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
         jobs: args.judging.jobs.map_or_else(side_by_side, usize::from),
         seed: args.judging.seed,
         fuzz: fuzz_plan(&args.fuzzing),
+        retries: args.judging.retries.into(),
         show_wire: output.shows_wire(),
         replay_prefix: replay::prefix(args),
         replay_suffix: replay::suffix(&args.server),
     };
-    let options = options(&args.scope, &args.judging, plan.calls);
-    let (report, lost) = conduct(plan, options, &output)?;
+    let options = options(&args.scope, &args.judging, plan.calls, args.gate.threshold.fail_on());
+    let (mut report, lost) = conduct(plan, options, &output)?;
+    let held = gate.map_or(Ok(()), |gate| gate.hold(&mut report));
     output.write(&report, lost)?;
+    held?;
     Ok(Conclusion::of(&report))
 }
 
@@ -184,7 +192,7 @@ fn fuzz_plan(fuzzing: &Fuzzing) -> Option<FuzzPlan> {
 }
 
 /// The settings as the report repeats them.
-fn options(scope: &Scope, judging: &Judging, calls: Calls) -> Options {
+fn options(scope: &Scope, judging: &Judging, calls: Calls, fail_on: FailOn) -> Options {
     let calls = match calls {
         Calls::ReadOnly => "read-only",
         Calls::Harmless => "harmless",
@@ -202,11 +210,13 @@ fn options(scope: &Scope, judging: &Judging, calls: Calls) -> Options {
             .collect(),
         select: scope.select.clone(),
         skip: scope.skip.clone(),
-        strict: judging.strict,
+        fail_on,
         calls: calls.to_owned(),
         hints: judging.hints.as_ref().map(|file| file.to_string_lossy().into_owned()),
         seed: judging.seed,
         timeout_ms: u64::try_from(judging.timeout.as_millis()).unwrap_or(u64::MAX),
+        retries: judging.retries.into(),
+        shard: scope.shard,
     }
 }
 
@@ -218,7 +228,7 @@ fn side_by_side() -> usize {
 
 /// A plan for a server of ours, with the settings that are usual.
 pub(super) fn usual_plan(command: Vec<String>, output: &Output) -> Result<(Plan, Options), CliError> {
-    let scope = Scope { revision: Vec::new(), select: Vec::new(), skip: Vec::new(), cases: None };
+    let scope = Scope { revision: Vec::new(), select: Vec::new(), skip: Vec::new(), cases: None, shard: None };
     let replay_suffix = replay::suffix(&command);
     let plan = Plan {
         launcher: Launcher::Command(ServerCommand { command, environment: Vec::new(), directory: None }),
@@ -232,11 +242,12 @@ pub(super) fn usual_plan(command: Vec<String>, output: &Output) -> Result<(Plan,
         jobs: side_by_side(),
         seed: 0,
         fuzz: None,
+        retries: 1,
         show_wire: output.shows_wire(),
         replay_prefix: "mcp-conformance".to_owned(),
         replay_suffix,
     };
-    let options = Options { calls: "harmless".to_owned(), timeout_ms: 5000, ..Options::default() };
+    let options = Options { calls: "harmless".to_owned(), timeout_ms: 5000, retries: 1, ..Options::default() };
     Ok((plan, options))
 }
 

@@ -10,10 +10,13 @@ mod demo;
 mod error;
 mod exit;
 mod explain;
+mod gate;
 mod http;
+mod inert;
 mod judge;
 mod list;
 mod output;
+mod render;
 mod replay;
 mod serve;
 

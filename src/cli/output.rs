@@ -5,10 +5,13 @@ use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::PathBuf;
 
 use mcp_conformance::event::{Event, Sink};
-use mcp_conformance::report::{Conclusion, Detail, Fold, Html, Json, Live, Renderer, Report, Text};
+use mcp_conformance::report::{
+    Badge, Conclusion, Detail, Fold, Github, Html, Json, Junit, Live, Markdown, Renderer, Report, Sarif, Tap, Text,
+};
 
 use super::args::{Color, Format, OutputArgs, WantedReport};
 use super::error::CliError;
+use super::inert::Inert;
 
 /// A standard stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +25,15 @@ impl Stream {
         match self {
             Self::Out => Box::new(io::stdout()),
             Self::Error => Box::new(io::stderr()),
+        }
+    }
+
+    /// The writer for text that a server had a hand in.
+    fn text_writer(self) -> Box<dyn Write + Send> {
+        if std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
+            Box::new(Inert::new(self.writer()))
+        } else {
+            self.writer()
         }
     }
 
@@ -47,8 +59,8 @@ pub(super) struct Output {
     stream: Stream,
     color: bool,
     detail: Detail,
-    /// Whether JSON goes to standard output.
-    json_out: bool,
+    /// What goes to standard output beside, or instead of, the text.
+    out: Option<Format>,
     files: Vec<(Format, PathBuf, File)>,
 }
 
@@ -70,15 +82,15 @@ impl Output {
                 }
             }
         }
-        let json_out = out == Some(Format::Json);
-        let stream = if json_out { Stream::Error } else { Stream::Out };
+        let out = out.filter(|format| *format != Format::Text);
+        let stream = if out.is_some() { Stream::Error } else { Stream::Out };
         let detail = match (args.quiet, args.verbose) {
             (true, _) => Detail::Verdict,
             (false, true) => Detail::Everything,
             (false, false) => Detail::Usual,
         };
         let color = colored(args.color, stream.is_terminal(), |name| std::env::var(name).ok());
-        Ok(Self { stream, color, detail, json_out, files })
+        Ok(Self { stream, color, detail, out, files })
     }
 
     /// Whether every message is wanted as it goes by.
@@ -93,7 +105,7 @@ impl Output {
 
     /// What shows the run while it goes on.
     pub(super) fn live(&self) -> Live<Box<dyn Write + Send>> {
-        let writer = self.stream.writer();
+        let writer = self.stream.text_writer();
         let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb") || std::env::var_os("CI").is_some();
         match self.detail {
             Detail::Everything => Live::lines(writer, self.color),
@@ -116,18 +128,29 @@ impl Output {
         note("what the run showed".to_owned(), shown.map_or(Ok(()), Err));
         for (format, path, file) in self.files {
             let plain = Text { color: false, ..text };
-            let result = match format {
-                Format::Text => render(&plain, report, file),
-                Format::Json => render(&Json, report, file),
-                Format::Html => render(&Html, report, file),
-            };
-            note(format!("the report to {}", path.display()), result);
+            note(format!("the report to {}", path.display()), render(&*renderer(format, plain), report, file));
         }
-        note(format!("the report to {}", self.stream.name()), render(&text, report, self.stream.writer()));
-        if self.json_out {
-            note("the report to standard output".to_owned(), render(&Json, report, Stream::Out.writer()));
+        note(format!("the report to {}", self.stream.name()), render(&text, report, self.stream.text_writer()));
+        if let Some(format) = self.out {
+            let written = render(&*renderer(format, text), report, Stream::Out.writer());
+            note("the report to standard output".to_owned(), written);
         }
         lost.map_or(Ok(()), Err)
+    }
+}
+
+/// What writes a format; `text` is how the text is to look.
+fn renderer(format: Format, text: Text) -> Box<dyn Renderer> {
+    match format {
+        Format::Text => Box::new(text),
+        Format::Json => Box::new(Json),
+        Format::Html => Box::new(Html),
+        Format::Junit => Box::new(Junit),
+        Format::Sarif => Box::new(Sarif),
+        Format::Tap => Box::new(Tap),
+        Format::Markdown => Box::new(Markdown),
+        Format::Github => Box::new(Github),
+        Format::Badge => Box::new(Badge),
     }
 }
 

@@ -2,16 +2,18 @@
 //!
 //! Drawn from the report alone, so that every format and the process agree.
 
-use super::Report;
-use crate::event::ProblemKind;
-use crate::verdict::{Totals, Verdict};
+use super::account::standing;
+use super::{FailOn, Held, Report};
+use crate::event::{CaseResult, ProblemKind};
+use crate::verdict::{Confirmation, Totals, Verdict};
 
 /// What a whole run comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Conclusion {
-    /// Everything that was judged passes; warnings are allowed unless the run is strict.
+    /// Everything that was judged passes, but for what a baseline accepts; warnings are allowed unless the run
+    /// is strict.
     Passed,
-    /// Something that binds is broken, or anything at all under `--strict`.
+    /// Something that binds is broken, or anything at all under `--strict`; or the baseline is out of date.
     Failed,
     /// Nothing binding is broken as far as we saw, but something could not be judged.
     Unjudged,
@@ -28,12 +30,17 @@ impl Conclusion {
     /// A broken rule is proved whatever else went wrong, so a failure outranks what could not be judged.
     #[must_use]
     pub fn of(report: &Report) -> Self {
-        let totals = totals(report);
-        if totals.fail > 0 || (report.options.strict && totals.warn > 0) {
+        let Standing { totals, accepted, .. } = Standing::of(report);
+        let fails = match report.options.fail_on {
+            FailOn::Must => totals.fail > 0 || is_out_of_date(report),
+            FailOn::Should => totals.fail > 0 || totals.warn > 0 || is_out_of_date(report),
+            FailOn::Never => false,
+        };
+        if fails {
             return Self::Failed;
         }
         let Some(summary) = &report.summary else { return Self::Unjudged };
-        let usual = match (totals.error, totals.judged()) {
+        let usual = match (totals.error, totals.judged() + accepted) {
             (0, 0) => Self::Nothing,
             (0, _) => Self::Passed,
             (_, _) => Self::Unjudged,
@@ -60,11 +67,48 @@ impl Conclusion {
     }
 }
 
-/// How often each verdict was given; counted anew where the run was cut off before its summary.
-pub(super) fn totals(report: &Report) -> Totals {
-    match &report.summary {
-        Some(summary) => summary.totals,
-        None => report.results().map(|result| result.verdict).collect(),
+fn is_out_of_date(report: &Report) -> bool {
+    report.baseline.as_ref().is_some_and(Held::is_out_of_date)
+}
+
+/// How many cases stand at each verdict once what a baseline accepts is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Standing {
+    /// The cases by the heaviest verdict that nobody accepts.
+    pub totals: Totals,
+    /// The cases all of whose findings are accepted; they are in no total.
+    pub accepted: usize,
+    /// The cases with a failure that did not come back each time it was tried again, accepted ones left out.
+    pub flaky: usize,
+}
+
+impl Standing {
+    /// The standing of a report. Where the run was cut off before its summary, its cases are counted anew.
+    #[must_use]
+    pub fn of(report: &Report) -> Self {
+        let counted: Vec<&CaseResult> = report.results().collect();
+        match &report.summary {
+            // A report without its cases, as it may be made for a summary, has its totals all the same.
+            Some(summary) if counted.is_empty() => Self { totals: summary.totals, ..Self::default() },
+            _ => Self::of_results(counted),
+        }
+    }
+
+    /// The standing of some cases.
+    pub(super) fn of_results<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> Self {
+        let mut whole = Self::default();
+        for result in results {
+            match standing(result) {
+                Some(verdict) => whole.totals.add(verdict),
+                None => whole.accepted += 1,
+            }
+            let flaky = result
+                .findings
+                .iter()
+                .any(|finding| finding.accepted.is_none() && finding.confirmation.is_some_and(Confirmation::is_flaky));
+            whole.flaky += usize::from(flaky);
+        }
+        whole
     }
 }
 
@@ -77,7 +121,7 @@ pub fn verdict_line(report: &Report) -> String {
 
 /// The verdict line in two parts: the word, and the sentence after it.
 pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
-    let totals = totals(report);
+    let Standing { totals, accepted, flaky } = Standing::of(report);
     let problem = report.summary.as_ref().and_then(|summary| summary.problem.as_ref());
     let conclusion = Conclusion::of(report);
     // A case counts once a revision, which the reader has to know to make sense of the numbers.
@@ -85,12 +129,17 @@ pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
         0 | 1 => String::new(),
         revisions => format!(" over {revisions} revisions"),
     };
+    let besides = besides(accepted, flaky);
     let (word, why) = match conclusion {
-        Conclusion::Passed if totals.warn == 0 => ("PASS", judged(totals, &over)),
+        Conclusion::Passed if totals.fail > 0 || (totals.warn > 0 && report.options.fail_on == FailOn::Never) => {
+            let broken = [number(totals.fail, "fails", "fail"), number(totals.warn, "warns", "warn")].join(", ");
+            ("TOLD", format!("{}, {broken}{besides}; --fail-on never lets all of that through", judged(totals, &over)))
+        }
+        Conclusion::Passed if totals.warn == 0 => ("PASS", format!("{}{besides}", judged(totals, &over))),
         Conclusion::Passed => (
             "PASS",
             format!(
-                "{}, {} (--strict would make that exit code 1)",
+                "{}, {}{besides} (--strict would make that exit code 1)",
                 judged(totals, &over),
                 number(totals.warn, "warns", "warn")
             ),
@@ -105,15 +154,21 @@ pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
                 0 => String::new(),
                 error => format!(", {} not be judged", number(error, "case could", "cases could")),
             };
-            let besides = problem.map_or_else(String::new, |p| format!("; besides, {}", sentence(&p.message)));
+            let problem = problem.map_or_else(String::new, |p| format!("; besides, {}", sentence(&p.message)));
             let broken = number(broken, "requirement is", "requirements are");
             let failing = number(totals.fail, "case fails", "cases fail");
-            ("FAIL", format!("{broken} broken ({failing}{over}){warned}{unjudged}{besides}"))
+            let stale = if is_out_of_date(report) { "; the baseline is out of date too" } else { "" };
+            ("FAIL", format!("{broken} broken ({failing}{over}){warned}{unjudged}{besides}{stale}{problem}"))
         }
-        Conclusion::Failed => (
-            "FAIL",
-            format!("{}{over}, and --strict counts that as failing", number(totals.warn, "case warns", "cases warn")),
-        ),
+        Conclusion::Failed if is_out_of_date(report) => {
+            let lines = report.baseline.iter().flat_map(Held::complaints).count();
+            let lines = number(lines, "thing", "things");
+            ("FAIL", format!("{}{besides}, but the baseline is out of date in {lines}", judged(totals, &over)))
+        }
+        Conclusion::Failed => {
+            let warn = number(totals.warn, "case warns", "cases warn");
+            ("FAIL", format!("{warn}{over}{besides}, and --strict counts that as failing"))
+        }
         Conclusion::Unjudged => {
             let why = match problem {
                 Some(problem) => sentence(&problem.message),
@@ -142,11 +197,20 @@ pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
 /// The verdict whose colour the conclusion wears.
 pub(super) fn tone(report: &Report) -> Verdict {
     match Conclusion::of(report) {
-        Conclusion::Passed if totals(report).warn > 0 => Verdict::Warn,
+        Conclusion::Passed if Standing::of(report).totals.warn + Standing::of(report).totals.fail > 0 => Verdict::Warn,
         Conclusion::Passed => Verdict::Pass,
         Conclusion::Failed => Verdict::Fail,
         Conclusion::Unjudged | Conclusion::Nothing => Verdict::Error,
     }
+}
+
+/// What the reader has to know beside the totals: what is accepted and what is in doubt.
+fn besides(accepted: usize, flaky: usize) -> String {
+    let accepted = match accepted {
+        0 => String::new(),
+        accepted => format!(", {} as the baseline accepts", number(accepted, "fails or warns", "fail or warn")),
+    };
+    if flaky > 0 { format!("{accepted}, {flaky} flaky") } else { accepted }
 }
 
 fn judged(totals: Totals, over: &str) -> String {
@@ -173,8 +237,9 @@ mod tests {
 
     fn report(totals: Totals, problem: bool, strict: bool) -> Report {
         let mut report = example();
-        report.options.strict = strict;
+        report.options.fail_on = if strict { FailOn::Should } else { FailOn::Must };
         report.targets.clear();
+        report.baseline = None;
         let summary = report.summary.as_mut().expect("the example has a summary");
         summary.totals = totals;
         if !problem {
@@ -223,8 +288,49 @@ mod tests {
     fn a_run_that_was_cut_off_has_not_passed() {
         let mut report = example();
         report.targets.clear();
+        report.baseline = None;
         report.summary = None;
         assert_eq!(Conclusion::of(&report), Conclusion::Unjudged);
+    }
+
+    #[test]
+    fn what_is_accepted_does_not_fail_the_run_and_is_told() {
+        let mut report = example();
+        report.baseline = None;
+        let summary = report.summary.as_mut().expect("a summary");
+        summary.problem = None;
+        for target in &mut report.targets {
+            target.results.retain(|result| {
+                ["stdio/stdout-only-messages", "tools/call/image-data"].contains(&result.case.as_str())
+            });
+        }
+        assert_eq!(Conclusion::of(&report), Conclusion::Passed);
+        assert_eq!(Standing::of(&report).accepted, 1);
+        let line = verdict_line(&report);
+        assert_eq!(
+            line,
+            "PASS: 2 cases judged over 2 revisions, all pass, 1 fails or warns as the baseline accepts; exit code 0"
+        );
+        report.targets[1].results[1].findings[0].accepted = None;
+        assert_eq!(Conclusion::of(&report), Conclusion::Failed);
+        report.options.fail_on = FailOn::Never;
+        assert_eq!(Conclusion::of(&report), Conclusion::Passed);
+        assert!(verdict_line(&report).starts_with("TOLD: "), "{}", verdict_line(&report));
+    }
+
+    #[test]
+    fn a_baseline_that_is_out_of_date_fails_a_run_that_passes() {
+        let mut report = example();
+        report.targets.iter_mut().for_each(|target| target.results.truncate(0));
+        let summary = report.summary.as_mut().expect("a summary");
+        summary.problem = None;
+        summary.totals = Totals { pass: 3, ..Totals::default() };
+        assert_eq!(
+            verdict_line(&report),
+            "FAIL: 3 cases judged over 2 revisions, all pass, but the baseline is out of date in 2 things; exit code 1"
+        );
+        report.options.fail_on = FailOn::Never;
+        assert_eq!(Conclusion::of(&report), Conclusion::Passed);
     }
 
     #[test]

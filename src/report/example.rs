@@ -5,12 +5,13 @@
 
 use serde_json::json;
 
-use super::{FORMAT, Options, Report, Requirements, Target, Tool};
+use super::{FORMAT, FailOn, Held, Options, Report, Requirements, Stale, Target, Tool};
+use crate::case::{Line, NO_REASON_YET, Shard};
 use crate::event::{
     CallCount, CallOutcome, CaseResult, FuzzSummary, Gap, HintNote, KeywordCoverage, Latency, Launch, Problem,
     ProblemKind, ResponseClass, RunSummary, Skipped, TargetSummary, Timing, ToolFuzz, ToolNote,
 };
-use crate::spec::{Level, Revision};
+use crate::spec::{Level, Revision, RevisionSet};
 use crate::verdict::{CallKind, Confirmation, Counterexample, Direction, Evidence, Finding, Totals, Verdict};
 
 /// What a hostile server would like a terminal to obey: a cleared screen, a forged title, a turned
@@ -31,11 +32,13 @@ pub fn example() -> Report {
             revisions: vec!["2025-06-18".to_owned(), "2025-11-25".to_owned()],
             select: vec!["tools/**".to_owned(), "stdio".to_owned()],
             skip: vec!["tools/list/slow".to_owned()],
-            strict: false,
+            fail_on: FailOn::Must,
             calls: "harmless".to_owned(),
             hints: Some("mcp-hints.jsonc".to_owned()),
             seed: 7,
             timeout_ms: 5000,
+            retries: 1,
+            shard: Some(Shard { number: 1, of: 3 }),
         },
         targets,
         summary: Some(RunSummary {
@@ -63,6 +66,37 @@ pub fn example() -> Report {
                 ],
             }),
         }),
+        baseline: Some(held()),
+    }
+}
+
+fn held() -> Held {
+    let line = Line {
+        case: "tools/list/cursor-altered".to_owned(),
+        requirement: "pagination-invalid-cursor".to_owned(),
+        tool: None,
+        revisions: Some(RevisionSet::default().with(Revision::V2025_06_18)),
+        verdict: Some(Verdict::Fail),
+        reason: "known since 1.2".to_owned(),
+        expires: None,
+    };
+    let unknown_tool = Line {
+        case: "tools/call/unknown-tool".to_owned(),
+        requirement: "tools-call-unknown-tool-error".to_owned(),
+        ..line.clone()
+    };
+    Held {
+        file: "conformance.jsonc".to_owned(),
+        new: vec![Line {
+            case: "fuzz/crash".to_owned(),
+            requirement: "jsonrpc-request-answered".to_owned(),
+            tool: Some("search".to_owned()),
+            reason: NO_REASON_YET.to_owned(),
+            ..line.clone()
+        }],
+        stale: vec![Stale { gone: RevisionSet::default().with(Revision::V2025_06_18), line }],
+        expired: vec![Line { expires: Some("2026-07-31".to_owned()), ..unknown_tool }],
+        spoken: Some("2025-06-18..".parse().expect("it is a range")),
     }
 }
 

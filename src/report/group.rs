@@ -17,10 +17,28 @@ pub struct Group<'a> {
     pub level: Level,
     /// Whether the level is our reading of a text without a keyword.
     pub derived: bool,
-    /// The heaviest verdict among its findings.
+    /// The heaviest verdict among its findings that no baseline lists, or among all where it lists each.
     pub verdict: Verdict,
-    /// Its findings, failures first.
+    /// Its findings: what no baseline lists before what is accepted, failures before warnings.
     pub told: Vec<Told<'a>>,
+}
+
+impl Group<'_> {
+    /// Whether a baseline lists everything that is wrong with the requirement.
+    #[must_use]
+    pub fn is_accepted(&self) -> bool {
+        self.told.iter().all(|told| told.finding.accepted.is_some())
+    }
+
+    /// What stands and what is accepted, each as a group of its own.
+    pub(super) fn split(self) -> impl Iterator<Item = Self> {
+        let Self { requirement, level, derived, told, .. } = self;
+        let (accepted, standing): (Vec<_>, Vec<_>) = told.into_iter().partition(|told| told.finding.accepted.is_some());
+        [standing, accepted].into_iter().filter_map(move |told| {
+            let verdict = told.first()?.finding.verdict;
+            Some(Self { requirement, level, derived, verdict, told })
+        })
+    }
 }
 
 /// One finding, wherever it was made.
@@ -38,7 +56,8 @@ pub struct Told<'a> {
     pub subjects: Vec<&'a str>,
 }
 
-/// Gathers the findings of a report: failures before warnings, then by level, then by requirement.
+/// Gathers the findings of a report: what is accepted last, failures before warnings, then by level, then by
+/// requirement.
 #[must_use]
 pub fn group(report: &Report) -> Vec<Group<'_>> {
     // By requirement, then by what is the same finding: verdict and message.
@@ -62,21 +81,25 @@ pub fn group(report: &Report) -> Vec<Group<'_>> {
         .into_iter()
         .filter_map(|(requirement, mut told)| {
             told.sort_by(|a, b| {
-                b.finding.verdict.cmp(&a.finding.verdict).then(a.finding.message.cmp(&b.finding.message))
+                let accepted = a.finding.accepted.is_some().cmp(&b.finding.accepted.is_some());
+                let weight = b.finding.verdict.cmp(&a.finding.verdict);
+                accepted.then(weight).then(a.finding.message.cmp(&b.finding.message))
             });
             let first = told.first()?.finding;
             Some(Group { requirement, level: first.level, derived: first.derived, verdict: first.verdict, told })
         })
         .collect();
     groups.sort_by(|a, b| {
-        b.verdict.cmp(&a.verdict).then(a.level.cmp(&b.level)).then_with(|| a.requirement.cmp(b.requirement))
+        let accepted = a.is_accepted().cmp(&b.is_accepted());
+        let weight = b.verdict.cmp(&a.verdict).then(a.level.cmp(&b.level));
+        accepted.then(weight).then_with(|| a.requirement.cmp(b.requirement))
     });
     groups
 }
 
-/// How many requirements have a failing finding.
+/// How many requirements have a failing finding that no baseline lists.
 pub(super) fn broken_requirements(report: &Report) -> usize {
-    group(report).iter().filter(|group| group.verdict == Verdict::Fail).count()
+    group(report).iter().filter(|group| group.verdict == Verdict::Fail && !group.is_accepted()).count()
 }
 
 fn same(a: &Finding, b: &Finding) -> bool {
@@ -126,10 +149,11 @@ mod tests {
     #[test]
     fn failures_come_first_and_must_comes_before_should() {
         let report = example();
-        let order: Vec<_> = group(&report).iter().map(|group| (group.verdict, group.level)).collect();
+        let groups = group(&report);
+        let order: Vec<_> = groups.iter().map(|group| (group.is_accepted(), group.verdict, group.level)).collect();
         let mut sorted = order.clone();
-        sorted.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+        sorted.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)).then(a.2.cmp(&b.2)));
         assert_eq!(order, sorted);
-        assert!(order.len() > 2);
+        assert!(order.len() > 2 && order.iter().filter(|(accepted, ..)| *accepted).count() == 1);
     }
 }

@@ -18,10 +18,15 @@ pub struct Json;
 
 impl Renderer for Json {
     fn render(&self, report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
-        let formatter = Harmless { pretty: PrettyFormatter::with_indent(b"  ") };
-        report.serialize(&mut Serializer::with_formatter(&mut *out, formatter))?;
-        out.write_all(b"\n")
+        write_harmless(report, out)
     }
+}
+
+/// Writes a value as indented JSON in which nothing acts on a terminal.
+pub(super) fn write_harmless(value: &impl Serialize, out: &mut dyn io::Write) -> io::Result<()> {
+    let formatter = Harmless { pretty: PrettyFormatter::with_indent(b"  ") };
+    value.serialize(&mut Serializer::with_formatter(&mut *out, formatter))?;
+    out.write_all(b"\n")
 }
 
 /// Indents, and escapes what is treacherous beyond what JSON itself asks for.
@@ -221,6 +226,8 @@ mod tests {
             pub(super) options: Options,
             pub(super) targets: Vec<Target>,
             pub(super) summary: Option<Summary>,
+            /// Its members are held to the published schema alone.
+            pub(super) baseline: Option<Value>,
         }
 
         #[derive(Deserialize)]
@@ -236,12 +243,15 @@ mod tests {
             pub(super) revisions: Vec<String>,
             pub(super) select: Vec<String>,
             pub(super) skip: Vec<String>,
-            pub(super) strict: bool,
+            #[serde(rename = "fail-on")]
+            pub(super) fail_on: String,
             pub(super) calls: String,
             pub(super) hints: Option<String>,
             pub(super) seed: u64,
             #[serde(rename = "timeout-ms")]
             pub(super) timeout: u64,
+            pub(super) retries: u64,
+            pub(super) shard: Option<String>,
         }
 
         #[derive(Deserialize)]
@@ -431,10 +441,12 @@ mod tests {
         let options = read.options;
         assert_eq!((options.revisions.len(), options.select.len(), options.skip.len()), (2, 2, 1));
         assert_eq!(
-            (options.strict, options.calls.as_str(), options.seed, options.timeout),
-            (false, "harmless", 7, 5000)
+            (options.fail_on.as_str(), options.calls.as_str(), options.seed, options.timeout),
+            ("must", "harmless", 7, 5000)
         );
         assert_eq!(options.hints, ours.options.hints);
+        assert_eq!((options.retries, options.shard.as_deref()), (1, Some("1/3")));
+        assert_eq!(read.baseline, Some(serde_json::to_value(&ours.baseline).expect("JSON")));
         for (target, ours) in read.targets.iter().zip(&ours.targets) {
             target_reads_as(target, ours);
         }

@@ -3,30 +3,48 @@
 //! [`Fold`] makes a [`Report`] of a run's events; each format is a [`Renderer`] of a report, over any
 //! writer. None of them reads a clock, opens a file or changes a verdict.
 
+pub mod diff;
+pub mod fleet;
+pub mod gate;
 pub mod group;
+pub mod merge;
 pub mod prose;
 pub mod visible;
 
+mod account;
+mod badge;
 mod conclusion;
 mod example;
+mod github;
 #[cfg(test)]
 mod golden;
 mod html;
 mod json;
+mod junit;
 mod live;
+mod markdown;
 mod model;
 mod palette;
 mod renderer;
 mod requirements;
+mod sarif;
+mod tap;
 mod text;
 
-pub use conclusion::{Conclusion, verdict_line};
+pub use badge::Badge;
+pub use conclusion::{Conclusion, Standing, verdict_line};
 #[doc(hidden)]
 pub use example::{HOSTILE, example};
 pub use html::Html;
+pub use gate::{Held, Stale};
+pub use github::Github;
 pub use json::Json;
+pub use junit::Junit;
 pub use live::Live;
-pub use model::{FORMAT, Fold, Options, Report, Target, Tool};
+pub use markdown::Markdown;
+pub use model::{FORMAT, FailOn, Fold, Options, Report, ReportError, Target, Tool};
 pub use renderer::Renderer;
 pub use requirements::{LeftOpen, Requirements};
+pub use sarif::Sarif;
+pub use tap::Tap;
 pub use text::{Detail, Text};

@@ -7,7 +7,9 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use super::Held;
 use super::requirements::Requirements;
+use crate::case::Shard;
 use crate::event::{CaseResult, Event, RunSummary, Sink, TargetSummary};
 
 /// The version of the JSON report's format.
@@ -33,8 +35,8 @@ pub struct Options {
     pub select: Vec<String>,
     /// The patterns that left cases out.
     pub skip: Vec<String>,
-    /// Whether SHOULD findings fail the run.
-    pub strict: bool,
+    /// Which findings fail the run.
+    pub fail_on: FailOn,
     /// Which tools may be called: `read-only`, `harmless` (the default) or `destructive`.
     pub calls: String,
     /// The file of hints that was followed, if one was.
@@ -44,6 +46,24 @@ pub struct Options {
     pub seed: u64,
     /// Milliseconds that a request may take.
     pub timeout_ms: u64,
+    /// How often a failing case is tried again on a fresh process.
+    pub retries: usize,
+    /// The part of the cases that was run, where they were split over several machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+}
+
+/// Which findings fail a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FailOn {
+    /// Those that break a rule which binds.
+    #[default]
+    Must,
+    /// Warnings too.
+    Should,
+    /// None: the run only tells.
+    Never,
 }
 
 /// One revision of the server and what its cases say.
@@ -77,6 +97,25 @@ pub struct Report {
     /// The run as a whole; absent only in the report of a run that was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<RunSummary>,
+    /// What came of holding it against a baseline, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Held>,
+}
+
+/// Why a text is no report that can be rendered.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// It is no JSON, or not of the form of a report.
+    #[error("failed to read it as a report of this tool: {0}; a report is written by --report json=FILE")]
+    Form(#[from] serde_json::Error),
+    /// It is of another version of the format.
+    #[error(
+        "it is of format {found}, and this version reads format {FORMAT}: render it with the version that wrote it, or run again"
+    )]
+    Format {
+        /// The version that it says it is of.
+        found: u64,
+    },
 }
 
 impl Report {
@@ -91,7 +130,24 @@ impl Report {
             options,
             targets: Vec::new(),
             summary: None,
+            baseline: None,
         }
+    }
+
+    /// Reads a report as it is written by [`Json`](super::Json).
+    ///
+    /// # Errors
+    /// When the text is no report, or one of another version of the format.
+    pub fn parse(text: &str) -> Result<Self, ReportError> {
+        #[derive(Deserialize)]
+        struct Head {
+            format: u64,
+        }
+        let Head { format } = serde_json::from_str(text)?;
+        if format != u64::from(FORMAT) {
+            return Err(ReportError::Format { found: format });
+        }
+        Ok(serde_json::from_str(text)?)
     }
 
     /// Every case result, revision by revision.
@@ -181,7 +237,7 @@ mod tests {
     }
 
     fn folded(events: &[Event]) -> Report {
-        let empty = Report { server: String::new(), targets: Vec::new(), summary: None, ..example() };
+        let empty = Report { server: String::new(), targets: Vec::new(), summary: None, baseline: None, ..example() };
         let mut fold = Fold::new(empty);
         for event in events {
             fold.on(event).expect("folding cannot fail");
@@ -191,7 +247,7 @@ mod tests {
 
     #[test]
     fn the_events_of_a_run_fold_into_its_report() {
-        assert_eq!(folded(&events(&example())), example());
+        assert_eq!(folded(&events(&example())), Report { baseline: None, ..example() });
     }
 
     #[test]
@@ -201,5 +257,20 @@ mod tests {
         assert_eq!(cut.results().count(), 5);
         assert!(cut.summary.is_none());
         assert!(cut.targets.iter().all(|target| target.summary.ended_early.is_some()));
+    }
+
+    #[test]
+    fn a_report_of_another_format_is_refused_with_what_to_do() {
+        let text = |format: u32| {
+            let mut value = serde_json::to_value(example()).expect("JSON");
+            value["format"] = format.into();
+            value.to_string()
+        };
+        assert_eq!(Report::parse(&text(FORMAT)).expect("a report"), example());
+        let error = Report::parse(&text(FORMAT + 1)).expect_err("it is of another format").to_string();
+        assert!(error.contains("it is of format 2") && error.contains("run again"), "{error}");
+        for text in ["", "[]", "{}", "{\"format\": 1}"] {
+            assert!(matches!(Report::parse(text), Err(ReportError::Form(_))), "{text}");
+        }
     }
 }

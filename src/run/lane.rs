@@ -55,7 +55,7 @@ pub(super) async fn expendable(target: Target, cases: Vec<Arc<Case>>) -> Done {
 }
 
 /// A further connection that could not be opened.
-struct Unopened {
+pub(super) struct Unopened {
     reason: String,
     /// The connection, where what the server answered on it is for watching cases to see.
     told: Done,
@@ -219,17 +219,7 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
         target.tell(&case, Judged::error(reason), None);
         return Vec::new();
     }
-    let capabilities = body.declare.clone().unwrap_or_else(|| full_capabilities(target.revision));
-    let purpose = format!("case {}", case.id);
-    let opened = if body.process == Process::Unopened {
-        let (keeping, replies) = (context.keeping(&purpose), Replies::default());
-        connect(&context.plan, target.revision, &capabilities, &replies, keeping)
-            .map(|connection| Session::unopened(connection, target.revision, capabilities, replies, purpose))
-            .map_err(|error| error.to_string().into())
-    } else {
-        open(&target, capabilities, &purpose).await
-    };
-    let mut session = match opened {
+    let mut session = match open_for(&target, body, format!("case {}", case.id)).await {
         Ok(session) => session,
         Err(Unopened { reason, told }) => {
             target.tell(&case, Judged::error(reason), None);
@@ -237,12 +227,10 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
         }
     };
     let offer = target.offer().await;
-    // The first request of an unopened process is sent while that starts, which took the main session as long.
-    session.starting = context.plan.startup_timeout.min(offer.startup * 3);
     let began = Instant::now();
     let judged = match target.dead() {
         Some(reason) => Judged::error(reason),
-        None => run_case(&target, &case, body, &mut session, &offer).await,
+        None => run_fresh(&target, &case, body, &mut session, &offer).await,
     };
     target.tell(&case, judged, Some(began));
     is_spent(&target, &session);
@@ -257,6 +245,36 @@ fn nobody_asks(case: &Case, offer: &Offer) -> Option<String> {
     let asked = case.needs.asked.as_ref()?;
     let asks = offer.tools.iter().any(|tool| tool.asked.iter().any(|request| asked.fits(request)));
     (!asks).then(|| "no call of a tool led the server to ask the client for such a thing".to_owned())
+}
+
+/// Opens a process for one case, as the case asks.
+pub(super) async fn open_for(target: &Target, body: &Act, purpose: String) -> Result<Session, Unopened> {
+    let context = &target.context;
+    let capabilities = match (&body.declare, body.process) {
+        (Some(declared), _) => declared.clone(),
+        (None, Process::Expendable) => json!({}),
+        (None, Process::Shared | Process::Fresh | Process::Unopened) => full_capabilities(target.revision),
+    };
+    if body.process != Process::Unopened {
+        return open(target, capabilities, &purpose).await;
+    }
+    let (keeping, replies) = (context.keeping(&purpose), Replies::default());
+    connect(&context.plan, target.revision, &capabilities, &replies, keeping)
+        .map(|connection| Session::unopened(connection, target.revision, capabilities, replies, purpose))
+        .map_err(|error| error.to_string().into())
+}
+
+/// Runs a case on a process that has run nothing else.
+pub(super) async fn run_fresh(
+    target: &Target,
+    case: &Case,
+    body: &Act,
+    session: &mut Session,
+    offer: &Offer,
+) -> Judged {
+    // The first request of an unopened process is sent while that starts, which took the main session as long.
+    session.starting = target.context.plan.startup_timeout.min(offer.startup * 3);
+    run_case(target, case, body, session, offer).await
 }
 
 /// Reads the terms of a session that a case has opened itself off its record.

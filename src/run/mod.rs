@@ -1,5 +1,6 @@
 //! The conductor: finds out what a server speaks, runs the cases and tells a sink what came of it.
 
+mod again;
 mod asking;
 mod bindings;
 mod conduct;

@@ -138,6 +138,8 @@ pub struct Plan {
     pub seed: u64,
     /// What fuzzing is to do, if anything.
     pub fuzz: Option<FuzzPlan>,
+    /// How often a failing case is tried again on a fresh process before it is believed.
+    pub retries: usize,
     /// Whether the sink wants to see every message.
     pub show_wire: bool,
     /// The command that replays a finding, up to the selection: `mcp-conformance`, with the server's own part

@@ -2,11 +2,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use tokio::sync::mpsc::error::SendError;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::again::{self, Doubt};
 use super::conduct::{Context, Ended, Through, milliseconds};
 use super::fuzz;
 use super::hinted::Followed;
@@ -34,6 +37,8 @@ pub(super) struct Target {
     pub(super) stuck: Arc<AtomicUsize>,
     /// How often each verdict was given.
     pub(super) totals: Arc<Mutex<Totals>>,
+    /// Takes the failures of acting cases, to be tried again before they are told; none where they are told at once.
+    pub(super) doubts: Option<UnboundedSender<Doubt>>,
     passes: Arc<Mutex<Vec<String>>>,
 }
 
@@ -70,8 +75,22 @@ impl Target {
         });
     }
 
+    /// Tells what an acting case says, or has it tried again first if it fails.
+    pub(super) fn tell(&self, case: &Arc<Case>, judged: Judged, began: Option<Instant>) {
+        let took = began.map(|began| began.elapsed());
+        if let (Verdict::Fail, Some(took), Some(doubts)) = (judged.verdict, took, &self.doubts) {
+            let doubt = Doubt { case: Arc::clone(case), judged, took };
+            // Where nobody tries again any more, it is told as it is.
+            if let Err(SendError(doubt)) = doubts.send(doubt) {
+                self.tell_now(&doubt.case, doubt.judged, Some(doubt.took));
+            }
+            return;
+        }
+        self.tell_now(case, judged, took);
+    }
+
     /// Makes a case's judgement a result and tells it.
-    pub(super) fn tell(&self, case: &Case, mut judged: Judged, began: Option<Instant>) {
+    pub(super) fn tell_now(&self, case: &Case, mut judged: Judged, took: Option<Duration>) {
         for finding in &mut judged.findings {
             let origin = finding.origin.and_then(|pass| self.passes().get(pass).cloned());
             let cases: Vec<&str> = std::iter::once(case.id.as_str()).chain(origin.as_deref()).collect();
@@ -97,7 +116,7 @@ impl Target {
             seen: judged.seen,
             notes: judged.notes,
             findings: judged.findings,
-            took_ms: began.map(|began| milliseconds(began.elapsed())).unwrap_or_default(),
+            took_ms: took.map(milliseconds).unwrap_or_default(),
         })));
     }
 }
@@ -116,13 +135,15 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, th
     let revision = main.revision;
     let cases: Vec<Arc<Case>> = context.plan.cases.iter().filter(|case| case.runs_in(revision)).cloned().collect();
     let (offers, offer) = watch::channel(None);
-    let target = Target {
+    let (doubts, doubted) = unbounded_channel();
+    let mut target = Target {
         context: context.clone(),
         revision,
         offer,
         dead: Arc::new(watch::Sender::new(None)),
         stuck: Arc::default(),
         totals: Arc::default(),
+        doubts: (context.plan.retries > 0).then_some(doubts),
         passes: Arc::default(),
     };
     let acting = |process: Process| -> Vec<Arc<Case>> {
@@ -135,6 +156,8 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, th
     let opening = main.terms.opening.clone().unwrap_or_default();
     let permit = context.permit().await;
     let mut lanes: JoinSet<Done> = JoinSet::new();
+    // It ends when every lane that may send it something has.
+    lanes.spawn(again::again(Target { doubts: None, ..target.clone() }, doubted));
     let expendable = acting(Process::Expendable);
     if !expendable.is_empty() {
         lanes.spawn(lane::expendable(target.clone(), expendable));
@@ -151,6 +174,7 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, th
     offers.send_replace(Some(Arc::clone(&surveyed)));
     let mut done = lane::shared(target.clone(), main, acting(Process::Shared), stragglers).await;
     drop(permit);
+    target.doubts = None;
     while let Some(finished) = lanes.join_next().await {
         match finished {
             Ok(more) => done.extend(more),

@@ -140,6 +140,22 @@ impl RevisionSet {
         self.0 == 0
     }
 
+    /// The set as it is written shortest: neighbours as a range.
+    #[must_use]
+    pub fn compact(self) -> String {
+        let mut parts: Vec<(Revision, Revision)> = Vec::new();
+        for revision in self.iter() {
+            match parts.last_mut() {
+                Some((_, last)) if *last as u8 + 1 == revision as u8 => *last = revision,
+                _ => parts.push((revision, revision)),
+            }
+        }
+        let part = |(first, last): (Revision, Revision)| {
+            if first == last { first.to_string() } else { format!("{first}..{last}") }
+        };
+        parts.into_iter().map(part).collect::<Vec<_>>().join(", ")
+    }
+
     /// The revisions of the set, oldest first.
     pub fn iter(self) -> impl Iterator<Item = Revision> {
         Revision::ALL.into_iter().filter(move |r| self.contains(*r))
@@ -177,6 +193,12 @@ impl fmt::Display for RevisionSet {
     }
 }
 
+impl Serialize for RevisionSet {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.compact())
+    }
+}
+
 impl<'de> Deserialize<'de> for RevisionSet {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -200,6 +222,13 @@ mod tests {
         assert_eq!(newest.to_string(), "2025-11-25, 2026-07-28");
         let oldest: RevisionSet = "..2024-11-05".parse().expect("a range");
         assert_eq!(oldest.to_string(), "2024-10-07, 2024-11-05");
+    }
+
+    #[test]
+    fn a_set_is_written_with_ranges_and_read_back() {
+        for text in ["2024-11-05..2025-06-18", "2024-10-07, 2025-03-26..2025-06-18, 2026-07-28", "2025-11-25"] {
+            assert_eq!(text.parse::<RevisionSet>().map(RevisionSet::compact), Ok(text.to_owned()));
+        }
     }
 
     #[test]

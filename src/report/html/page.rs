@@ -12,9 +12,9 @@ use super::fuzzing::{Fuzzing, fuzzing};
 use super::result::{Area, Matrix, areas, matrix};
 use super::shown::{counts, fragment, lines, shares, shown};
 use super::wire::{Row, indent, time_line};
-use crate::report::conclusion::{tone, totals, verdict_words};
+use crate::report::conclusion::{Standing, tone, verdict_words};
 use crate::report::prose::time;
-use crate::report::{Renderer, Report, Target};
+use crate::report::{FailOn, Renderer, Report, Target};
 use crate::verdict::Verdict;
 
 /// The style, embedded as it stands.
@@ -98,7 +98,7 @@ struct Launch {
 impl<'a> Page<'a> {
     fn of(report: &Report, findings: &'a Findings, tools: Vec<String>) -> Self {
         let (word, why) = verdict_words(report);
-        let totals = totals(report);
+        let totals = Standing::of(report).totals;
         let mut levels: Vec<String> = Vec::new();
         for told in findings.told() {
             if !levels.contains(&told.level) {
@@ -204,7 +204,12 @@ fn settings(report: &Report) -> Vec<(&'static str, String)> {
         ("Revisions asked for", listed(&options.revisions, "every released one that it speaks")),
         ("Selected", listed(&options.select, "every case")),
         ("Left out", listed(&options.skip, "nothing")),
-        ("Strict", if options.strict { "yes" } else { "no" }.to_owned()),
+        ("Fails on", match options.fail_on {
+            FailOn::Must => "broken rules that bind",
+            FailOn::Should => "warnings too",
+            FailOn::Never => "nothing",
+        }
+        .to_owned()),
         ("Tools called", shown(&options.calls)),
         ("Seed", options.seed.to_string()),
         ("Time-out", format!("{} ms", options.timeout_ms)),

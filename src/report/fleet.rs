@@ -1,0 +1,317 @@
+//! A page about many servers: which of them break which requirements.
+//!
+//! Made from one report of each server. It keeps names and counts only, so that thousands of reports fit.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::conclusion::{Conclusion, Standing};
+use super::json::write_harmless;
+use super::markdown::{code, prose};
+use super::visible::excerpt;
+use super::{Report, account};
+use crate::spec::{Level, RevisionSet};
+use crate::verdict::{Totals, Verdict};
+
+/// What many servers come to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Fleet {
+    /// The servers, in the order in which they were added.
+    pub servers: Vec<Server>,
+    /// The requirements that any of them breaks, by id.
+    pub requirements: BTreeMap<String, Broken>,
+}
+
+/// One server of a fleet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Server {
+    /// What it calls itself, or its command line.
+    pub name: String,
+    /// The file of its report.
+    pub file: String,
+    /// The revisions that it was judged in.
+    pub revisions: RevisionSet,
+    /// What its run came to: `passed`, `failed`, `unjudged` or `nothing`.
+    pub conclusion: &'static str,
+    /// Its cases by verdict, what its baseline accepts left out.
+    pub totals: Totals,
+    /// The cases whose findings its baseline accepts.
+    pub accepted: usize,
+    /// How many requirements it breaks, warnings left out.
+    pub broken: usize,
+}
+
+/// A requirement that some servers break.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Broken {
+    /// How strongly it binds.
+    pub level: Level,
+    /// The rule, where it is in our catalogue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<&'static str>,
+    /// The page of the specification.
+    pub link: String,
+    /// The servers that fail it, by their place in the list.
+    pub failing: Vec<usize>,
+    /// The servers that are warned of it.
+    pub warned: Vec<usize>,
+}
+
+impl Broken {
+    fn weight(&self) -> (usize, usize) {
+        (self.failing.len(), self.warned.len())
+    }
+}
+
+/// How many servers are named beside a requirement.
+const NAMES: usize = 12;
+
+impl Fleet {
+    /// Adds the report of one more server; `file` names it.
+    pub fn add(&mut self, file: &str, report: &Report) {
+        let place = self.servers.len();
+        let mut heaviest: BTreeMap<&str, (Verdict, &crate::verdict::Finding)> = BTreeMap::new();
+        for finding in report.results().flat_map(|result| &result.findings) {
+            let known = heaviest.entry(&finding.requirement).or_insert((finding.verdict, finding));
+            if finding.verdict > known.0 {
+                *known = (finding.verdict, finding);
+            }
+        }
+        let broken = heaviest.values().filter(|(verdict, _)| *verdict == Verdict::Fail).count();
+        for (requirement, (verdict, finding)) in heaviest {
+            let known = self.requirements.entry(requirement.to_owned()).or_insert_with(|| Broken {
+                level: finding.level,
+                rule: account::rule(requirement),
+                link: finding.link.clone(),
+                failing: Vec::new(),
+                warned: Vec::new(),
+            });
+            let list = if verdict == Verdict::Fail { &mut known.failing } else { &mut known.warned };
+            list.push(place);
+        }
+        let Standing { totals, accepted, .. } = Standing::of(report);
+        let conclusion = match Conclusion::of(report) {
+            Conclusion::Passed => "passed",
+            Conclusion::Failed => "failed",
+            Conclusion::Unjudged => "unjudged",
+            Conclusion::Nothing => "nothing",
+        };
+        self.servers.push(Server {
+            name: name(report),
+            file: file.to_owned(),
+            revisions: report.targets.iter().map(|target| target.summary.revision).collect(),
+            conclusion,
+            totals,
+            accepted,
+            broken,
+        });
+    }
+
+    /// The requirements, those that most servers fail first.
+    fn ranked(&self) -> Vec<(&str, &Broken)> {
+        let mut ranked: Vec<(&str, &Broken)> =
+            self.requirements.iter().map(|(id, broken)| (id.as_str(), broken)).collect();
+        ranked.sort_by(|a, b| b.1.weight().cmp(&a.1.weight()).then(a.0.cmp(b.0)));
+        ranked
+    }
+
+    /// The names of some servers, the first few, as a format writes a name.
+    fn names(&self, places: &[usize], write: fn(&str) -> String) -> String {
+        let known = places.iter().filter_map(|place| self.servers.get(*place));
+        let names: Vec<String> = known.take(NAMES).map(|server| write(&server.name)).collect();
+        let rest = places.len().saturating_sub(names.len());
+        let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        format!("{}{more}", names.join(", "))
+    }
+
+    fn line(&self) -> String {
+        let of = |word: &str| self.servers.iter().filter(|server| server.conclusion == word).count();
+        format!(
+            "{} servers: {} passed, {} failed, {} not judged",
+            self.servers.len(),
+            of("passed"),
+            of("failed"),
+            of("unjudged") + of("nothing")
+        )
+    }
+
+    /// Writes the page as Markdown.
+    ///
+    /// # Errors
+    /// When the writer fails.
+    pub fn write_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "# MCP conformance of many servers\n\n**{}**\n\n## Servers\n", self.line())?;
+        writeln!(out, "| server | outcome | broken | pass | fail | warn | skip | error | accepted | revisions |")?;
+        writeln!(out, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |")?;
+        for server in &self.servers {
+            let Totals { pass, fail, warn, skip, error } = server.totals;
+            let (name, broken, accepted) = (code(&server.name, 120), server.broken, server.accepted);
+            let revisions = server.revisions.compact();
+            writeln!(
+                out,
+                "| {name} | {} | {broken} | {pass} | {fail} | {warn} | {skip} | {error} | {accepted} | {revisions} |",
+                server.conclusion
+            )?;
+        }
+        writeln!(out, "\n## Requirements\n\n| requirement | level | fail | warn | servers |")?;
+        writeln!(out, "| --- | --- | ---: | ---: | --- |")?;
+        for (id, broken) in self.ranked() {
+            let places: Vec<usize> = broken.failing.iter().chain(&broken.warned).copied().collect();
+            let names = self.names(&places, |name| code(name, 60));
+            let (fail, warn) = broken.weight();
+            writeln!(out, "| {} | {} | {fail} | {warn} | {names} |", code(id, 120), broken.level)?;
+        }
+        writeln!(out, "\n{}", prose("Made by mcp-conformance from one JSON report of each server."))
+    }
+
+    /// Writes the page as one HTML file that loads nothing and runs nothing.
+    ///
+    /// # Errors
+    /// When the writer fails.
+    pub fn write_html(&self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(HEAD.as_bytes())?;
+        writeln!(out, "<h1>MCP conformance of many servers</h1>\n<p><strong>{}</strong></p>", self.line())?;
+        writeln!(
+            out,
+            "<h2 id=\"servers\">Servers</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"servers\"><table>"
+        )?;
+        writeln!(
+            out,
+            "<thead><tr><th scope=\"col\">server</th><th scope=\"col\">outcome</th><th scope=\"col\">broken</th>\
+             <th scope=\"col\">pass</th><th scope=\"col\">fail</th><th scope=\"col\">warn</th><th scope=\"col\">skip</th>\
+             <th scope=\"col\">error</th><th scope=\"col\">accepted</th><th scope=\"col\">revisions</th></tr></thead><tbody>"
+        )?;
+        for server in &self.servers {
+            let Totals { pass, fail, warn, skip, error } = server.totals;
+            write!(out, "<tr><th scope=\"row\">{}</th>", html(&server.name))?;
+            write!(out, "<td class=\"{0}\">{0}</td>", server.conclusion)?;
+            for count in [server.broken, pass, fail, warn, skip, error, server.accepted] {
+                write!(out, "<td class=\"n\">{count}</td>")?;
+            }
+            writeln!(out, "<td>{}</td></tr>", server.revisions.compact())?;
+        }
+        writeln!(out, "</tbody></table></div>\n<h2 id=\"requirements\">Requirements</h2>")?;
+        writeln!(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"requirements\"><table>")?;
+        writeln!(
+            out,
+            "<thead><tr><th scope=\"col\">requirement</th><th scope=\"col\">level</th><th scope=\"col\">fail</th>\
+             <th scope=\"col\">warn</th><th scope=\"col\">servers</th></tr></thead><tbody>"
+        )?;
+        for (id, broken) in self.ranked() {
+            let (fail, warn) = broken.weight();
+            write!(out, "<tr><th scope=\"row\">{}", html(id))?;
+            if let Some(rule) = broken.rule {
+                write!(out, "<p>{}</p>", html(rule))?;
+            }
+            let places: Vec<usize> = broken.failing.iter().chain(&broken.warned).copied().collect();
+            write!(out, "</th><td>{}</td><td class=\"n\">{fail}</td><td class=\"n\">{warn}</td>", broken.level)?;
+            writeln!(out, "<td>{}</td></tr>", self.names(&places, html))?;
+        }
+        writeln!(out, "</tbody></table></div>\n</main></body></html>")
+    }
+
+    /// Writes what is known as JSON.
+    ///
+    /// # Errors
+    /// When the writer fails.
+    pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        write_harmless(self, out)
+    }
+}
+
+/// What a server calls itself in the newest revision, or its command line.
+fn name(report: &Report) -> String {
+    let info = report.targets.iter().rev().find_map(|target| target.summary.server_info.as_ref());
+    let part = |name| info.and_then(|info| info.get(name)?.as_str()).unwrap_or_default();
+    let said = format!("{} {}", part("name"), part("version"));
+    if said.trim().is_empty() { report.server.clone() } else { said.trim().to_owned() }
+}
+
+/// A text as the content of an element.
+fn html(text: &str) -> String {
+    let shown = excerpt(text, 300, 0);
+    shown.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+}
+
+/// The head of the page: nothing may be loaded and nothing run, whatever stands in it.
+const HEAD: &str = r#"<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>MCP conformance of many servers</title>
+<style>
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
+main { max-width: 80rem; margin: auto; padding: 1rem }
+.wide { overflow-x: auto }
+table { border-collapse: collapse; width: 100% }
+th, td { border-bottom: 1px solid #8884; padding: .3rem .6rem; text-align: left; vertical-align: top }
+tbody th { font-weight: 600; overflow-wrap: anywhere }
+tbody th p { font-weight: 400; margin: 0; max-width: 50ch }
+.n { text-align: right; font-variant-numeric: tabular-nums }
+.failed { font-weight: 700 }
+</style></head><body><main>
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::visible::is_treacherous;
+    use crate::report::{HOSTILE, example, golden};
+
+    fn fleet() -> Fleet {
+        let mut other = example();
+        (other.baseline, other.targets) = (None, vec![other.targets[0].clone()]);
+        let mut fleet = Fleet::default();
+        fleet.add("a.json", &example());
+        fleet.add("b.json", &other);
+        fleet
+    }
+
+    fn text(fleet: &Fleet, write: fn(&Fleet, &mut dyn Write) -> io::Result<()>) -> String {
+        let mut bytes = Vec::new();
+        write(fleet, &mut bytes).expect("a vector takes all that is written");
+        String::from_utf8(bytes).expect("it is UTF-8")
+    }
+
+    #[test]
+    fn the_renders_are_fixed() {
+        golden::compare("fleet.md", &text(&fleet(), Fleet::write_markdown));
+        golden::compare("fleet.html", &text(&fleet(), Fleet::write_html));
+    }
+
+    #[test]
+    fn servers_are_counted_by_requirement() {
+        let fleet = fleet();
+        let (id, first) = fleet.ranked()[0];
+        assert_eq!((id, &first.failing), ("tools-call-unknown-tool-error", &vec![0, 1]));
+        assert_eq!(fleet.servers[1].name, "files 1.4.2");
+        assert!(fleet.line().starts_with("2 servers: 0 passed, 2 failed"), "{}", fleet.line());
+        let back: serde_json::Value = serde_json::from_str(&text(&fleet, Fleet::write_json)).expect("JSON");
+        assert_eq!(back["servers"].as_array().map(Vec::len), Some(2));
+    }
+
+    #[test]
+    fn nothing_that_a_server_wrote_acts_on_the_page() {
+        let mut report = example();
+        golden::poison(&mut report, &format!("</td><script>alert(1)</script>' onload=x | `` {HOSTILE}"));
+        let mut fleet = Fleet::default();
+        fleet.add("a.json", &report);
+        for write in [Fleet::write_markdown, Fleet::write_html, Fleet::write_json] {
+            let text = text(&fleet, write);
+            assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));
+        }
+        let page = text(&fleet, Fleet::write_html);
+        assert!(!page.contains("<script") && page.contains("&lt;script&gt;"), "{page}");
+        let rows = text(&fleet, Fleet::write_markdown);
+        // A bar within a cell is escaped, so that every row has its columns.
+        for row in rows.lines().filter(|line| line.starts_with("| `")) {
+            let bars = row.replace("\\|", "").matches('|').count();
+            assert!(bars == 11 || bars == 6, "{row}");
+        }
+    }
+}

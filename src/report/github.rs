@@ -1,0 +1,130 @@
+//! GitHub annotations: workflow commands (`::error ...::...`), one for each finding of each requirement.
+//!
+//! GitHub shows ten errors and ten warnings of a step, so the same finding of several revisions is one, and
+//! failures come first. What a baseline lists is a notice.
+
+use std::io::{self, Write};
+
+use super::account::{doubt, level};
+use super::group::{Told, group};
+use super::visible::excerpt;
+use super::{Renderer, Report, conclusion, verdict_line};
+use crate::verdict::Verdict;
+
+/// Writes a report as workflow commands of GitHub Actions.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Github;
+
+impl Renderer for Github {
+    fn render(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        for group in group(report) {
+            for told in &group.told {
+                let finding = told.finding;
+                let command = match (&finding.accepted, finding.verdict) {
+                    (Some(_), _) => "notice",
+                    (None, Verdict::Fail) => "error",
+                    (None, _) => "warning",
+                };
+                write_command(command, &format!("{} ({})", group.requirement, level(finding)), &words(told), out)?;
+            }
+        }
+        for told in report.baseline.iter().flat_map(super::Held::complaints) {
+            write_command("error", "The baseline is out of date", &[told], out)?;
+        }
+        if let Some(problem) = report.summary.as_ref().and_then(|summary| summary.problem.as_ref()) {
+            write_command("error", "The run met a problem", &[problem.message.clone(), problem.hint.clone()], out)?;
+        }
+        let command = match conclusion::tone(report) {
+            Verdict::Pass | Verdict::Skip => "notice",
+            Verdict::Warn => "warning",
+            Verdict::Fail | Verdict::Error => "error",
+        };
+        write_command(command, "mcp-conformance", &[verdict_line(report)], out)
+    }
+}
+
+fn words(told: &Told<'_>) -> Vec<String> {
+    let finding = told.finding;
+    let revisions: Vec<&str> = told.revisions.iter().map(|revision| revision.as_str()).collect();
+    let mut lines = vec![
+        finding.message.clone(),
+        format!("Expected {}; got {}", finding.expected, finding.actual),
+        format!("In {} by {}", revisions.join(", "), told.cases.join(", ")),
+    ];
+    lines.extend(doubt(finding));
+    lines.extend(finding.accepted.as_ref().map(|why| format!("Accepted: {why}")));
+    lines.extend([format!("To mend it: {}", finding.hint), format!("Rule: {}", finding.link)]);
+    lines.push(format!("Again: {}", finding.replay));
+    lines
+}
+
+/// One command on one line; whatever stands in it.
+fn write_command(command: &str, title: &str, lines: &[String], out: &mut dyn Write) -> io::Result<()> {
+    let shown: Vec<String> = lines.iter().map(|line| data(&excerpt(line, 600, 0))).collect();
+    let title = property(&excerpt(title, 200, 0));
+    writeln!(out, "::{command} title={title}::{}", shown.join("%0A"))
+}
+
+/// A text as the data of a command.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A text as the value of a property of a command.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::visible::is_treacherous;
+    use crate::report::{HOSTILE, example, golden};
+
+    fn rendered(report: &Report) -> String {
+        let mut bytes = Vec::new();
+        Github.render(report, &mut bytes).expect("a vector takes all that is written");
+        String::from_utf8(bytes).expect("it is UTF-8")
+    }
+
+    /// The commands as GitHub's runner reads them: name, title, message.
+    fn commands(text: &str) -> Vec<(String, String, String)> {
+        let decoded = |text: &str| {
+            text.replace("%3A", ":").replace("%2C", ",").replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
+        };
+        text.lines()
+            .map(|line| {
+                let rest = line.strip_prefix("::").expect("every line is a command");
+                let (head, message) = rest.split_once("::").expect("a command has data");
+                let (name, title) = head.split_once(" title=").expect("a title alone");
+                assert!(!title.contains(','), "a property slipped in: {title}");
+                (name.to_owned(), decoded(title), decoded(message))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_example_render_is_fixed() {
+        golden::compare("example.github.txt", &rendered(&example()));
+    }
+
+    #[test]
+    fn failures_come_first_and_what_is_accepted_is_a_notice() {
+        let commands = commands(&rendered(&example()));
+        let names: Vec<&str> = commands.iter().map(|(name, ..)| name.as_str()).collect();
+        assert_eq!(names, ["error", "error", "warning", "notice", "error", "error", "error", "error"]);
+        assert!(commands[3].2.contains("Accepted: known since 1.3"), "{:?}", commands[3]);
+    }
+
+    #[test]
+    fn nothing_that_a_server_wrote_becomes_a_command_or_a_property() {
+        let mut report = example();
+        let before = commands(&rendered(&report)).len();
+        golden::poison(&mut report, &format!("\n::error file=x,line=1::owned\r\n##[error]%0A::x:: {HOSTILE}"));
+        let text = rendered(&report);
+        let commands = commands(&text);
+        assert_eq!(commands.len(), before);
+        assert!(commands.iter().all(|(name, ..)| ["error", "warning", "notice"].contains(&name.as_str())));
+        assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));
+    }
+}

@@ -1,0 +1,250 @@
+//! `JUnit` XML: a suite for each revision, a test case for each case in it.
+//!
+//! A failing case is a failure, one whose findings a baseline lists is skipped with the reason, and one that
+//! could not be judged is an error. A warning is a failure only where warnings fail the run.
+
+use std::io;
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestSuite};
+
+use super::account::{accepted, account, doubt, standing, transcript};
+use super::visible::{excerpt, visible};
+use super::{Conclusion, FailOn, Renderer, Report, Target};
+use crate::event::CaseResult;
+use crate::verdict::Verdict;
+
+/// Writes a report as `JUnit` XML.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Junit;
+
+impl Renderer for Junit {
+    fn render(&self, report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
+        let mut page = quick_junit::Report::new("mcp-conformance");
+        page.timestamp = report.started.parse().ok();
+        if let Some(summary) = &report.summary {
+            page.time = Some(milliseconds(summary.timing.wall_ms));
+        }
+        page.add_test_suites(report.targets.iter().map(|target| suite(report, target)));
+        page.add_test_suites(whole(report));
+        page.serialize(&mut *out).map_err(io::Error::other)?;
+        out.flush()
+    }
+}
+
+fn milliseconds(time: f64) -> Duration {
+    Duration::try_from_secs_f64(time / 1000.0).unwrap_or_default()
+}
+
+fn suite(report: &Report, target: &Target) -> TestSuite {
+    let mut suite = TestSuite::new(format!("mcp-conformance {}", target.summary.revision));
+    suite.timestamp = report.started.parse().ok();
+    suite.time = Some(milliseconds(target.results.iter().map(|result| result.took_ms).sum()));
+    let mut property = |name: &str, value: &str| {
+        suite.properties.push(Property::new(name, excerpt(value, 1000, 0)));
+    };
+    property("tool", &format!("{} {}", report.tool.name, report.tool.version));
+    property("server", &report.server);
+    property("revision", target.summary.revision.as_str());
+    for name in ["name", "version"] {
+        let said = target.summary.server_info.as_ref().and_then(|info| info.get(name)?.as_str());
+        if let Some(said) = said {
+            property(&format!("server-{name}"), said);
+        }
+    }
+    if let Some(reason) = &target.summary.ended_early {
+        property("ended-early", reason);
+    }
+    suite.add_test_cases(target.results.iter().map(|result| test_case(report, result)));
+    if !target.summary.stderr.trim().is_empty() {
+        suite.set_system_err(lines(target.summary.stderr.lines().map(|line| visible(line).into_owned())));
+    }
+    suite
+}
+
+fn test_case(report: &Report, result: &CaseResult) -> TestCase {
+    let mut case = TestCase::new(visible(&result.case), status(report, result));
+    let area = result.case.split('/').next().unwrap_or_default();
+    case.set_classname(format!("{}.{}", result.revision, visible(area)));
+    case.set_time(milliseconds(result.took_ms));
+    case.add_property(("title", excerpt(&result.title, 500, 0).as_str()));
+    case.add_property(("verdict", result.verdict.as_str()));
+    for requirement in &result.requirements {
+        case.add_property(("requirement", visible(requirement).as_ref()));
+    }
+    for doubt in result.findings.iter().filter_map(doubt) {
+        case.add_property(("flaky", doubt.as_str()));
+    }
+    for note in &result.notes {
+        case.add_property(("note", excerpt(note, 1000, 0).as_str()));
+    }
+    let proof: Vec<String> = result
+        .findings
+        .iter()
+        .flat_map(|finding| std::iter::once(format!("# {}", finding.requirement)).chain(transcript(finding)))
+        .map(|line| visible(&line).into_owned())
+        .collect();
+    if !proof.is_empty() {
+        case.set_system_out(lines(proof));
+    }
+    case
+}
+
+fn status(report: &Report, result: &CaseResult) -> TestCaseStatus {
+    let reason = result.reason.as_deref().unwrap_or("no reason was given");
+    if let Some(why) = accepted(result) {
+        let mut status = TestCaseStatus::skipped();
+        status.set_type("accepted").set_message(excerpt(&format!("accepted: {why}"), 1000, 0));
+        status.set_description(told(result));
+        return status;
+    }
+    match standing(result).unwrap_or(result.verdict) {
+        Verdict::Pass => TestCaseStatus::success(),
+        Verdict::Warn if report.options.fail_on != FailOn::Should => TestCaseStatus::success(),
+        Verdict::Skip => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(excerpt(reason, 1000, 0));
+            status
+        }
+        Verdict::Error => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+            status.set_type("not judged").set_message(excerpt(reason, 1000, 0));
+            status
+        }
+        verdict @ (Verdict::Fail | Verdict::Warn) => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            let messages: Vec<&str> = result.findings.iter().map(|finding| finding.message.as_str()).collect();
+            status.set_type(verdict.as_str()).set_message(excerpt(&messages.join(" "), 1000, 0));
+            status.set_description(told(result));
+            status
+        }
+    }
+}
+
+/// Every finding of a case in plain lines.
+fn told(result: &CaseResult) -> String {
+    let parts: Vec<String> = result.findings.iter().map(|finding| lines(account(finding))).collect();
+    parts.join("\n")
+}
+
+fn lines(lines: impl IntoIterator<Item = String>) -> String {
+    lines.into_iter().fold(String::new(), |mut text, line| {
+        text.push_str(&line);
+        text.push('\n');
+        text
+    })
+}
+
+/// What is wrong with the run rather than with a case: a problem, a baseline that is out of date.
+fn whole(report: &Report) -> Option<TestSuite> {
+    let mut cases = Vec::new();
+    let mut add = |name: &str, kind, what: &str, told: String| {
+        let mut status = TestCaseStatus::non_success(kind);
+        status.set_type(name).set_message(excerpt(what, 1000, 0)).set_description(told);
+        cases.push(TestCase::new(name, status));
+    };
+    if let Some(problem) = report.summary.as_ref().and_then(|summary| summary.problem.as_ref()) {
+        let proof = problem.stderr.lines().map(|line| visible(line).into_owned());
+        add("problem", NonSuccessKind::Error, &problem.message, lines(proof.chain([excerpt(&problem.hint, 1000, 0)])));
+    }
+    if report.summary.is_none() {
+        add("cut-off", NonSuccessKind::Error, "the run was cut off before its end", String::new());
+    }
+    for (at, told) in report.baseline.iter().flat_map(super::Held::complaints).enumerate() {
+        add(&format!("baseline {}", at + 1), NonSuccessKind::Failure, &told, super::verdict_line(report));
+    }
+    // A run that judged nothing must not look like one that passes.
+    if Conclusion::of(report) == Conclusion::Nothing {
+        add("nothing-judged", NonSuccessKind::Error, &super::verdict_line(report), String::new());
+    }
+    let mut suite = TestSuite::new("mcp-conformance run");
+    suite.add_test_cases(cases);
+    (suite.tests > 0).then_some(suite)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::visible::is_treacherous;
+    use crate::report::{HOSTILE, example, golden};
+
+    fn rendered(report: &Report) -> String {
+        let mut bytes = Vec::new();
+        Junit.render(report, &mut bytes).expect("a vector takes all that is written");
+        String::from_utf8(bytes).expect("XML is UTF-8")
+    }
+
+    #[test]
+    fn the_example_render_is_fixed() {
+        golden::compare("example.junit.xml", &rendered(&example()));
+    }
+
+    #[test]
+    fn another_parser_reads_every_case_with_its_status() {
+        let report = example();
+        let text = rendered(&report);
+        let document = roxmltree::Document::parse(&text).expect("it is XML");
+        let count = |name: &str| document.descendants().filter(|node| node.has_tag_name(name)).count();
+        assert_eq!(count("testsuite"), report.targets.len() + 1, "one for the problem of the run");
+        assert_eq!(count("testcase"), report.results().count() + 3, "two of them for the baseline");
+        // Of four failing cases one is accepted; a warning is none.
+        assert_eq!([count("failure"), count("skipped"), count("error")], [3 + 2, 2, 2]);
+        let failing = |node: &roxmltree::Node<'_, '_>| {
+            node.attribute("classname") == Some("2025-11-25.tools")
+                && node.attribute("name") == Some("tools/call/unknown-tool")
+        };
+        let case = document.descendants().find(failing).expect("the case");
+        let output = case.children().find(|node| node.has_tag_name("system-out")).expect("its transcript");
+        assert!(output.text().is_some_and(|text| text.contains("\"method\":\"tools/call\"")), "{output:?}");
+    }
+
+    #[test]
+    fn the_reader_of_the_format_reads_back_what_was_written() {
+        let text = rendered(&example());
+        let read = quick_junit::Report::deserialize_from_str(&text).expect("it is JUnit");
+        let cases: Vec<(&str, bool)> = read
+            .test_suites
+            .iter()
+            .flat_map(|suite| &suite.test_cases)
+            .map(|case| (case.name.as_str(), matches!(case.status, TestCaseStatus::NonSuccess { .. })))
+            .collect();
+        let failing = ["tools/call/unknown-tool", "fuzz/crash", "tools/call/many", "tools/call/unknown-tool"];
+        let wrong: Vec<&str> = cases.iter().filter(|(_, failed)| *failed).map(|(name, _)| *name).collect();
+        assert_eq!(wrong[..4], failing);
+        assert_eq!(wrong[4..], ["problem", "baseline 1", "baseline 2"]);
+        assert_eq!((cases.len(), read.tests, read.failures, read.errors), (12, 12, 5, 2));
+    }
+
+    #[test]
+    fn warnings_are_failures_only_where_they_fail_the_run() {
+        let mut report = example();
+        report.options.fail_on = FailOn::Should;
+        assert_eq!(rendered(&report).matches("<failure ").count(), 4 + 2);
+    }
+
+    #[test]
+    fn nothing_that_a_server_wrote_becomes_markup() {
+        let mut report = example();
+        let nasty = format!("]]></system-out><failure/>&x;<!-- \u{fffe}\u{ffff}\u{0} {HOSTILE}");
+        super::super::golden::poison(&mut report, &nasty);
+        let text = rendered(&report);
+        let document = roxmltree::Document::parse(&text).expect("it is XML all the same");
+        let names: std::collections::BTreeSet<&str> =
+            document.descendants().filter(roxmltree::Node::is_element).map(|node| node.tag_name().name()).collect();
+        let known = [
+            "error",
+            "failure",
+            "properties",
+            "property",
+            "skipped",
+            "system-err",
+            "system-out",
+            "testcase",
+            "testsuite",
+            "testsuites",
+        ];
+        assert!(names.iter().all(|name| known.contains(name)), "{names:?}");
+        assert_eq!(document.descendants().filter(|node| node.has_tag_name("failure")).count(), 3 + 2);
+        assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));
+    }
+}

@@ -1,0 +1,307 @@
+//! Joins the reports of the shards of a run into the report of the whole.
+//!
+//! Each acting case ran in one shard. A watching case ran in all of them, each time over the messages of that
+//! shard: its verdicts are joined as those of one run are, and the same finding of several shards is one.
+
+use std::collections::BTreeMap;
+
+use super::{Report, Requirements, Target};
+use crate::case::Shard;
+use crate::event::{CaseResult, RunSummary, TargetSummary, ToolNote};
+use crate::verdict::Verdict;
+
+/// Why reports cannot be merged.
+#[derive(Debug, thiserror::Error)]
+pub enum MergeError {
+    /// There is nothing to merge.
+    #[error("there is no report")]
+    Nothing,
+    /// A report is of a whole run.
+    #[error("{0} is the report of no shard; reports for merging are made with --shard K/N")]
+    NoShard(String),
+    /// A report does not go with the first.
+    #[error("{file} differs from {first} in {what}; only shards of one run can be merged")]
+    Differs {
+        /// The report.
+        file: String,
+        /// The first of them.
+        first: String,
+        /// In what they differ.
+        what: &'static str,
+    },
+    /// Two reports are of the same shard.
+    #[error("{file} and {other} are both of shard {shard}")]
+    Twice {
+        /// A report.
+        file: String,
+        /// The other.
+        other: String,
+        /// Their shard.
+        shard: Shard,
+    },
+    /// Shards are missing.
+    #[error("the report of shard {} is missing", list(.0))]
+    Missing(Vec<Shard>),
+    /// A report is of a run that was cut off.
+    #[error("{0} is the report of a run that was cut off before its end; run that shard again")]
+    CutOff(String),
+}
+
+fn list(shards: &[Shard]) -> String {
+    shards.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Joins the reports of the shards of one run, each given with the name of its file.
+///
+/// # Errors
+/// When they are not the shards of one run, each there once.
+pub fn merge(reports: Vec<(String, Report)>) -> Result<Report, MergeError> {
+    let mut by_shard: BTreeMap<Shard, (String, Report)> = BTreeMap::new();
+    let mut first: Option<(String, Report)> = None;
+    for (file, report) in reports {
+        let shard = report.options.shard.ok_or_else(|| MergeError::NoShard(file.clone()))?;
+        if report.summary.is_none() {
+            return Err(MergeError::CutOff(file));
+        }
+        let (first_file, model) = first.get_or_insert_with(|| (file.clone(), head(&report)));
+        if let Some(what) = difference(model, &head(&report)) {
+            return Err(MergeError::Differs { file, first: first_file.clone(), what });
+        }
+        if let Some((other, _)) = by_shard.get(&shard) {
+            return Err(MergeError::Twice { file, other: other.clone(), shard });
+        }
+        by_shard.insert(shard, (file, report));
+    }
+    let of = by_shard.keys().next().ok_or(MergeError::Nothing)?.of;
+    let missing: Vec<Shard> =
+        (1..=of).map(|number| Shard { number, of }).filter(|shard| !by_shard.contains_key(shard)).collect();
+    if !missing.is_empty() {
+        return Err(MergeError::Missing(missing));
+    }
+    Ok(joined(by_shard.into_values().map(|(_, report)| report).collect()))
+}
+
+/// What all shards of a run have in common.
+fn head(report: &Report) -> Report {
+    let mut head = Report { targets: Vec::new(), summary: None, baseline: None, ..report.clone() };
+    head.started.clear();
+    // All that differs among shards of one run is their number.
+    head.options.shard = report.options.shard.map(|shard| Shard { number: 1, of: shard.of });
+    head
+}
+
+fn difference(a: &Report, b: &Report) -> Option<&'static str> {
+    if a.tool != b.tool {
+        Some("the version of the tool")
+    } else if a.server != b.server {
+        Some("the server")
+    } else if a.options.shard != b.options.shard {
+        Some("the number of shards")
+    } else if a.options != b.options {
+        Some("the options")
+    } else {
+        None
+    }
+}
+
+fn joined(reports: Vec<Report>) -> Report {
+    let mut reports = reports.into_iter();
+    let Some(mut whole) = reports.next() else { return Report::new(String::new(), super::Options::default()) };
+    whole.options.shard = None;
+    whole.baseline = None;
+    for report in reports {
+        whole.started = whole.started.min(report.started);
+        for target in report.targets {
+            match whole.targets.iter_mut().find(|known| known.summary.revision == target.summary.revision) {
+                Some(known) => join_target(known, target),
+                None => whole.targets.push(target),
+            }
+        }
+        if let (Some(summary), Some(more)) = (&mut whole.summary, report.summary) {
+            join_summary(summary, more);
+        }
+    }
+    whole.targets.sort_by_key(|target| target.summary.revision);
+    for target in &mut whole.targets {
+        target.results.sort_by(|a, b| a.case.cmp(&b.case));
+        target.requirements = Requirements::of(&target.results);
+        target.summary.totals = target.results.iter().map(|result| result.verdict).collect();
+    }
+    let totals = whole.results().map(|result| result.verdict).collect();
+    if let Some(summary) = &mut whole.summary {
+        summary.totals = totals;
+    }
+    whole
+}
+
+fn join_target(known: &mut Target, more: Target) {
+    for result in more.results {
+        match known.results.iter_mut().find(|one| one.case == result.case) {
+            Some(one) => join_result(one, result),
+            None => known.results.push(result),
+        }
+    }
+    join_target_summary(&mut known.summary, more.summary);
+}
+
+/// Joins what a watching case says of the messages of two shards.
+fn join_result(known: &mut CaseResult, more: CaseResult) {
+    let verdict = known.verdict.join(more.verdict);
+    if verdict == more.verdict && known.verdict != verdict {
+        known.reason = more.reason;
+    }
+    // A case that saw something has no reason to have been skipped.
+    if !matches!(verdict, Verdict::Skip | Verdict::Error) {
+        known.reason = None;
+    }
+    known.verdict = verdict;
+    // What every shard sees, it sees alike: the one that saw most speaks for all.
+    known.seen = known.seen.max(more.seen);
+    known.took_ms += more.took_ms;
+    for note in more.notes {
+        if !known.notes.contains(&note) {
+            known.notes.push(note);
+        }
+    }
+    for finding in more.findings {
+        let same = known.findings.iter_mut().find(|one| {
+            one.requirement == finding.requirement && one.message == finding.message && one.verdict == finding.verdict
+        });
+        let Some(same) = same else {
+            known.findings.push(finding);
+            continue;
+        };
+        same.count = same.count.max(finding.count);
+        for subject in finding.subjects {
+            if !same.subjects.contains(&subject) {
+                same.subjects.push(subject);
+            }
+        }
+    }
+    known.findings.sort_by(|a, b| (&a.requirement, &a.message).cmp(&(&b.requirement, &b.message)));
+}
+
+fn join_target_summary(known: &mut TargetSummary, more: TargetSummary) {
+    for tool in more.tools {
+        match known.tools.iter_mut().find(|one| one.name == tool.name) {
+            Some(one) if tool.called && !one.called => *one = tool,
+            Some(ToolNote { note, .. }) => *note = note.take().or(tool.note),
+            None => known.tools.push(tool),
+        }
+    }
+    known.launches.extend(more.launches);
+    known.stderr.push_str(&more.stderr);
+    known.ended_early = known.ended_early.take().or(more.ended_early);
+    known.server_info = known.server_info.take().or(more.server_info);
+    known.capabilities = known.capabilities.take().or(more.capabilities);
+    known.fuzz = match (known.fuzz.take(), more.fuzz) {
+        (Some(mut fuzz), Some(more)) => {
+            fuzz.calls += more.calls;
+            fuzz.shrinking += more.shrinking;
+            fuzz.wall_ms = fuzz.wall_ms.max(more.wall_ms);
+            fuzz.restarts += more.restarts;
+            fuzz.ended_early = fuzz.ended_early.or(more.ended_early);
+            // Each tool is fuzzed in one shard; the others list it without calls.
+            for tool in more.tools {
+                match fuzz.tools.iter_mut().find(|one| one.tool == tool.tool) {
+                    Some(one) if one.calls.is_empty() => *one = tool,
+                    Some(_) => {}
+                    None => fuzz.tools.push(tool),
+                }
+            }
+            Some(fuzz)
+        }
+        (one, other) => one.or(other),
+    };
+}
+
+fn join_summary(known: &mut RunSummary, more: RunSummary) {
+    let (timing, other) = (&mut known.timing, more.timing);
+    // Shards run side by side, each on a machine of its own.
+    timing.wall_ms = timing.wall_ms.max(other.wall_ms);
+    timing.launches += other.launches;
+    timing.startup_ms = timing.startup_ms.max(other.startup_ms);
+    timing.judging_ms += other.judging_ms;
+    timing.own_cpu_ms = match (timing.own_cpu_ms, other.own_cpu_ms) {
+        (Some(one), Some(other)) => Some(one + other),
+        (one, other) => one.or(other),
+    };
+    known.problem = known.problem.take().or(more.problem);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::example;
+    use crate::spec::Revision;
+
+    fn shards() -> Vec<(String, Report)> {
+        let part = |number: u32| {
+            let mut report = example();
+            report.options.shard = Some(Shard { number, of: 2 });
+            for (at, result) in report.targets.iter_mut().flat_map(|target| {
+                let keep = |result: &CaseResult| {
+                    result.case.starts_with("stdio") || Shard { number, of: 2 }.holds(&result.case)
+                };
+                target.results.retain(keep);
+                target.results.iter_mut().enumerate()
+            }) {
+                result.seen += at;
+            }
+            (format!("{number}.json"), report)
+        };
+        vec![part(2), part(1)]
+    }
+
+    #[test]
+    fn shards_joined_have_the_cases_and_totals_of_the_whole() {
+        let whole = example();
+        let merged = merge(shards()).expect("they are shards of one run");
+        let cases = |report: &Report| -> Vec<(String, Revision, Verdict, usize)> {
+            report.results().map(|r| (r.case.clone(), r.revision, r.verdict, r.findings.len())).collect()
+        };
+        assert_eq!(cases(&merged), cases(&whole));
+        assert_eq!(merged.summary.as_ref().map(|s| s.totals), whole.summary.as_ref().map(|s| s.totals));
+        assert_eq!(merged.options.shard, None);
+        for (merged, whole) in merged.targets.iter().zip(&whole.targets) {
+            assert_eq!(merged.summary.totals, whole.summary.totals);
+            assert_eq!(merged.summary.tools, whole.summary.tools);
+        }
+    }
+
+    #[test]
+    fn a_watching_case_is_joined_as_within_one_run() {
+        let mut parts = shards();
+        let result = |report: &mut Report| -> usize {
+            report.targets[0].results.iter().position(|result| result.case.starts_with("stdio")).expect("it watches")
+        };
+        let at = result(&mut parts[0].1);
+        let skipped = &mut parts[0].1.targets[0].results[at];
+        (skipped.verdict, skipped.reason) = (Verdict::Skip, Some("nothing was seen".to_owned()));
+        let merged = merge(parts).expect("they are shards of one run");
+        let joined = merged.results().find(|result| result.case.starts_with("stdio")).expect("it is there");
+        assert_eq!((joined.verdict, &joined.reason), (Verdict::Pass, &None));
+    }
+
+    #[test]
+    fn what_is_not_the_shards_of_one_run_is_refused() {
+        let told = |parts: Vec<(String, Report)>| merge(parts).expect_err("it is refused").to_string();
+        assert_eq!(told(Vec::new()), "there is no report");
+        let mut parts = shards();
+        parts[0].1.options.shard = None;
+        assert!(told(parts).starts_with("2.json is the report of no shard"));
+        let mut parts = shards();
+        parts[1].1.server = "other".to_owned();
+        assert!(told(parts).starts_with("1.json differs from 2.json in the server"));
+        let mut parts = shards();
+        parts[1].1.options.seed = 99;
+        assert!(told(parts).contains("in the options"));
+        assert_eq!(told(shards().split_off(1)), "the report of shard 2/2 is missing");
+        let mut parts = shards();
+        parts[1] = parts[0].clone();
+        assert!(told(parts).ends_with("are both of shard 2/2"));
+        let mut parts = shards();
+        parts[1].1.summary = None;
+        assert!(told(parts).starts_with("1.json is the report of a run that was cut off"));
+    }
+}

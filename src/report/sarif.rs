@@ -1,0 +1,473 @@
+//! SARIF 2.1.0: a rule for each requirement, a result for each finding.
+//!
+//! What a baseline lists is a result with a suppression, so that a viewer closes its alert instead of losing
+//! it. A finding has no place in the sources of a server that we only talk to, so its place is the case.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+
+use serde::Serialize;
+
+use super::account::{account, doubt, level, transcript};
+use super::json::write_harmless;
+use super::visible::{excerpt, visible};
+use super::{Conclusion, Renderer, Report};
+use crate::case::stable_hash;
+use crate::event::CaseResult;
+use crate::spec::{Catalogue, Level};
+use crate::verdict::{Finding, Verdict};
+
+/// Writes a report as SARIF 2.1.0.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sarif;
+
+impl Renderer for Sarif {
+    fn render(&self, report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
+        write_harmless(&Log::of(report), out)
+    }
+}
+
+const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+#[derive(Serialize)]
+struct Log {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    version: &'static str,
+    runs: [Run; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run {
+    tool: Tool,
+    invocations: [Invocation; 1],
+    automation_details: AutomationDetails,
+    column_kind: &'static str,
+    results: Vec<Outcome>,
+    properties: BTreeMap<&'static str, String>,
+}
+
+#[derive(Serialize)]
+struct Tool {
+    driver: Driver,
+}
+
+#[derive(Serialize)]
+struct Driver {
+    name: String,
+    version: String,
+    rules: Vec<Rule>,
+}
+
+#[derive(Serialize)]
+struct AutomationDetails {
+    id: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Rule {
+    id: String,
+    short_description: Message,
+    full_description: Message,
+    help: Message,
+    help_uri: String,
+    default_configuration: Configuration,
+    properties: RuleProperties,
+}
+
+#[derive(Serialize)]
+struct Configuration {
+    level: &'static str,
+}
+
+#[derive(Serialize)]
+struct RuleProperties {
+    tags: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Message {
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    markdown: Option<String>,
+}
+
+impl From<String> for Message {
+    fn from(text: String) -> Self {
+        Self { text, markdown: None }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Invocation {
+    execution_successful: bool,
+    exit_code: u8,
+    exit_code_description: String,
+    start_time_utc: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_execution_notifications: Vec<Notification>,
+}
+
+#[derive(Serialize)]
+struct Notification {
+    level: &'static str,
+    message: Message,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Outcome {
+    rule_id: String,
+    rule_index: usize,
+    level: &'static str,
+    message: Message,
+    locations: [Location; 1],
+    partial_fingerprints: BTreeMap<&'static str, String>,
+    /// Told for every result or for none, as the format asks.
+    suppressions: Vec<Suppression>,
+    properties: OutcomeProperties,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Location {
+    physical_location: PhysicalLocation,
+    logical_locations: [LogicalLocation; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PhysicalLocation {
+    artifact_location: ArtifactLocation,
+    region: Region,
+}
+
+#[derive(Serialize)]
+struct ArtifactLocation {
+    uri: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Region {
+    start_line: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LogicalLocation {
+    fully_qualified_name: String,
+    kind: &'static str,
+}
+
+#[derive(Serialize)]
+struct Suppression {
+    kind: &'static str,
+    justification: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OutcomeProperties {
+    case: String,
+    revision: &'static str,
+    count: usize,
+    replay: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flaky: Option<String>,
+    messages: Vec<String>,
+}
+
+impl Log {
+    fn of(report: &Report) -> Self {
+        let mut rules: BTreeMap<&str, (&Finding, Vec<&'static str>)> = BTreeMap::new();
+        for finding in report.results().flat_map(|result| &result.findings) {
+            let (_, revisions) = rules.entry(&finding.requirement).or_insert((finding, Vec::new()));
+            if !revisions.contains(&finding.revision.as_str()) {
+                revisions.push(finding.revision.as_str());
+            }
+        }
+        let places: Vec<&str> = rules.keys().copied().collect();
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        let mut results = Vec::new();
+        for result in report.results() {
+            for finding in &result.findings {
+                let index = places.binary_search(&finding.requirement.as_str()).unwrap_or_default();
+                results.push(outcome(result, finding, index, &mut seen));
+            }
+        }
+        let properties = [("server", excerpt(&report.server, 2000, 0)), ("started", report.started.clone())];
+        Self {
+            schema: SCHEMA,
+            version: "2.1.0",
+            runs: [Run {
+                tool: Tool {
+                    driver: Driver {
+                        name: visible(&report.tool.name).into_owned(),
+                        version: visible(&report.tool.version).into_owned(),
+                        rules: rules.values().map(|(finding, revisions)| rule(finding, revisions)).collect(),
+                    },
+                },
+                invocations: [invocation(report)],
+                automation_details: AutomationDetails { id: "mcp-conformance/" },
+                column_kind: "utf16CodeUnits",
+                results,
+                properties: properties.into_iter().collect(),
+            }],
+        }
+    }
+}
+
+fn rule(finding: &Finding, revisions: &[&'static str]) -> Rule {
+    let known = Catalogue::embedded().get(&finding.requirement);
+    let text = known.map_or_else(|| visible(&finding.requirement).into_owned(), |known| known.text.clone());
+    let hint = excerpt(&finding.hint, 2000, 0);
+    let link = uri(&finding.link);
+    Rule {
+        id: visible(&finding.requirement).into_owned(),
+        short_description: Message::from(text.clone()),
+        full_description: Message::from(format!("{text} ({})", level(finding))),
+        help: Message {
+            text: format!("{text}\n\nTo mend it: {hint}\n\n{link}"),
+            markdown: Some(format!(
+                "{}\n\n**To mend it:** {}\n\n[The specification]({link})",
+                super::markdown::prose(&text),
+                super::markdown::prose(&hint)
+            )),
+        },
+        help_uri: link,
+        default_configuration: Configuration {
+            level: match (finding.level, finding.derived) {
+                (Level::Must | Level::Schema, false) => "error",
+                (Level::Must | Level::Schema | Level::Should, _) => "warning",
+                (Level::May, _) => "note",
+            },
+        },
+        properties: RuleProperties {
+            tags: known
+                .map(|known| known.area.clone())
+                .into_iter()
+                .chain([finding.level.to_string()])
+                .chain(revisions.iter().map(|revision| (*revision).to_owned()))
+                .collect(),
+        },
+    }
+}
+
+fn outcome(result: &CaseResult, finding: &Finding, index: usize, seen: &mut BTreeMap<String, usize>) -> Outcome {
+    // What stays the same from run to run: neither times nor counts, nor the words of the server.
+    let identity = [result.case.as_str(), &finding.requirement, finding.revision.as_str(), &finding.message].join("\n");
+    let number = seen.entry(identity.clone()).or_default();
+    *number += 1;
+    let fingerprint = format!("{:016x}:{number}", stable_hash(&identity));
+    let lines = account(finding).join("\n");
+    Outcome {
+        rule_id: visible(&finding.requirement).into_owned(),
+        rule_index: index,
+        level: if finding.verdict == Verdict::Fail { "error" } else { "warning" },
+        message: Message::from(format!("In {}: {lines}", finding.revision)),
+        locations: [Location {
+            physical_location: PhysicalLocation {
+                artifact_location: ArtifactLocation { uri: format!("cases/{}.jsonc", uri(&result.case)) },
+                region: Region { start_line: 1 },
+            },
+            logical_locations: [LogicalLocation {
+                fully_qualified_name: format!("{}/{}", finding.revision, visible(&result.case)),
+                kind: "function",
+            }],
+        }],
+        partial_fingerprints: [("mcpConformance/v1", fingerprint)].into_iter().collect(),
+        suppressions: finding
+            .accepted
+            .iter()
+            .map(|why| Suppression { kind: "external", justification: excerpt(why, 1000, 0) })
+            .collect(),
+        properties: OutcomeProperties {
+            case: visible(&result.case).into_owned(),
+            revision: finding.revision.as_str(),
+            count: finding.count,
+            replay: visible(&finding.replay).into_owned(),
+            flaky: doubt(finding),
+            messages: transcript(finding),
+        },
+    }
+}
+
+fn invocation(report: &Report) -> Invocation {
+    let conclusion = Conclusion::of(report);
+    let mut notifications = Vec::new();
+    let mut note = |text: String| notifications.push(Notification { level: "error", message: Message::from(text) });
+    if let Some(problem) = report.summary.as_ref().and_then(|summary| summary.problem.as_ref()) {
+        note(format!("{} {}", excerpt(&problem.message, 2000, 0), excerpt(&problem.hint, 2000, 0)));
+    }
+    for result in report.results().filter(|result| result.verdict == Verdict::Error) {
+        let reason = result.reason.as_deref().unwrap_or("no reason was given");
+        let case = visible(&result.case);
+        note(format!("{case} could not be judged in {}: {}", result.revision, excerpt(reason, 2000, 0)));
+    }
+    report.baseline.iter().flat_map(super::Held::complaints).for_each(note);
+    Invocation {
+        execution_successful: matches!(conclusion, Conclusion::Passed | Conclusion::Failed),
+        exit_code: conclusion.code(),
+        exit_code_description: super::verdict_line(report),
+        start_time_utc: visible(&report.started).into_owned(),
+        tool_execution_notifications: notifications,
+    }
+}
+
+/// A text as part of an address: what has no place in one is percent-encoded.
+fn uri(text: &str) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut shown, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~/:#?=&".contains(&byte) {
+            shown.push(char::from(byte));
+        } else {
+            write!(shown, "%{byte:02X}").expect("a string takes all that is written");
+        }
+        shown
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::report::visible::is_treacherous;
+    use crate::report::{HOSTILE, example, golden};
+
+    fn rendered(report: &Report) -> String {
+        let mut bytes = Vec::new();
+        Sarif.render(report, &mut bytes).expect("a vector takes all that is written");
+        String::from_utf8(bytes).expect("JSON is UTF-8")
+    }
+
+    /// What the format asks of the part of it that we write, read off section 3 of the standard: closed objects
+    /// with what they need, and the words of its enumerations.
+    fn standard() -> jsonschema::Validator {
+        let text = json!({"type": "object", "required": ["text"], "additionalProperties": false,
+            "properties": {"text": {"type": "string", "minLength": 1}, "markdown": {"type": "string"}}});
+        let level = json!({"enum": ["none", "note", "warning", "error"]});
+        let closed = |required: &[&str], properties: Value| json!({"type": "object", "required": required, "additionalProperties": false, "properties": properties});
+        let rule = closed(
+            &["id"],
+            json!({"id": {"type": "string"}, "shortDescription": text, "fullDescription": text, "help": text,
+                "helpUri": {"type": "string", "format": "uri"}, "properties": {"type": "object"},
+                "defaultConfiguration": closed(&[], json!({"level": level}))}),
+        );
+        let location = closed(
+            &[],
+            json!({"physicalLocation": closed(&["artifactLocation"], json!({
+                "artifactLocation": closed(&["uri"], json!({"uri": {"type": "string", "format": "uri-reference"}})),
+                "region": closed(&["startLine"], json!({"startLine": {"type": "integer", "minimum": 1}}))})),
+                "logicalLocations": {"type": "array", "uniqueItems": true, "items": closed(&[], json!({
+                    "fullyQualifiedName": {"type": "string"}, "kind": {"type": "string"}}))}}),
+        );
+        let result = closed(
+            &["message"],
+            json!({"ruleId": {"type": "string"}, "ruleIndex": {"type": "integer", "minimum": -1}, "level": level,
+                "message": text, "locations": {"type": "array", "items": location}, "properties": {"type": "object"},
+                "partialFingerprints": {"type": "object", "additionalProperties": {"type": "string"}},
+                "suppressions": {"type": "array", "uniqueItems": true, "items": closed(&["kind"], json!({
+                    "kind": {"enum": ["inSource", "external"]}, "justification": {"type": "string"}}))}}),
+        );
+        let invocation = closed(
+            &["executionSuccessful"],
+            json!({"executionSuccessful": {"type": "boolean"}, "exitCode": {"type": "integer"},
+                "exitCodeDescription": {"type": "string"}, "startTimeUtc": {"type": "string", "format": "date-time"},
+                "toolExecutionNotifications": {"type": "array", "items": closed(&["message"], json!({
+                    "level": level, "message": text}))}}),
+        );
+        let run = closed(
+            &["tool"],
+            json!({"tool": closed(&["driver"], json!({"driver": closed(&["name"], json!({
+                "name": {"type": "string"}, "version": {"type": "string"},
+                "rules": {"type": "array", "uniqueItems": true, "items": rule}}))})),
+                "invocations": {"type": "array", "items": invocation},
+                "automationDetails": closed(&[], json!({"id": {"type": "string"}})),
+                "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+                "results": {"type": "array", "items": result}, "properties": {"type": "object"}}),
+        );
+        let log = closed(
+            &["version", "runs"],
+            json!({"$schema": {"type": "string", "format": "uri"}, "version": {"const": "2.1.0"},
+                "runs": {"type": "array", "items": run}}),
+        );
+        jsonschema::options().should_validate_formats(true).build(&log).expect("the schema is a schema")
+    }
+
+    fn fits(text: &str) -> Value {
+        let value: Value = serde_json::from_str(text).expect("JSON");
+        let errors: Vec<String> =
+            standard().iter_errors(&value).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert_eq!(errors, Vec::<String>::new());
+        value
+    }
+
+    #[test]
+    fn the_example_render_is_fixed() {
+        golden::compare("example.sarif", &rendered(&example()));
+    }
+
+    #[test]
+    fn a_render_fits_the_standard_and_its_indices_lead_somewhere() {
+        let cut = Report { summary: None, ..example() };
+        let empty = Report { targets: Vec::new(), ..example() };
+        for report in [example(), cut, empty] {
+            let value = fits(&rendered(&report));
+            let run = &value["runs"][0];
+            for result in run["results"].as_array().expect("results") {
+                let at = result["ruleIndex"].as_u64().expect("an index");
+                assert_eq!(run["tool"]["driver"]["rules"][usize::try_from(at).expect("small")]["id"], result["ruleId"]);
+            }
+        }
+    }
+
+    #[test]
+    fn fingerprints_are_unique_and_stay_when_times_and_counts_change() {
+        let prints = |report: &Report| -> Vec<String> {
+            let value = fits(&rendered(report));
+            let results = value["runs"][0]["results"].as_array().expect("results").clone();
+            results.iter().map(|result| result["partialFingerprints"]["mcpConformance/v1"].to_string()).collect()
+        };
+        let mut report = example();
+        let before = prints(&report);
+        assert_eq!(before.iter().collect::<BTreeSet<_>>().len(), before.len());
+        for result in report.targets.iter_mut().flat_map(|target| &mut target.results) {
+            result.took_ms += 1.0;
+            for finding in &mut result.findings {
+                finding.count += 5;
+                finding.actual.push_str(" and more");
+                finding.evidence.clear();
+            }
+        }
+        assert_eq!(prints(&report), before);
+    }
+
+    #[test]
+    fn what_is_accepted_is_suppressed_with_its_reason() {
+        let value = fits(&rendered(&example()));
+        let results = value["runs"][0]["results"].as_array().expect("results");
+        let suppressed: Vec<&Value> =
+            results.iter().filter(|result| result["suppressions"] != json!([])).map(|r| &r["ruleId"]).collect();
+        assert_eq!(suppressed, ["content-image"]);
+    }
+
+    #[test]
+    fn nothing_that_a_server_wrote_becomes_structure() {
+        let mut report = example();
+        golden::poison(&mut report, &format!("\"}}],\"x\":[{{](javascript:alert(1)) <img src=x> {HOSTILE}"));
+        let text = rendered(&report);
+        let value = fits(&text);
+        assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));
+        for rule in value["runs"][0]["tool"]["driver"]["rules"].as_array().expect("rules") {
+            let markdown = rule["help"]["markdown"].as_str().expect("markdown");
+            assert!(!golden::outside_code(markdown).contains("<img"), "{markdown}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! TAP version 14: a test point for each case in each revision, with a YAML block where there is more to say.
+//!
+//! What a baseline lists is `TODO`, the word of TAP for a failure that is expected; a case that could not be
+//! judged is not ok, and a problem of the run is a bail-out.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+use super::account::{accepted, account, level, standing, transcript};
+use super::visible::{excerpt, visible};
+use super::{FailOn, Renderer, Report};
+use crate::event::CaseResult;
+use crate::verdict::{Finding, Verdict};
+
+/// Writes a report as TAP version 14.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tap;
+
+impl Renderer for Tap {
+    fn render(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        let complaints: Vec<String> = report.baseline.iter().flat_map(super::Held::complaints).collect();
+        writeln!(out, "TAP version 14")?;
+        writeln!(out, "1..{}", report.results().count() + complaints.len())?;
+        let mut number = 0;
+        for result in report.results() {
+            number += 1;
+            point(report, number, result, out)?;
+        }
+        for complaint in complaints {
+            number += 1;
+            writeln!(out, "not ok {number} - baseline: {}", escaped(&excerpt(&complaint, 1000, 0)))?;
+        }
+        let problem = report.summary.as_ref().map(|summary| summary.problem.as_ref());
+        match problem {
+            Some(Some(problem)) => writeln!(out, "Bail out! {}", escaped(&excerpt(&problem.message, 1000, 0))),
+            None => writeln!(out, "Bail out! the run was cut off before its end"),
+            Some(None) => Ok(()),
+        }
+    }
+}
+
+fn point(report: &Report, number: usize, result: &CaseResult, out: &mut dyn Write) -> io::Result<()> {
+    let todo = accepted(result);
+    let fails = match standing(result) {
+        Some(Verdict::Pass | Verdict::Skip) => false,
+        Some(Verdict::Warn) => report.options.fail_on == FailOn::Should,
+        // An accepted failure is one all the same; the directive says that it is expected.
+        Some(Verdict::Fail | Verdict::Error) | None => true,
+    };
+    let word = if fails { "not ok" } else { "ok" };
+    let reason = result.reason.as_deref().unwrap_or("no reason was given");
+    let directive = match (&todo, result.verdict) {
+        (Some(why), _) => format!(" # TODO {}", escaped(&excerpt(why, 500, 0))),
+        (None, Verdict::Skip) => format!(" # SKIP {}", escaped(&excerpt(reason, 500, 0))),
+        (None, _) => String::new(),
+    };
+    let case = escaped(&visible(&result.case));
+    let title = escaped(&excerpt(&result.title, 200, 0));
+    writeln!(out, "{word} {number} - {} {case}: {title}{directive}", result.revision)?;
+    if result.verdict == Verdict::Error {
+        writeln!(out, "  ---\n  verdict: error\n  message: {}\n  ...", quoted(reason))?;
+    } else if !result.findings.is_empty() {
+        writeln!(out, "  ---\n  verdict: {}\n  findings:", result.verdict.as_str())?;
+        result.findings.iter().try_for_each(|finding| block(finding, out))?;
+        writeln!(out, "  ...")?;
+    }
+    Ok(())
+}
+
+/// A finding as an item of a YAML list.
+fn block(finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "    - requirement: {}", quoted(&finding.requirement))?;
+    writeln!(out, "      level: {}", quoted(&level(finding)))?;
+    writeln!(out, "      severity: {}", finding.verdict.as_str())?;
+    for (name, lines) in [("told", account(finding)), ("messages", transcript(finding))] {
+        if lines.is_empty() {
+            continue;
+        }
+        writeln!(out, "      {name}:")?;
+        for line in lines {
+            writeln!(out, "        - {}", quoted(&line))?;
+        }
+    }
+    Ok(())
+}
+
+/// A text as it may stand in a description or a directive, where `#` begins a directive.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('#', "\\#")
+}
+
+/// A text as a YAML scalar: a JSON string, which YAML reads alike.
+fn quoted(text: &str) -> String {
+    Value::from(excerpt(text, 2000, 0)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::visible::is_treacherous;
+    use crate::report::{HOSTILE, example, golden};
+
+    fn rendered(report: &Report) -> String {
+        let mut bytes = Vec::new();
+        Tap.render(report, &mut bytes).expect("a vector takes all that is written");
+        String::from_utf8(bytes).expect("TAP is UTF-8")
+    }
+
+    /// The test points as a reader of TAP sees them: ok, description, directive.
+    fn points(text: &str) -> Vec<(bool, String, Option<String>)> {
+        let mut found = Vec::new();
+        for line in text.lines() {
+            let (ok, rest) = match (line.strip_prefix("ok "), line.strip_prefix("not ok ")) {
+                (Some(rest), _) => (true, rest),
+                (None, Some(rest)) => (false, rest),
+                (None, None) => {
+                    let known = ["TAP version 14", "1..", "  ", "Bail out! "];
+                    assert!(known.iter().any(|start| line.starts_with(start)), "a stray line: {line}");
+                    continue;
+                }
+            };
+            let (number, rest) = rest.split_once(" - ").expect("a description");
+            assert_eq!(number.parse::<usize>().ok(), Some(found.len() + 1), "{line}");
+            // A directive begins at the first `#` that is not escaped.
+            let (mut from, mut directive) = (rest.len(), None);
+            let mut escaped = false;
+            for (at, c) in rest.char_indices() {
+                if c == '#' && !escaped {
+                    (from, directive) = (at, Some(rest[at + 1..].trim().to_owned()));
+                    break;
+                }
+                escaped = c == '\\' && !escaped;
+            }
+            found.push((ok, rest[..from].trim().to_owned(), directive));
+        }
+        found
+    }
+
+    #[test]
+    fn the_example_render_is_fixed() {
+        golden::compare("example.tap", &rendered(&example()));
+    }
+
+    #[test]
+    fn a_reader_sees_every_case_once_with_its_directive() {
+        let report = example();
+        let text = rendered(&report);
+        let points = points(&text);
+        assert_eq!(points.len(), report.results().count() + 2, "two for the baseline");
+        assert!(text.contains(&format!("\n1..{}\n", points.len())));
+        let of = |word: &str| {
+            points.iter().filter(|(.., directive)| directive.as_ref().is_some_and(|d| d.starts_with(word))).count()
+        };
+        assert_eq!([of("TODO"), of("SKIP")], [1, 1]);
+        assert_eq!(points.iter().filter(|(ok, ..)| !ok).count(), 5 + 2);
+        assert!(text.lines().last().is_some_and(|line| line.starts_with("Bail out! ")));
+    }
+
+    #[test]
+    fn nothing_that_a_server_wrote_becomes_a_line_or_a_directive() {
+        let mut report = example();
+        golden::poison(&mut report, &format!(" # SKIP \\# TODO\nok 1\nBail out!\n  ...\n{HOSTILE}"));
+        let text = rendered(&report);
+        let points = points(&text);
+        assert_eq!(points.len(), report.results().count() + 2);
+        assert_eq!(points.iter().filter(|(ok, ..)| !ok).count(), 5 + 2);
+        assert_eq!(points.iter().filter(|(.., directive)| directive.is_some()).count(), 2);
+        assert_eq!(text.lines().filter(|line| line.starts_with("Bail out!")).count(), 1);
+        assert_eq!(text.lines().filter(|line| *line == "  ...").count(), 6);
+        assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));
+    }
+}

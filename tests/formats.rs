@@ -1,0 +1,118 @@
+//! The formats of a report, made by the program itself from a server that would like to be read as markup.
+
+use std::fs;
+use std::path::Path;
+
+use libtest_mimic::Trial;
+use mcp_conformance::report::Report;
+use mcp_conformance::report::visible::is_treacherous;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{PROGRAM, program, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("formats/one-run-writes-every-format", one_run_writes_every_format),
+        trial("formats/an-old-run-is-rendered-again", an_old_run_is_rendered_again),
+        trial("formats/another-format-is-refused", another_format_is_refused),
+        trial("formats/only-the-report-is-on-standard-output", only_the_report_is_on_standard_output),
+    ]
+}
+
+const FORMATS: [(&str, &str); 7] = [
+    ("junit", "r.xml"),
+    ("sarif", "r.sarif"),
+    ("tap", "r.tap"),
+    ("markdown", "r.md"),
+    ("github", "r.gh"),
+    ("badge", "r.svg"),
+    ("text", "r.txt"),
+];
+
+/// A run against a server with hostile text wherever it can put any, in a folder of its own.
+fn hostile_run() -> Result<TempDir, String> {
+    let folder = TempDir::new().map_err(|error| error.to_string())?;
+    let wanted: Vec<String> = FORMATS.iter().map(|(format, file)| format!("--report={format}={file}")).collect();
+    let mut words = vec!["--quiet", "--revision", "2025-11-25", "--report", "json=r.json"];
+    words.extend(wanted.iter().map(String::as_str));
+    words.extend(["--", PROGRAM, "serve", "--fault", "hostile-text", "--fault", "image-data-url"]);
+    program(folder.path(), &words)?.with_code(1)?;
+    Ok(folder)
+}
+
+fn read(folder: &Path, file: &str) -> Result<String, String> {
+    fs::read_to_string(folder.join(file)).map_err(|error| format!("{file}: {error}"))
+}
+
+fn check(what: &str, holds: bool) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(format!("it does not hold: {what}")) }
+}
+
+fn one_run_writes_every_format() -> Result<(), String> {
+    let folder = hostile_run()?;
+    let folder = folder.path();
+    let report = Report::parse(&read(folder, "r.json")?).map_err(|error| error.to_string())?;
+    let results = report.results().count();
+    check("something was judged", results > 100)?;
+    for (format, file) in FORMATS {
+        let text = read(folder, file)?;
+        let acting = text.chars().find(|c| *c != '\n' && is_treacherous(*c));
+        check(&format!("nothing in {format} acts on who reads it, but {acting:?} does"), acting.is_none())?;
+    }
+    let xml = read(folder, "r.xml")?;
+    let document = roxmltree::Document::parse(&xml).map_err(|error| format!("JUnit: {error}"))?;
+    let cases = document.descendants().filter(|node| node.has_tag_name("testcase")).count();
+    check("JUnit has a test case for each case", cases == results)?;
+    let sarif: Value = serde_json::from_str(&read(folder, "r.sarif")?).map_err(|error| format!("SARIF: {error}"))?;
+    let findings: usize = report.results().map(|result| result.findings.len()).sum();
+    check("SARIF has each finding", sarif["runs"][0]["results"].as_array().map(Vec::len) == Some(findings))?;
+    let tap = read(folder, "r.tap")?;
+    let points = tap.lines().filter(|line| line.starts_with("ok ") || line.starts_with("not ok ")).count();
+    check("TAP has a point for each case", points == results && tap.contains(&format!("1..{results}")))?;
+    let markdown = read(folder, "r.md")?;
+    check("Markdown is bounded", markdown.len() < 65_536 && markdown.contains("content-image"))?;
+    let commands = read(folder, "r.gh")?;
+    let starts = ["::error title=", "::warning title=", "::notice title="];
+    check("annotations are commands", commands.lines().all(|line| starts.iter().any(|start| line.starts_with(start))))?;
+    let svg = read(folder, "r.svg")?;
+    check("the badge is an image", roxmltree::Document::parse(&svg).is_ok_and(|d| d.root_element().has_tag_name("svg")))
+}
+
+fn an_old_run_is_rendered_again() -> Result<(), String> {
+    let folder = hostile_run()?;
+    let folder = folder.path();
+    for (format, file) in FORMATS {
+        let wanted = format!("{format}=again");
+        program(folder, &["report", "r.json", "--quiet", "--report", &wanted])?.with_code(1)?;
+        // The text that went to a file beside --quiet is as quiet both times.
+        check(&format!("{format} is the same again"), read(folder, file)? == read(folder, "again")?)?;
+    }
+    program(folder, &["report", "r.json", "--quiet", "--report", "json=again"])?.with_code(1)?;
+    check("the report itself is the same again", read(folder, "r.json")? == read(folder, "again")?)?;
+    program(folder, &["report", "r.json", "--quiet", "--fail-on", "never"])?.with_code(0)?.says("TOLD: ").map(drop)
+}
+
+fn another_format_is_refused() -> Result<(), String> {
+    let folder = TempDir::new().map_err(|error| error.to_string())?;
+    let write = |file: &str, text: &str| fs::write(folder.path().join(file), text).map_err(|error| error.to_string());
+    write("new.json", "{\"format\": 99}")?;
+    write("none.json", "[]")?;
+    let run = |words: &[&str]| program(folder.path(), words)?.with_code(2);
+    run(&["report", "new.json"])?.says("it is of format 99")?.says("run again")?;
+    run(&["report", "none.json"])?.says("a report is written by --report json=FILE")?;
+    run(&["report", "missing.json"])?.says("failed to read the report missing.json")?;
+    run(&["merge", "none.json"])?;
+    run(&["diff", "none.json", "new.json"])?;
+    run(&["fleet", "new.json"]).map(drop)
+}
+
+fn only_the_report_is_on_standard_output() -> Result<(), String> {
+    let folder = hostile_run()?;
+    for (format, start) in [("junit", "<?xml"), ("sarif", "{"), ("github", "::"), ("tap", "TAP version 14\n")] {
+        let ran = program(folder.path(), &["report", "r.json", "--quiet", "--report", format])?.with_code(1)?;
+        check(&format!("{format} stands alone"), ran.out.starts_with(start) && !ran.out.contains("\nFAIL: "))?;
+        ran.says("--- stderr\nFAIL: ")?;
+    }
+    Ok(())
+}
