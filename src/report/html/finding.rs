@@ -207,12 +207,17 @@ impl Told {
 }
 
 fn confirmed(confirmation: Confirmation) -> String {
+    let times = |number: usize| match number {
+        1 => "once".to_owned(),
+        number => format!("{number} times"),
+    };
     let Confirmation { tried, failed } = confirmation;
-    if failed == tried {
-        format!("tried again {tried} times on a fresh process, and failed each time")
-    } else {
-        format!("tried again {tried} times on a fresh process, and failed in {failed} of them")
-    }
+    let came = match failed {
+        0 => "did not come back".to_owned(),
+        failed if failed >= tried => "came back each time".to_owned(),
+        failed => format!("came back {failed} of them"),
+    };
+    format!("tried again {} on a fresh process, it {came}", times(tried))
 }
 
 impl Smallest {
@@ -247,4 +252,17 @@ fn called(item: &Evidence) -> Option<String> {
     }
     let message: Value = serde_json::from_str(&item.text).ok()?;
     message.pointer("/params/name").and_then(Value::as_str).map(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_tried_again_is_told_in_words() {
+        let told = |tried, failed| confirmed(Confirmation { tried, failed });
+        assert_eq!(told(1, 0), "tried again once on a fresh process, it did not come back");
+        assert_eq!(told(3, 2), "tried again 3 times on a fresh process, it came back 2 of them");
+        assert_eq!(told(2, 2), "tried again 2 times on a fresh process, it came back each time");
+    }
 }
