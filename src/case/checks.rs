@@ -147,6 +147,7 @@ names! {
         Differ = "differ": "The values of two steps are not the same.",
         NoServerRequests = "no-server-requests": "From the first step to the answer of the last the server asks nothing but ping.",
         RequestsDeclared = "requests-declared": "Meanwhile server requests use only capabilities that the client declared.",
+        FewQuestions = "few-questions": "Meanwhile the server asks the client at most twenty times.",
         Disjoint = "disjoint": "No value comes at two steps.",
     }
 }
