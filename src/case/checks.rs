@@ -198,6 +198,7 @@ names! {
         NoServerRequests = "no-server-requests": "From the first step to the answer of the last the server asks nothing but ping.",
         RequestsDeclared = "requests-declared": "Meanwhile server requests use only capabilities that the client declared.",
         LogsFollowLevel = "logs-follow-level": "What is logged at the first step is not logged at the second, which asks for emergencies only.",
+        FewQuestions = "few-questions": "Meanwhile the server asks the client at most twenty times.",
         Disjoint = "disjoint": "No value comes at two steps.",
     }
 }

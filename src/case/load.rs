@@ -455,9 +455,9 @@ mod tests {
         let of_step = case(r#""steps": [{"send": {"method": "${asked.tool}"}, "expect": [{"is": ["error"]}]}]"#);
         assert!(of_step[0].ends_with("`${asked.tool}` is filled in in `answers` only"), "{of_step:?}");
         let of_retry = case(
-            r#""steps": [{"name": "ask", "send": {"method": "x"}}, {"retry": {"of": "aks"}, "expect": [{"is": ["error"]}]}]"#,
+            r#""steps": [{"name": "first", "send": {"method": "x"}}, {"retry": {"of": "frist"}, "expect": [{"is": ["error"]}]}]"#,
         );
-        assert!(of_retry[0].ends_with("no earlier step is named `aks` (did you mean `ask`?)"), "{of_retry:?}");
+        assert!(of_retry[0].ends_with("no earlier step is named `frist` (did you mean `first`?)"), "{of_retry:?}");
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub struct CaseFile {
     #[serde(default)]
     pub declare: Option<Value>,
     /// What the client answers to requests of the server, by method: one after the other, the last again
-    /// and again. By default it answers as a willing client does.
+    /// and again up to two dozen times. By default it answers as a willing client does.
     #[serde(default)]
     pub answers: BTreeMap<String, Vec<Reply>>,
     /// What holds of several steps together.

@@ -31,6 +31,7 @@ pub(super) fn together(
     let found = match together.check {
         Comparison::NoServerRequests | Comparison::RequestsDeclared => asked(body, together, revision, pass),
         Comparison::LogsFollowLevel => logged(body, together, revision, pass, judged),
+        Comparison::FewQuestions => many_questions(pass),
         _ => differs(body, together, revision, pass, judged),
     };
     let Some(difference) = found else { return };
@@ -116,8 +117,24 @@ fn breach(comparison: Comparison, sides: &[Vec<Value>]) -> Option<(&Vec<Value>, 
         Comparison::SameOrder => against(&|other| sorted(first) == sorted(other) && first != other),
         Comparison::Differ => against(&|other| !first.is_empty() && first == other),
         Comparison::Disjoint => against(&|other| first.iter().any(|value| other.contains(value))),
-        Comparison::NoServerRequests | Comparison::RequestsDeclared | Comparison::LogsFollowLevel => None,
+        Comparison::NoServerRequests
+        | Comparison::RequestsDeclared
+        | Comparison::LogsFollowLevel
+        | Comparison::FewQuestions => None,
     }
+}
+
+/// The questions of the server in a pass, if they are more than a loop has that ends by itself.
+fn many_questions(pass: &Pass) -> Option<Difference> {
+    const MOST: usize = 20;
+    let count = pass.transcript.asked().len();
+    let entries = &pass.transcript.entries;
+    let received = (0..entries.len()).filter(|at| entries[*at].received().is_some());
+    (count > MOST).then(|| Difference {
+        actual: format!("the server asks {count} times"),
+        diff: None,
+        positions: received.take(4).collect(),
+    })
 }
 
 /// Looks for requests of the server from the first of several steps to the answer of the last.

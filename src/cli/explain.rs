@@ -170,6 +170,10 @@ fn deeds(case: &Case) -> Vec<String> {
             let each = if act.each.is_some() { ", for each tool that may be called," } else { "" };
             let mut lines = vec![format!("{process}{each}")];
             lines.extend(act.steps.iter().map(|step| format!("- {}", deed(step))));
+            if !act.answers.is_empty() {
+                let methods: Vec<&str> = act.answers.keys().map(String::as_str).collect();
+                lines.push(format!("Meanwhile it answers {} in its own way.", methods.join(" and ")));
+            }
             lines
         }
         Body::Fuzz(oracle) => {

@@ -13,6 +13,10 @@ use crate::client::Answer;
 use crate::fuzz::{Breakage, Dialect, ToolSchema};
 use crate::transcript::input_requests;
 
+/// How many requests of a method are answered as a case says; the others are answered as usual, so that no
+/// server is kept asking for ever.
+const MOST: usize = 24;
+
 /// The answers of one client, which the case at hand may replace.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Replies(Arc<Mutex<State>>);
@@ -46,7 +50,8 @@ impl Replies {
         let mut state = self.state();
         let count = state.given.get(method).copied().unwrap_or_default();
         state.given.insert(method.to_owned(), count + 1);
-        let of_case = state.by_case.get(method).and_then(|replies| replies.get(count).or(replies.last()));
+        let of_case = state.by_case.get(method).filter(|_| count < MOST);
+        let of_case = of_case.and_then(|replies| replies.get(count).or(replies.last()));
         let Some(of_case) = of_case else { return Ok(usual(method, params)) };
         made(of_case, params, count).unwrap_or_else(|| {
             state.unmade = true;
