@@ -32,6 +32,22 @@ pub(super) enum CliError {
     /// A hint file that cannot be used.
     #[error("failed to read the hints of --hints:\n{0}")]
     Hints(LoadError),
+    /// A server that could not be tried out.
+    #[error("failed to try the server out: {message}; {hint}")]
+    Untried {
+        /// What happened.
+        message: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// The file that hints are to be written to.
+    #[error("failed to create {} for --output: {source}", path.display())]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The folder that the server is to be started in.
     #[error("failed to use --cwd {}: it is no directory", .0.display())]
     Directory(PathBuf),

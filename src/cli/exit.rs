@@ -21,6 +21,8 @@ fn number(outcome: &Result<Conclusion, CliError>) -> u8 {
             | CliError::Pattern(_)
             | CliError::Cases(_)
             | CliError::Hints(_)
+            | CliError::Untried { .. }
+            | CliError::Create { .. }
             | CliError::Directory(_)
             | CliError::SamePlace(_)
             | CliError::Open { .. }

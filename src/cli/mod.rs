@@ -10,6 +10,7 @@ mod demo;
 mod error;
 mod exit;
 mod explain;
+mod hints;
 mod judge;
 mod list;
 mod output;

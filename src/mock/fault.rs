@@ -363,6 +363,7 @@ faults! {
     StderrNoise, "stderr-noise", EVERY, "conforms, but writes a great deal to stderr";
     WithoutTools, "without-tools", EVERY, "conforms, but offers nothing at all";
     EmptyCursor, "empty-cursor", MODERN, "conforms, but issues the empty string as a cursor";
+    ChoosyTools, "choosy-tools", EVERY, "conforms, but its tools fail unless they are given a word";
     HostileText, "hostile-text", EVERY, "conforms, but fills every text with markup and control characters";
 }
 

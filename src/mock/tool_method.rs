@@ -206,6 +206,9 @@ impl Connection<'_> {
             // A code of its own, beyond all reserved ranges.
             return Err(Refusal::new(1, "The weather is not to be had").into());
         }
+        if self.fails(request, Fault::ChoosyTools) && !arguments.values().any(call::is_word) {
+            return Ok(Reply::failure("A word is needed, such as hello."));
+        }
         match name {
             "grow" => Ok(self.grow(request, turn)),
             "ask" => self.put_question(request, arguments),

@@ -3,6 +3,7 @@
 mod bindings;
 mod conduct;
 mod exchange;
+mod guess;
 mod hinted;
 mod lane;
 mod offer;
@@ -12,6 +13,8 @@ mod probe;
 mod session;
 mod survey;
 mod target;
+mod tryout;
 
 pub use conduct::{Stop, run};
 pub use plan::{Calls, Launcher, Plan, Revisions, ServerCommand};
+pub use tryout::{Found, TriedOut, try_out};

@@ -48,6 +48,11 @@ pub(super) struct Others {
 }
 
 impl Others {
+    /// The prompts that it lists.
+    pub(super) fn prompts(&self) -> &[Prompt] {
+        &self.prompts
+    }
+
     /// A prompt that wants arguments and was served with them.
     pub(super) fn demanding(&self) -> Option<&Prompt> {
         self.prompts.iter().find(|prompt| prompt.served && !prompt.arguments.is_empty())
@@ -93,6 +98,15 @@ pub(super) async fn look(session: &mut Session, timeout: Duration) -> Others {
     }
     list(session, &mut others, PATIENCE.min(timeout)).await;
     use_some(session, &mut others, PATIENCE.min(timeout)).await;
+    others
+}
+
+/// Lists what the server declared, and uses none of it.
+pub(super) async fn list_all(session: &mut Session, timeout: Duration) -> Others {
+    let mut others = Others::default();
+    if session.terms.opening.is_some() && !session.connection.is_closed() {
+        list(session, &mut others, PATIENCE.min(timeout)).await;
+    }
     others
 }
 
