@@ -109,10 +109,17 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The capability at a dotted path, such as `tools.listChanged`, if the server declared it.
+    /// The capability at a dotted path, such as `tools.listChanged`, if the server declared it. The name of
+    /// a member may have dots of its own, as those of extensions do.
     #[must_use]
     pub fn capability(&self, path: &str) -> Option<&Value> {
-        path.split('.').try_fold(self.opening.as_ref()?.get("capabilities")?, |value, name| value.get(name))
+        fn member<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+            value.get(path).or_else(|| {
+                let (first, rest) = path.split_once('.')?;
+                member(value.get(first)?, rest)
+            })
+        }
+        member(self.opening.as_ref()?.get("capabilities")?, path)
     }
 
     /// Whether the server declared the capability: present, and not `false` or `null`.
@@ -190,6 +197,30 @@ impl Transcript {
         exchanges
     }
 
+    /// What the server asked of the client, apart from `ping`: each with method and params, be it a request
+    /// that it sent or a part of a result.
+    #[must_use]
+    pub fn asked(&self) -> Vec<Value> {
+        let mut asked = Vec::new();
+        for message in self.entries.iter().filter_map(|entry| entry.received()).flat_map(messages) {
+            match Kind::of(message) {
+                Kind::Request { method, .. } if method != "ping" && !method.starts_with("notifications/") => {
+                    let mut request = serde_json::json!({ "method": method });
+                    if let Some(params) = message.get("params") {
+                        request["params"] = params.clone();
+                    }
+                    asked.push(request);
+                }
+                Kind::Response { .. } => {
+                    let result = message.get("result").unwrap_or(&Value::Null);
+                    asked.extend(input_requests(result).map(|(_, request)| request.clone()));
+                }
+                _ => {}
+            }
+        }
+        asked
+    }
+
     /// The responses that belong to no request of ours, with their positions.
     #[must_use]
     pub fn strays(&self) -> Vec<(usize, &Value)> {
@@ -262,6 +293,18 @@ pub fn messages(value: &Value) -> impl Iterator<Item = &Value> {
         Value::Array(items) => items.iter(),
         other => std::slice::from_ref(other).iter(),
     }
+}
+
+/// Whether a result asks the client for input instead of being the last word.
+#[must_use]
+pub fn asks_for_input(result: &Value) -> bool {
+    result.get("resultType").is_some_and(|kind| kind == "input_required")
+}
+
+/// What a result asks the client for, each under its key; nothing unless it asks for input.
+pub fn input_requests(result: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let requests = result.get("inputRequests").filter(|_| asks_for_input(result)).and_then(Value::as_object);
+    requests.into_iter().flatten().map(|(key, request)| (key.as_str(), request))
 }
 
 #[cfg(test)]

@@ -1,10 +1,14 @@
 //! What the data promises: cases, requirements and faults.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use libtest_mimic::Trial;
-use mcp_conformance::case::reasons;
-use mcp_conformance::spec::{Catalogue, Revision};
+use mcp_conformance::case::{Answer, Coverage, Reason, reasons};
+use mcp_conformance::spec::{Catalogue, Level, Requirement, Revision, Transport};
+use similar::TextDiff;
 
 use crate::builtin::cases;
 use crate::trial;
@@ -17,6 +21,9 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("data/every-case-has-a-chief-requirement-in-each-revision", every_case_has_a_chief_requirement),
         trial("data/a-reason-is-for-a-requirement-without-a-case", a_reason_is_for_a_requirement_without_a_case),
         trial("data/every-requirement-has-a-link", every_requirement_has_a_link),
+        trial("data/every-requirement-is-answered", every_requirement_is_answered),
+        trial("data/no-reason-where-its-like-has-a-case", no_reason_where_its_like_has_a_case),
+        trial("data/the-coverage-document-is-up-to-date", the_coverage_document_is_up_to_date),
     ]
 }
 
@@ -81,4 +88,113 @@ fn every_requirement_has_a_link() -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The areas in which requirements are still without an answer. An area leaves the list with its last one.
+const OPEN: [&str; 11] = [
+    "cancellation",
+    "elicitation",
+    "list-changed",
+    "mrtr",
+    "notifications",
+    "roots",
+    "sampling",
+    "stdio",
+    "subscriptions",
+    "tasks",
+    "tasks-extension",
+];
+
+fn every_requirement_is_answered() -> Result<(), String> {
+    let coverage = Coverage::of_shared(cases());
+    let unanswered: Vec<(&str, &str)> = coverage
+        .entries
+        .iter()
+        .filter(|entry| entry.answer == Answer::None && entry.requirement.transport != Transport::Http)
+        .map(|entry| (entry.requirement.area.as_str(), entry.requirement.id.as_str()))
+        .collect();
+    let forgotten: Vec<&str> = unanswered.iter().filter(|(area, _)| !OPEN.contains(area)).map(|(_, id)| *id).collect();
+    if !forgotten.is_empty() {
+        return Err(format!("neither a case nor a reason answers for {}", forgotten.join(", ")));
+    }
+    match OPEN.iter().find(|open| !unanswered.iter().any(|(area, _)| area == *open)) {
+        Some(done) => Err(format!("nothing of the area `{done}` is open any more: take it off the list")),
+        None => Ok(()),
+    }
+}
+
+/// The requirements that have a reason although their like has a case, each with what makes it differ.
+const UNLIKE: [(&str, &str); 3] = [
+    (
+        "completion-rate-limit",
+        "its like are about what is answered, this about how often, which only a flood would show",
+    ),
+    ("errors-no-new-legacy-codes", "its like are about codes that may not be used, this about when one was first used"),
+    ("security-rate-limit", "its like are about what is answered, this about how often, which only a flood would show"),
+];
+
+/// A MUST that has a reason is looked at again where another requirement of the same shape has a case: one
+/// of the same area that applies under the same condition over the same transport, and is a MUST or a rule
+/// of the schema too. Then either a case can be made after all, or it stands in the list with what makes it
+/// differ. A permission, which nothing breaks, has no like.
+fn no_reason_where_its_like_has_a_case() -> Result<(), String> {
+    let coverage = Coverage::of_shared(cases());
+    let binds = |requirement: &Requirement| matches!(requirement.level, Level::Must | Level::Schema);
+    let alike = |one: &Requirement, other: &Requirement| {
+        binds(other) && (&one.area, &one.applies_if, one.transport) == (&other.area, &other.applies_if, other.transport)
+    };
+    let mut excused = BTreeSet::new();
+    for entry in &coverage.entries {
+        let Answer::Reason(reason) = entry.answer else { continue };
+        let requirement = entry.requirement;
+        if requirement.level != Level::Must || reason == Reason::Permission {
+            continue;
+        }
+        let like = coverage.entries.iter().find_map(|other| match &other.answer {
+            Answer::Cases(cases) if alike(requirement, other.requirement) => Some((&other.requirement.id, cases)),
+            _ => None,
+        });
+        let Some((like, cases)) = like else { continue };
+        if !UNLIKE.iter().any(|(id, _)| *id == requirement.id) {
+            let (id, reason) = (&requirement.id, reason.as_str());
+            return Err(format!(
+                "`{id}` is `{reason}`, while `{like}` of the same shape is checked by {}",
+                cases.join(", ")
+            ));
+        }
+        excused.insert(requirement.id.as_str());
+    }
+    match UNLIKE.iter().find(|(id, _)| !excused.contains(id)) {
+        Some((id, _)) => Err(format!("`{id}` needs no excuse any more: take it off the list")),
+        None => Ok(()),
+    }
+}
+
+/// `cases/COVERAGE.md` is what `coverage --format markdown --all` writes, below a heading.
+fn the_coverage_document_is_up_to_date() -> Result<(), String> {
+    const HEADING: &str = "# What is covered
+
+Every requirement of the specification that concerns a server, and the cases that check it or the reason why
+none does. This file is written by `UPDATE_GOLDEN=1 cargo test --test suite -- data/the-coverage` from what
+`mcp-conformance coverage --format markdown --all` prints; do not edit it.
+
+";
+    let command = Command::new(env!("CARGO_BIN_EXE_mcp-conformance"))
+        .args(["coverage", "--format", "markdown", "--all"])
+        .output()
+        .map_err(|error| format!("failed to run coverage: {error}"))?;
+    if !command.status.success() {
+        return Err(format!("coverage ends with {}:\n{}", command.status, String::from_utf8_lossy(&command.stderr)));
+    }
+    let actual = format!("{HEADING}{}", String::from_utf8_lossy(&command.stdout));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/COVERAGE.md");
+    if std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
+        return fs::write(&path, actual).map_err(|error| format!("failed to write {}: {error}", path.display()));
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    if expected == actual {
+        return Ok(());
+    }
+    let diff = TextDiff::from_lines(&expected, &actual).unified_diff().context_radius(0).to_string();
+    Err(format!("cases/COVERAGE.md is stale (UPDATE_GOLDEN=1 rewrites it):\n{diff}"))
 }

@@ -1,11 +1,13 @@
 //! The one test binary: every trial that is no unit test.
 //!
 //! `cargo test` runs everything. A part is run by the front of its names: `case/` (every case in both
-//! colours), `data/` (what the data promises), `hints/` (hint files and what they change), `hostile/` (what the judge must bear), `house/` (who
+//! colours), `data/` (what the data promises), `differential/` (our shapes against the official
+//! schemas), `hints/` (hint files and what they change), `hostile/` (what the judge must bear), `house/` (who
 //! imports whom), `real/` (real servers).
 
 mod builtin;
 mod data;
+mod differential;
 mod hints;
 mod hostile;
 mod house;
@@ -19,6 +21,7 @@ fn main() -> std::process::ExitCode {
     let mut trials: Vec<Trial> = Vec::new();
     trials.extend(matrix::trials());
     trials.extend(data::trials());
+    trials.extend(differential::trials());
     trials.extend(hints::trials());
     trials.extend(hostile::trials());
     trials.extend(house::trials());

@@ -5,12 +5,12 @@
 //! what the case looks at.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 
 use super::loaded::Case;
-use crate::spec::{Catalogue, Level, Requirement};
+use crate::spec::{Catalogue, Level, Requirement, Revision};
 
 /// Why no case checks a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -166,6 +166,19 @@ impl<'a> Coverage<'a> {
     /// When the embedded data is damaged, which the suite rules out.
     #[must_use]
     pub fn of(cases: &'a [Case]) -> Self {
+        Self::of_each(cases.iter())
+    }
+
+    /// What these cases, which others hold as well, and the reasons answer.
+    ///
+    /// # Panics
+    /// When the embedded data is damaged, which the suite rules out.
+    #[must_use]
+    pub fn of_shared(cases: &'a [Arc<Case>]) -> Self {
+        Self::of_each(cases.iter().map(Arc::as_ref))
+    }
+
+    fn of_each(cases: impl Iterator<Item = &'a Case>) -> Self {
         let mut citing: BTreeMap<&str, Vec<&'a str>> = BTreeMap::new();
         for case in cases {
             for requirement in &case.requirements {
@@ -198,6 +211,18 @@ impl<'a> Coverage<'a> {
             areas.entry(entry.requirement.area.as_str()).or_default().add(entry);
         }
         areas
+    }
+
+    /// The counts of the requirements that each revision states.
+    #[must_use]
+    pub fn revisions(&self) -> BTreeMap<Revision, Counts> {
+        let mut revisions: BTreeMap<Revision, Counts> = BTreeMap::new();
+        for entry in &self.entries {
+            for revision in entry.requirement.revisions().iter() {
+                revisions.entry(revision).or_default().add(entry);
+            }
+        }
+        revisions
     }
 
     /// The counts of all requirements.

@@ -15,7 +15,7 @@ use super::schema;
 use crate::spec::{Catalogue, Revision, RevisionSet};
 
 /// What a step may send, by the member that says it.
-const ACTIONS: [&str; 6] = ["send", "notify", "batch", "raw", "walk", "shutdown"];
+const ACTIONS: [&str; 7] = ["send", "notify", "batch", "raw", "walk", "retry", "shutdown"];
 
 /// How a process may end, as outcomes of `shutdown` and of nothing else.
 const ENDINGS: [&str; 3] = ["stdin-closed", "sigterm", "sigkill"];
@@ -71,8 +71,10 @@ impl Inspection {
                     .nearest(fault, faults.iter().copied()),
             );
         }
-        if let Some(tool) = case.get("needs").and_then(|needs| needs.get("tool")) {
-            self.json_schema(tool, "/needs/tool");
+        for name in ["tool", "asked"] {
+            if let Some(schema) = case.get("needs").and_then(|needs| needs.get(name)) {
+                self.json_schema(schema, &format!("/needs/{name}"));
+            }
         }
     }
 
@@ -164,7 +166,7 @@ impl Inspection {
                 if !has("must") {
                     self.tell_on_name("/watch", "`watch` judges nothing without `must`");
                 }
-                for name in ["each", "process", "declare", "finally"].into_iter().filter(|name| has(name)) {
+                for name in ["each", "process", "declare", "answers", "finally"].into_iter().filter(|name| has(name)) {
                     self.tell_on_name(format!("/{name}"), format!("`{name}` speaks of steps, and the case watches"));
                 }
             }
@@ -236,18 +238,33 @@ impl Inspection {
         if let Some(declare) = case.get("declare") {
             self.not_filled(declare, "/declare");
         }
+        if let Some(answers) = case.get("answers") {
+            each_text(answers, "/answers", &mut |pointer, on_name, text| {
+                for (_, found) in scan(text) {
+                    match found {
+                        Ok(placeholder) if placeholder.is_of_asked() => {}
+                        Ok(placeholder) => {
+                            let message = format!("`{placeholder}` is not filled in here, only in what a step sends");
+                            self.flaws.push(Flaw { on_name, ..Flaw::at(pointer, message) });
+                        }
+                        Err(unknown) => self.unknown_placeholder(&unknown, pointer, on_name),
+                    }
+                }
+            });
+        }
         let mut names = BTreeSet::new();
         let mut saved = Saved::default();
         let (mut judges, mut of_tool) = (false, false);
         for (index, step) in objects(case, "steps") {
             let at = format!("/steps/{index}");
+            judges |= step.contains_key("expect");
+            self.retry(step, &at, &names);
+            of_tool |= self.step(step, &at, &mut saved);
             if let Some(name) = text(step, "name")
                 && !names.insert(name)
             {
                 self.tell(format!("{at}/name"), format!("another step is named `{name}` too"));
             }
-            judges |= step.contains_key("expect");
-            of_tool |= self.step(step, &at, &mut saved);
         }
         if case.contains_key("each") && case.contains_key("steps") && !of_tool {
             self.tell_on_name("/each", "the steps are the same for each tool: none holds a placeholder `${tool...}`");
@@ -268,6 +285,15 @@ impl Inspection {
         }
     }
 
+    /// A retry is one of an earlier step.
+    fn retry(&mut self, step: &Map<String, Value>, at: &str, earlier: &BTreeSet<&str>) {
+        let of = step.get("retry").and_then(|retry| retry.get("of")).and_then(Value::as_str);
+        if let Some(of) = of.filter(|of| !earlier.contains(of)) {
+            let flaw = Flaw::at(format!("{at}/retry/of"), format!("no earlier step is named `{of}`"));
+            self.flaws.push(flaw.nearest(of, earlier.iter().copied()));
+        }
+    }
+
     /// Inspects a step; whether it holds a placeholder of a tool.
     fn step(&mut self, step: &Map<String, Value>, at: &str, saved: &mut Saved) -> bool {
         let actions: Vec<_> = ACTIONS.into_iter().filter(|action| step.contains_key(*action)).collect();
@@ -275,7 +301,7 @@ impl Inspection {
             [_] => {}
             [] => self.tell(
                 at,
-                "the step sends nothing: it has one of `send`, `notify`, `batch`, `raw`, `walk` and `shutdown`",
+                "the step sends nothing: it has one of `send`, `notify`, `batch`, `raw`, `walk`, `retry` and `shutdown`",
             ),
             [first, rest @ ..] => {
                 for action in rest {
@@ -297,6 +323,19 @@ impl Inspection {
                 self.tell_on_name(format!("{at}/{name}"), format!("`{name}` says nothing of a `{action}`: {why}"));
             }
         }
+        if let Some(poll) = step.get("poll") {
+            if action != "send" {
+                self.tell_on_name(
+                    format!("{at}/poll"),
+                    format!("`poll` says nothing of a `{action}`: it repeats a `send`"),
+                );
+            } else if step.get("pipelined") == Some(&Value::Bool(true)) {
+                self.tell_on_name(format!("{at}/poll"), "a step that is `pipelined` has no answer to go by");
+            }
+            if let Some(until) = poll.get("until") {
+                self.json_schema(until, &format!("{at}/poll/until"));
+            }
+        }
         if step.contains_key("meta") && matches!(action, "raw" | "shutdown") {
             self.tell_on_name(
                 format!("{at}/meta"),
@@ -306,7 +345,7 @@ impl Inspection {
         let runs = self.in_force(step, at, self.revisions);
 
         let mut of_tool = false;
-        for name in ["send", "notify", "batch", "raw", "walk", "meta"] {
+        for name in ["send", "notify", "batch", "raw", "walk", "retry", "meta"] {
             let Some(value) = step.get(name) else { continue };
             let here = format!("{at}/{name}");
             if name == "walk" {
@@ -316,7 +355,13 @@ impl Inspection {
             each_text(value, &here, &mut |pointer, on_name, text| {
                 for (_, found) in scan(text) {
                     match found {
-                        Ok(Placeholder::Saved(name)) => self.use_of_saved(&name, pointer, on_name, saved),
+                        Ok(Placeholder::Saved(name) | Placeholder::Declined(name)) => {
+                            self.use_of_saved(&name, pointer, on_name, saved);
+                        }
+                        Ok(placeholder) if placeholder.is_of_asked() => {
+                            let message = format!("`{placeholder}` is filled in in `answers` only");
+                            self.flaws.push(Flaw { on_name, ..Flaw::at(pointer, message) });
+                        }
                         Ok(placeholder) => of_tool |= placeholder.is_of_tool(),
                         Err(unknown) => self.unknown_placeholder(&unknown, pointer, on_name),
                     }

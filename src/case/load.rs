@@ -471,7 +471,7 @@ mod tests {
             ),
             (
                 watching(&format!("\"watch\": {{\"what\": \"reslt\"}}, {MUST}")),
-                "5:19: unknown word `reslt`: here stands one of `line`, `message`, `response`, `result`, `error`, `request`, `notification`, `connection` (did you mean `result`?)",
+                "5:19: unknown word `reslt`: here stands one of `line`, `message`, `response`, `result`, `error`, `request`, `asked`, `notification`, `connection` (did you mean `result`?)",
             ),
             (
                 acting(&format!("{{\"send\": {{}}, {EXPECT}, \"meta\": true}}")),
@@ -621,7 +621,7 @@ mod tests {
             // What it sends.
             (
                 acting(&format!("{{{EXPECT}}}")),
-                "6:1: the step sends nothing: it has one of `send`, `notify`, `batch`, `raw`, `walk` and `shutdown`",
+                "6:1: the step sends nothing: it has one of `send`, `notify`, `batch`, `raw`, `walk`, `retry` and `shutdown`",
             ),
             (
                 acting(&format!("{{\"send\": {{}}, \"raw\": \"\", {EXPECT}}}")),
@@ -685,7 +685,7 @@ mod tests {
             // What may come back.
             (
                 acting("{\"raw\": \"\", \"expect\": [{\"is\": [\"eror\"]}]}"),
-                "6:32: unknown word `eror`: here stands one of `result`, `success`, `tool-error`, `error`, `malformed`, `silence`, `closed`, `stdin-closed`, `sigterm`, `sigkill` (did you mean `error`?)",
+                "6:32: unknown word `eror`: here stands one of `result`, `success`, `tool-error`, `input-required`, `error`, `malformed`, `silence`, `closed`, `stdin-closed`, `sigterm`, `sigkill` (did you mean `error`?)",
             ),
             (
                 acting("{\"raw\": \"\", \"expect\": [{\"is\": [\"sigterm\"]}]}"),

@@ -1,10 +1,11 @@
 //! A case that was loaded and found whole.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::asking::Reply;
 use super::model::{CaseFile, Each, Needs, Process, Rule, Step, Together, Watch};
 use super::placeholder::{Placeholder, find};
 use crate::spec::{Catalogue, Requirement, Revision, RevisionSet};
@@ -70,6 +71,8 @@ pub struct Act {
     pub process: Process,
     /// The capabilities that the client declares in a process of its own.
     pub declare: Option<Value>,
+    /// What the client answers to requests of the server, by method; the methods that are not there as usual.
+    pub answers: BTreeMap<String, Vec<Reply>>,
     /// What holds of several steps together.
     pub finally: Vec<Together>,
 }
@@ -89,6 +92,7 @@ impl Case {
                 each: file.each,
                 process: file.process,
                 declare: file.declare,
+                answers: file.answers,
                 finally: file.finally,
             }),
             _ => return None,
@@ -151,6 +155,9 @@ impl Step {
         let mut found = BTreeSet::new();
         for value in [&self.send, &self.notify, &self.meta].into_iter().flatten().chain(self.batch.iter().flatten()) {
             collect(value, &mut found);
+        }
+        if let Some(params) = self.retry.as_ref().and_then(|retry| retry.params.as_ref()) {
+            collect(params, &mut found);
         }
         if let Some(line) = &self.raw {
             found.extend(find(line).into_iter().map(|(_, placeholder)| placeholder));

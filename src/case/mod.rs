@@ -4,6 +4,7 @@
 //! formats and the names of its checks. It judges nothing, sends nothing and runs nothing; only the
 //! loader touches the disk.
 
+mod asking;
 mod checks;
 mod coverage;
 mod fault;
@@ -21,6 +22,7 @@ mod schema;
 mod select;
 mod shape;
 
+pub use asking::{Answers, Reply, Retry, State};
 pub use checks::{Check, Comparison, ConnectionCheck, UnknownName, ValueCheck};
 pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, reasons};
 pub use fault::{CaseFault, LoadError};
@@ -28,7 +30,9 @@ pub use format::{FORMATS, with_formats};
 pub use hint::{Ask, Hint, load_hints, understand_hints};
 pub use load::{CaseText, MAX_FILE_BYTES, MAX_FILES, Trust, load, read_directory, read_embedded, understand};
 pub use loaded::{Act, Body, Case, Source};
-pub use model::{CaseFile, Each, Needs, Otherwise, Outcome, Process, Row, Rule, Shutdown, Step, Together, Watch, What};
+pub use model::{
+    CaseFile, Each, Needs, Otherwise, Outcome, Poll, Process, Row, Rule, Shutdown, Step, Together, Watch, What,
+};
 pub use pattern::Pattern;
 pub use place::{Place, PlaceError};
 pub use placeholder::{MAX_TEXT, Placeholder, UnknownPlaceholder, fill, fill_text, find};

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::asking::{Reply, Retry};
 use super::checks::{Check, Comparison};
 use super::pattern::Pattern;
 use super::place::Place;
@@ -68,6 +69,10 @@ pub struct CaseFile {
     /// The capabilities that the client declares, where the case wants a connection of its own terms.
     #[serde(default)]
     pub declare: Option<Value>,
+    /// What the client answers to requests of the server, by method: one after the other, the last again
+    /// and again. By default it answers as a willing client does.
+    #[serde(default)]
+    pub answers: BTreeMap<String, Vec<Reply>>,
     /// What holds of several steps together.
     #[serde(default)]
     pub finally: Vec<Together>,
@@ -83,6 +88,9 @@ pub struct Needs {
     /// A JSON Schema that a tool's definition has to fit before the case uses the tool.
     #[serde(default)]
     pub tool: Option<Pattern>,
+    /// A JSON Schema that a request has to fit which a call of the tool led the server to make.
+    #[serde(default)]
+    pub asked: Option<Pattern>,
 }
 
 /// What a case repeats its steps for.
@@ -142,6 +150,8 @@ pub enum What {
     Error,
     /// A request that the server sent.
     Request,
+    /// What the server asks of the client: a request that it sends, or one inside an `input_required` result.
+    Asked,
     /// A notification that the server sent.
     Notification,
     /// A connection as a whole; its rules are all of the named kind (`check`).
@@ -194,9 +204,15 @@ pub struct Step {
     /// A list method whose pages are read to the end.
     #[serde(default)]
     pub walk: Option<String>,
+    /// An earlier request again, with answers to what its result asked for.
+    #[serde(default)]
+    pub retry: Option<Retry>,
     /// Closes the server's input and sees how it ends: `stdin-closed`, or `sigterm` after it.
     #[serde(default)]
     pub shutdown: Option<Shutdown>,
+    /// Repeats a request until its answer is the one that is waited for.
+    #[serde(default)]
+    pub poll: Option<Poll>,
     /// `false` sends a stateless request without `_meta`; an object replaces it.
     #[serde(default)]
     pub meta: Option<Value>,
@@ -218,6 +234,33 @@ pub struct Step {
     /// What an answer is that no row fits; by default a breach of the case's requirement.
     #[serde(default)]
     pub otherwise: Option<Otherwise>,
+}
+
+/// How a request is repeated: until a result fits, anything but a result comes, or the bounds are met.
+///
+/// The rows of the step judge the answer that ended it. Where a bound ended it, nothing is proved: the
+/// server is only slow, and the case is skipped.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Poll {
+    /// A JSON Schema that the response fits that is waited for.
+    pub until: Pattern,
+    /// How often it is sent at most.
+    #[serde(default = "Poll::default_times")]
+    pub times: u32,
+    /// After how many milliseconds it is not sent again.
+    #[serde(default = "Poll::default_within_ms")]
+    pub within_ms: u64,
+}
+
+impl Poll {
+    const fn default_times() -> u32 {
+        40
+    }
+
+    const fn default_within_ms() -> u64 {
+        1_000
+    }
 }
 
 /// How far shutting down may have to go.
@@ -282,6 +325,8 @@ pub enum Outcome {
     Success,
     /// A result that says `isError: true`.
     ToolError,
+    /// A result that asks for input; it counts as `success` too.
+    InputRequired,
     /// A response with an error.
     Error,
     /// A response with neither result nor error object, or with both.

@@ -26,6 +26,10 @@ pub enum Placeholder {
     ToolArgumentsOutsideEnum,
     /// `${tool.arguments.extra}`: the same, with a property that the schema forbids.
     ToolArgumentsExtra,
+    /// `${tool.arguments.newer}`: the same, with a value that only the 2020-12 dialect rejects.
+    ToolArgumentsNewer,
+    /// `${tool.arguments.other}`: valid arguments other than the minimal ones.
+    ToolArgumentsOther,
     /// `${tool.swapped-case}`: the tool's name with the case of its letters swapped.
     ToolSwappedCase,
     /// `${unknown-tool}`: a name that no page lists.
@@ -48,25 +52,40 @@ pub enum Placeholder {
     PromptArgument,
     /// `${text.N}`: a text of `N` characters.
     Text(usize),
+    /// `${listed-version}`: the newest version with a handshake that `server/discover` lists.
+    ListedVersion,
     /// `${revision}`: the revision that the case runs in.
     Revision,
     /// `${id}`: a fresh integer id.
     Id,
     /// `${meta}`: the `_meta` object that the revision asks for.
     Meta,
+    /// `${asked.content}`: values that fit the form that the server asks to be filled in.
+    AskedContent,
+    /// `${asked.content.broken}`: the same, broken in one thing.
+    AskedContentBroken,
+    /// `${asked.tool}`: the first tool that the server lets a model use.
+    AskedTool,
+    /// `${asked.count}`: how many requests of the server were answered before.
+    AskedCount,
     /// `${saved.NAME}`: what an earlier step saved by that name.
     Saved(String),
+    /// `${declined.NAME}`: an answer to each of the requests that an earlier step saved by that name, by its
+    /// key. Elicitation is declined.
+    Declined(String),
 }
 
 impl Placeholder {
     /// Every placeholder that has no argument.
-    const PLAIN: [(&'static str, Self); 19] = [
+    const PLAIN: [(&'static str, Self); 26] = [
         ("tool", Self::Tool),
         ("tool.arguments", Self::ToolArguments),
         ("tool.arguments.missing", Self::ToolArgumentsMissing),
         ("tool.arguments.wrong-type", Self::ToolArgumentsWrongType),
         ("tool.arguments.outside-enum", Self::ToolArgumentsOutsideEnum),
         ("tool.arguments.extra", Self::ToolArgumentsExtra),
+        ("tool.arguments.newer", Self::ToolArgumentsNewer),
+        ("tool.arguments.other", Self::ToolArgumentsOther),
         ("tool.swapped-case", Self::ToolSwappedCase),
         ("unknown-tool", Self::UnknownTool),
         ("unknown-method", Self::UnknownMethod),
@@ -77,9 +96,14 @@ impl Placeholder {
         ("prompt", Self::Prompt),
         ("prompt.arguments", Self::PromptArguments),
         ("prompt.argument", Self::PromptArgument),
+        ("listed-version", Self::ListedVersion),
         ("revision", Self::Revision),
         ("id", Self::Id),
         ("meta", Self::Meta),
+        ("asked.content", Self::AskedContent),
+        ("asked.content.broken", Self::AskedContentBroken),
+        ("asked.tool", Self::AskedTool),
+        ("asked.count", Self::AskedCount),
     ];
 
     /// Whether it speaks of a tool that may be called.
@@ -92,6 +116,8 @@ impl Placeholder {
             | Self::ToolArgumentsWrongType
             | Self::ToolArgumentsOutsideEnum
             | Self::ToolArgumentsExtra
+            | Self::ToolArgumentsNewer
+            | Self::ToolArgumentsOther
             | Self::ToolSwappedCase => true,
             Self::UnknownTool
             | Self::UnknownMethod
@@ -103,11 +129,23 @@ impl Placeholder {
             | Self::PromptArguments
             | Self::PromptArgument
             | Self::Text(_)
+            | Self::ListedVersion
             | Self::Revision
             | Self::Id
             | Self::Meta
-            | Self::Saved(_) => false,
+            | Self::AskedContent
+            | Self::AskedContentBroken
+            | Self::AskedTool
+            | Self::AskedCount
+            | Self::Saved(_)
+            | Self::Declined(_) => false,
         }
+    }
+
+    /// Whether it speaks of a request of the server, and so stands in an answer to one.
+    #[must_use]
+    pub fn is_of_asked(&self) -> bool {
+        matches!(self, Self::AskedContent | Self::AskedContentBroken | Self::AskedTool | Self::AskedCount)
     }
 
     /// The names of all that have no argument, for suggestions.
@@ -121,6 +159,7 @@ impl fmt::Display for Placeholder {
         match self {
             Self::Text(length) => write!(f, "${{text.{length}}}"),
             Self::Saved(name) => write!(f, "${{saved.{name}}}"),
+            Self::Declined(name) => write!(f, "${{declined.{name}}}"),
             plain => {
                 let (name, _) = Self::PLAIN
                     .iter()
@@ -162,14 +201,20 @@ impl FromStr for Placeholder {
             };
         }
         if let Some(saved) = name.strip_prefix("saved.") {
-            let fine =
-                !saved.is_empty() && saved.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+            let fine = is_saved_name(saved);
             let saved = saved.to_owned();
             return if fine { Ok(Self::Saved(saved)) } else { Err(UnknownPlaceholder::Saved(saved)) };
+        }
+        if let Some(saved) = name.strip_prefix("declined.").filter(|saved| is_saved_name(saved)) {
+            return Ok(Self::Declined(saved.to_owned()));
         }
         let known = Self::PLAIN.iter().find(|(known, _)| *known == name);
         known.map(|(_, placeholder)| placeholder.clone()).ok_or_else(|| UnknownPlaceholder::Name(name.to_owned()))
     }
+}
+
+fn is_saved_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
 }
 
 /// Every `${...}` in a text with its place in bytes, in order, the ones that are no placeholder included.
@@ -281,6 +326,8 @@ mod tests {
         assert_eq!("text.5000".parse(), Ok(Placeholder::Text(5000)));
         assert_eq!("saved.first-page".parse(), Ok(Placeholder::Saved("first-page".to_owned())));
         assert_eq!(Placeholder::Saved("a".to_owned()).to_string(), "${saved.a}");
+        assert_eq!("declined.asked".parse(), Ok(Placeholder::Declined("asked".to_owned())));
+        assert_eq!(Placeholder::Declined("a".to_owned()).to_string(), "${declined.a}");
     }
 
     #[test]

@@ -144,9 +144,10 @@ mod tests {
     use serde::de::DeserializeOwned;
     use serde_json::json;
 
+    use super::super::asking::{Answers, Reply, Retry, State};
     use super::super::checks::{Check, Comparison};
     use super::super::model::{
-        CaseFile, Each, Needs, Otherwise, Outcome, Process, Row, Rule, Shutdown, Step, Together, Watch, What,
+        CaseFile, Each, Needs, Otherwise, Outcome, Poll, Process, Row, Rule, Shutdown, Step, Together, Watch, What,
     };
     use super::*;
     use crate::verdict::Verdict;
@@ -180,7 +181,9 @@ mod tests {
         assert_eq!(members::<Needs>(), at("/$defs/needs/properties"));
         assert_eq!(members::<Watch>(), at("/$defs/watch/properties"));
         assert_eq!(members::<Rule>(), at("/$defs/rule/properties"));
+        assert_eq!(members::<Retry>(), at("/$defs/retry/properties"));
         assert_eq!(members::<Step>(), at("/$defs/step/properties"));
+        assert_eq!(members::<Poll>(), at("/$defs/step/properties/poll/properties"));
         assert_eq!(members::<Row>(), at("/$defs/row/properties"));
         assert_eq!(members::<Otherwise>(), at("/$defs/otherwise/properties"));
         assert_eq!(members::<Together>(), at("/$defs/together/properties"));
@@ -194,6 +197,9 @@ mod tests {
         assert_eq!(words::<Each>(), at("/properties/each/enum"));
         assert_eq!(words::<Shutdown>(), at("/$defs/step/properties/shutdown/enum"));
         assert_eq!(words::<Outcome>(), at("/$defs/row/properties/is/items/enum"));
+        assert_eq!(words::<Reply>(), at("/$defs/reply/properties"));
+        assert_eq!(words::<Answers>(), at("/$defs/retry/properties/answers/enum"));
+        assert_eq!(words::<State>(), at("/$defs/retry/properties/state/enum"));
         let checks: BTreeSet<_> = Check::all().map(|check| check.as_str().to_owned()).collect();
         assert_eq!(checks, at("/$defs/rule/properties/check/enum"));
         let comparisons: BTreeSet<_> = Comparison::ALL.iter().map(|check| check.as_str().to_owned()).collect();

@@ -8,7 +8,7 @@ use super::evidence::evidence_of;
 use super::{Judged, Pass, add, compare, verdict_of};
 use crate::case::{Act, Case, Outcome, Row, Step};
 use crate::spec::Revision;
-use crate::transcript::{Event, Exchange, Mark, ShutdownStep, Transcript};
+use crate::transcript::{Event, Exchange, Mark, ShutdownStep, Transcript, asks_for_input};
 use crate::verdict::{Finding, Verdict};
 use crate::wire::{Frame, Id, Kind};
 
@@ -51,6 +51,9 @@ pub fn act(case: &Case, body: &Act, revision: Revision, passes: &[Pass]) -> Judg
 
 fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judged {
     let record = &pass.transcript;
+    if let Some(void) = &pass.void {
+        return Judged::skip(void.clone());
+    }
     if let Some(bound) = crossed_bound(record) {
         return Judged::error(bound);
     }
@@ -64,7 +67,18 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
             continue;
         }
         let mark = Mark { pass: pass.number, step: index };
-        for answer in answers(record, &exchanges, &strays, step, mark) {
+        let mut answers = answers(record, &exchanges, &strays, step, mark);
+        if let Some(poll) = &step.poll {
+            // The answers before the last are on the way to it.
+            answers.drain(..answers.len().saturating_sub(1));
+            let came = answers.last().and_then(|answer| answer.response);
+            if came.is_some_and(|response| response.get("result").is_some() && !poll.until.fits(response)) {
+                let slow = pass.trouble.clone().unwrap_or_else(|| "what was polled for did not come".to_owned());
+                set_aside(&mut judged, Verdict::Skip, slow);
+                return judged;
+            }
+        }
+        for answer in answers {
             answered |= answer.outcome != Outcome::Silence;
             judged.seen += usize::from(answer.outcome != Outcome::Silence);
             judge_step(case, step, revision, pass, &answer, &mut judged);
@@ -120,7 +134,12 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
             (row.requirement.as_deref(), Some(verdict), row.say.clone())
         }
         None if rows.is_empty() && step.otherwise.is_none() => {
-            if step.control && !matches!(answer.outcome, Outcome::Result | Outcome::Success | Outcome::ToolError) {
+            if step.control
+                && !matches!(
+                    answer.outcome,
+                    Outcome::Result | Outcome::Success | Outcome::ToolError | Outcome::InputRequired
+                )
+            {
                 let reason = format!("the control request was not served ({}), so nothing is proved", describe(answer));
                 set_aside(judged, Verdict::Error, reason);
             }
@@ -260,8 +279,10 @@ fn unanswered(record: &Transcript, sent: usize) -> Answer<'_> {
 pub(super) fn classify(response: &Value) -> Outcome {
     debug_assert!(matches!(Kind::of(response), Kind::Response { .. }));
     match (response.get("result"), response.get("error")) {
-        (Some(Value::Object(result)), None) => {
-            if result.get("isError") == Some(&Value::Bool(true)) {
+        (Some(result @ Value::Object(_)), None) => {
+            if asks_for_input(result) {
+                Outcome::InputRequired
+            } else if result.get("isError") == Some(&Value::Bool(true)) {
                 Outcome::ToolError
             } else {
                 Outcome::Success
@@ -275,7 +296,9 @@ pub(super) fn classify(response: &Value) -> Outcome {
 fn fits(row: &Row, answer: &Answer<'_>) -> bool {
     let of_kind = row.is.is_empty()
         || row.is.contains(&answer.outcome)
-        || (row.is.contains(&Outcome::Result) && matches!(answer.outcome, Outcome::Success | Outcome::ToolError));
+        || (row.is.contains(&Outcome::Result)
+            && matches!(answer.outcome, Outcome::Success | Outcome::ToolError | Outcome::InputRequired))
+        || (row.is.contains(&Outcome::Success) && answer.outcome == Outcome::InputRequired);
     let of_code = row.code.is_empty()
         || answer
             .response
@@ -311,6 +334,7 @@ fn name(outcome: Outcome) -> &'static str {
         Outcome::Result => "a result",
         Outcome::Success => "a result without isError",
         Outcome::ToolError => "a result with isError true",
+        Outcome::InputRequired => "a result that asks for input",
         Outcome::Error => "an error",
         Outcome::Malformed => "a malformed response",
         Outcome::Silence => "no answer",

@@ -3,12 +3,12 @@
 use serde_json::Value;
 use similar::TextDiff;
 
-use super::connection::needed_capability;
+use super::asked::undeclared;
 use super::evidence::evidence_of;
 use super::{Judged, Pass, add, verdict_of};
 use crate::case::{Act, Case, Comparison, Place, Together};
 use crate::spec::Revision;
-use crate::transcript::{Event, Mark};
+use crate::transcript::{Event, Mark, input_requests};
 use crate::verdict::{Finding, Verdict};
 use crate::wire::Kind;
 
@@ -30,6 +30,7 @@ pub(super) fn together(
 ) {
     let found = match together.check {
         Comparison::NoServerRequests | Comparison::RequestsDeclared => asked(body, together, revision, pass),
+        Comparison::LogsFollowLevel => logged(body, together, revision, pass, judged),
         _ => differs(body, together, revision, pass, judged),
     };
     let Some(difference) = found else { return };
@@ -77,7 +78,16 @@ fn differs(
         return None;
     };
     if together.check == Comparison::SameSetOnShared {
-        sides.insert(0, pass.offered.iter().map(|name| Value::from(name.as_str())).collect());
+        let walked = body.steps.iter().find(|step| step.name.as_ref().is_some_and(|name| together.of.contains(name)));
+        let list = walked.and_then(|step| step.walk.as_deref()).unwrap_or("tools/list");
+        let Some(offered) = pass.offered.get(list) else {
+            if judged.verdict == Verdict::Pass {
+                judged.verdict = Verdict::Skip;
+                judged.reason = Some(format!("{list} was not read to its end when the server was surveyed"));
+            }
+            return None;
+        };
+        sides.insert(0, offered.iter().map(|name| Value::from(name.as_str())).collect());
     }
     let (first, other) = breach(together.check, &sides)?;
     let (before, after) = (lines(first, together.check), lines(other, together.check));
@@ -106,7 +116,7 @@ fn breach(comparison: Comparison, sides: &[Vec<Value>]) -> Option<(&Vec<Value>, 
         Comparison::SameOrder => against(&|other| sorted(first) == sorted(other) && first != other),
         Comparison::Differ => against(&|other| !first.is_empty() && first == other),
         Comparison::Disjoint => against(&|other| first.iter().any(|value| other.contains(value))),
-        Comparison::NoServerRequests | Comparison::RequestsDeclared => None,
+        Comparison::NoServerRequests | Comparison::RequestsDeclared | Comparison::LogsFollowLevel => None,
     }
 }
 
@@ -129,21 +139,54 @@ fn asked(body: &Act, together: &Together, revision: Revision, pass: &Pass) -> Op
     let answered =
         record.exchanges().iter().filter(|e| of_steps(e.sent)).filter_map(|e| e.responses.first().map(|r| r.0)).max();
     let to = answered.unwrap_or(record.entries.len());
+    let to = if together.check == Comparison::RequestsDeclared { (to + 1).min(record.entries.len()) } else { to };
     (from..to).find_map(|at| {
         let message = record.entries[at].received()?;
-        let Kind::Request { method, .. } = Kind::of(message) else { return None };
-        let wrong = match together.check {
-            Comparison::RequestsDeclared => {
-                needed_capability(method).is_some_and(|needed| record.terms.client_capabilities.get(needed).is_none())
+        let actual = match (together.check, Kind::of(message)) {
+            (Comparison::RequestsDeclared, Kind::Request { method, .. }) => {
+                let missing = undeclared(message, &record.terms.client_capabilities)?;
+                format!("the server sends {method}, though the client did not declare {missing}")
             }
-            _ => method != "ping",
+            (Comparison::RequestsDeclared, _) => {
+                let mut asked = message.get("result").into_iter().flat_map(input_requests);
+                let missing = asked.find_map(|(_, one)| undeclared(one, &record.terms.client_capabilities))?;
+                format!("the result asks for input, though the client did not declare {missing}")
+            }
+            (_, Kind::Request { method, .. }) if method != "ping" => format!("the server sends {method}"),
+            _ => return None,
         };
-        wrong.then(|| Difference {
-            actual: format!("the server sends {method}"),
-            diff: None,
-            positions: vec![from, at],
-        })
+        Some(Difference { actual, diff: None, positions: vec![from, at] })
     })
+}
+
+/// Looks for log messages below the level that the second of two steps asks for, which is the highest.
+/// Where nothing was logged at the first step, nothing is proved.
+fn logged(body: &Act, together: &Together, revision: Revision, pass: &Pass, judged: &mut Judged) -> Option<Difference> {
+    let record = &pass.transcript;
+    let mut spans = together.of.iter().filter_map(|name| {
+        let step = body.steps.iter().position(|step| {
+            step.name.as_ref() == Some(name) && step.revisions.is_none_or(|revisions| revisions.contains(revision))
+        })?;
+        let mark = Mark { pass: pass.number, step };
+        let exchange = record.exchanges().into_iter().find(|exchange| {
+            matches!(&record.entries[exchange.sent].event, Event::Sent { mark: Some(own), .. } if *own == mark)
+        })?;
+        Some((exchange.sent, exchange.responses.first()?.0))
+    });
+    let (loud, quiet) = (spans.next()?, spans.next()?);
+    let messages = |(from, to): (usize, usize)| {
+        (from..to).filter_map(|at| Some((at, record.entries[at].received()?))).filter(|(_, message)| {
+            message.get("method").is_some_and(|method| method == "notifications/message")
+                && message.pointer("/params/level").is_some_and(|level| level != "emergency")
+        })
+    };
+    if messages(loud).next().is_none() && judged.verdict == Verdict::Pass {
+        judged.verdict = Verdict::Skip;
+        judged.reason = Some("no tool that may be called logs anything".to_owned());
+    }
+    let (at, message) = messages(quiet).next()?;
+    let level = message.pointer("/params/level").map(Value::to_string).unwrap_or_default();
+    Some(Difference { actual: format!("a message of the level {level}"), diff: None, positions: vec![quiet.0, at] })
 }
 
 /// The values that the responses of a step hold; none if one of them was not served.

@@ -5,8 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::act::shortened;
+use super::asked;
+use super::cancel;
+use super::listening;
 use super::others;
+use super::pace;
 use super::subscription;
+use super::task;
 use super::watch::{Index, method_of};
 use crate::case::ConnectionCheck;
 use crate::spec::{Era, Revision};
@@ -48,6 +53,7 @@ pub(super) fn is_of_opening(check: ConnectionCheck) -> bool {
             | ConnectionCheck::UnknownVersionNotEchoed
             | ConnectionCheck::PingBeforeInitialized
             | ConnectionCheck::FallbackNewest
+            | ConnectionCheck::VersionAgreed
     )
 }
 
@@ -83,8 +89,40 @@ pub(super) fn check(check: ConnectionCheck, index: &Index<'_>, revision: Revisio
         ConnectionCheck::ListenAcknowledgedFirst => subscription::acknowledged_first(index),
         ConnectionCheck::ListenGrantsAsked => subscription::grants_asked(index),
         ConnectionCheck::ChangesListened => subscription::changes_listened(index, revision),
+        ConnectionCheck::ElicitationsKnown => asked::elicitations_known(index),
+        ConnectionCheck::InputKeysUnique => asked::input_keys_unique(index),
+        ConnectionCheck::ListenServed => listening::served(index),
+        ConnectionCheck::ListenTagged => listening::tagged(index),
+        ConnectionCheck::ListenOnlyAsked => listening::only_asked(index),
+        ConnectionCheck::ListenCancelled => listening::cancelled(index),
+        ConnectionCheck::ToolChangesTold => listening::lists_told(index, &listening::TOOLS),
+        ConnectionCheck::OtherChangesTold => listening::other_lists_told(index),
+        ConnectionCheck::UpdatesTold => listening::updates_told(index),
         ConnectionCheck::PingBeforeInitialized => others::ping_before_initialized(index),
         ConnectionCheck::FallbackNewest => others::fallback_newest(index, revision),
+        ConnectionCheck::TaskIdsUnique => task::ids_unique(index),
+        ConnectionCheck::TaskIdsUnguessable => task::ids_unguessable(index),
+        ConnectionCheck::TaskTransitions => task::transitions(index),
+        ConnectionCheck::TaskTimes => task::times(index),
+        ConnectionCheck::TaskResultWaits => task::result_waits(index),
+        ConnectionCheck::TaskResultsRelated => task::results_related(index),
+        ConnectionCheck::TasksListed => task::listed(index),
+        ConnectionCheck::TaskFailuresTold => task::failures_told(index),
+        ConnectionCheck::TaskInputRelated => task::input_related(index),
+        ConnectionCheck::TaskProgressStops => task::progress_stops(index),
+        ConnectionCheck::TaskOnlyOnCalls => task::only_on_calls(index),
+        ConnectionCheck::TaskInputKeys => task::input_keys(index),
+        ConnectionCheck::ServerCancelsOwn => cancel::own(index),
+        ConnectionCheck::ServerCancelsNoTask => cancel::no_task(index),
+        ConnectionCheck::ServerCancelsListen => cancel::only_listen(index),
+        ConnectionCheck::CancelledSilent => cancel::silent(index),
+        ConnectionCheck::ResourcesChangedSent => others::changed_sent(index, &others::RESOURCES),
+        ConnectionCheck::PromptsChangedSent => others::changed_sent(index, &others::PROMPTS),
+        ConnectionCheck::PromptsGot => others::prompts_got(index),
+        ConnectionCheck::VersionAgreed => others::version_agreed(index, revision),
+        ConnectionCheck::LogsPaced => pace::logs(index),
+        ConnectionCheck::ProgressPaced => pace::progress(index),
+        ConnectionCheck::PingsPaced => pace::pings(index),
         ConnectionCheck::ServerRequestIds => server_request_ids(index),
     }
 }
@@ -195,7 +233,7 @@ fn notifications_unanswered(index: &Index<'_>) -> Seen {
 
 /// Walks over the pages of `tools/list`, each page with the cursor that it was asked by.
 pub(super) struct Page<'a> {
-    cursor: Option<&'a Value>,
+    pub(super) cursor: Option<&'a Value>,
     pub(super) result: &'a Value,
     pub(super) positions: [usize; 2],
 }

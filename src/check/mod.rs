@@ -4,16 +4,23 @@
 //! [`act`], a watching case by [`watch`]; both say the same kind of thing, a [`Judged`].
 
 mod act;
+mod asked;
+mod cancel;
 mod compare;
 mod connection;
 mod evidence;
+mod listening;
 mod others;
+mod pace;
 mod subscription;
+mod task;
 mod value;
 mod watch;
 
 #[cfg(test)]
 mod tests;
+
+use std::collections::BTreeMap;
 
 use crate::case::Case;
 use crate::spec::{Requirement, Revision};
@@ -71,10 +78,13 @@ pub struct Pass {
     pub number: usize,
     /// What went over the wire in it.
     pub transcript: Transcript,
-    /// The names of the tools that the survey found on the shared connection.
-    pub offered: Vec<String>,
+    /// What the survey found on the shared connection, by the method of the list: the names of tools and
+    /// prompts, the uris of resources. A list that it did not read to the end is not there.
+    pub offered: BTreeMap<&'static str, Vec<String>>,
     /// Why it could not be carried out as the case says.
     pub trouble: Option<String>,
+    /// Why nothing in it is judged: what the case is about did not come to pass.
+    pub void: Option<String>,
 }
 
 impl Pass {

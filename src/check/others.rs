@@ -1,13 +1,14 @@
 //! The checks of a connection that are about resources, prompts and the way it was opened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::act::shortened;
-use super::connection::{Seen, breach, cache_scope_same_in, pages_of};
+use super::connection::{Page, Seen, breach, cache_scope_same_in, pages_of};
 use super::watch::{Index, method_of};
 use crate::spec::{Era, Revision};
+use crate::transcript::Event;
 use crate::wire::Kind;
 
 /// A list, and what its items are known by.
@@ -123,6 +124,71 @@ pub(super) fn fallback_newest(index: &Index<'_>, revision: Revision) -> Seen {
                 breach(format!("{offered} is offered, while {revision} is spoken"), "", &[exchange.sent, *position])
             }));
         }
+    }
+    seen
+}
+
+/// Whether a list that changed between two readings was announced, where that was promised.
+pub(super) fn changed_sent(index: &Index<'_>, list: &List) -> Seen {
+    let mut seen = Seen::default();
+    if !index.record.terms.declares(&format!("{}.listChanged", list.items)) {
+        return seen;
+    }
+    let announcement = format!("notifications/{}/list_changed", list.items);
+    let keys = |walk: &[Page<'_>]| -> BTreeSet<String> {
+        let items = walk.iter().filter_map(|page| page.result.get(list.items)?.as_array()).flatten();
+        items.filter_map(|item| item.get(list.key)?.as_str()).map(str::to_owned).collect()
+    };
+    let mut whole = pages_of(index, list.method);
+    whole.retain(|walk| walk.last().is_some_and(|page| page.result.get("nextCursor").is_none()));
+    for pair in whole.windows(2) {
+        if keys(&pair[0]) == keys(&pair[1]) {
+            continue;
+        }
+        let (from, to) = (pair[0][0].positions[0], pair[1].last().map_or(0, |page| page.positions[1]));
+        let told = index.received().any(|(at, message)| at > from && method_of(message) == announcement);
+        seen.look((!told).then(|| breach("the list changed without a notification", list.method, &[from, to])));
+    }
+    seen
+}
+
+/// Whether the prompts that the survey asked for without arguments, which none of them requires, were
+/// served. An error that says what is amiss with the server or the client is no refusal.
+pub(super) fn prompts_got(index: &Index<'_>) -> Seen {
+    let mut seen = Seen::default();
+    for exchange in index.exchanges.iter().filter(|exchange| method_of(exchange.request) == "prompts/get") {
+        let of_survey = matches!(index.record.entries[exchange.sent].event, Event::Sent { mark: None, .. });
+        let plain = exchange.request.pointer("/params/arguments").is_none();
+        let Some((position, response)) = exchange.responses.first().filter(|_| of_survey && plain) else { continue };
+        let code = response.pointer("/error/code").and_then(Value::as_i64);
+        let refused = code.is_some_and(|code| !matches!(code, -32603 | -32042 | -32021));
+        let name = exchange.request.pointer("/params/name").and_then(Value::as_str).unwrap_or_default();
+        seen.look(refused.then(|| {
+            let subject = format!("prompts/get {}", shortened(name, 60));
+            breach("the prompt is refused", subject, &[exchange.sent, *position])
+        }));
+    }
+    seen
+}
+
+/// Whether the version that is judged, which the server has agreed to, is agreed to on every connection
+/// that opens with it.
+pub(super) fn version_agreed(index: &Index<'_>, revision: Revision) -> Seen {
+    let mut seen = Seen::default();
+    // What becomes of a second handshake on a connection is another matter.
+    if let Some(exchange) = index.record.exchanges().first() {
+        let asked = exchange.request.pointer("/params/protocolVersion").and_then(Value::as_str);
+        if method_of(exchange.request) != "initialize" || asked != Some(revision.as_str()) {
+            return seen;
+        }
+        let Some((position, response)) = exchange.responses.first() else { return seen };
+        let agreed = response.pointer("/result/protocolVersion").and_then(Value::as_str);
+        let problem = match agreed {
+            Some(version) if version == revision.as_str() => None,
+            Some(version) => Some(format!("{} is answered instead", shortened(version, 40))),
+            None => Some("the handshake is refused".to_owned()),
+        };
+        seen.look(problem.map(|problem| breach(problem, "initialize", &[exchange.sent, *position])));
     }
     seen
 }

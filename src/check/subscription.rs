@@ -8,14 +8,14 @@ use crate::spec::{Era, Revision};
 use crate::transcript::Exchange;
 use crate::wire::{same_id, same_id_loosely};
 
-const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+pub(super) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
-fn listens<'i, 'a>(index: &'i Index<'a>) -> impl Iterator<Item = &'i Exchange<'a>> {
+pub(super) fn listens<'i, 'a>(index: &'i Index<'a>) -> impl Iterator<Item = &'i Exchange<'a>> {
     index.exchanges.iter().filter(|exchange| method_of(exchange.request) == "subscriptions/listen")
 }
 
 /// The subscription that a message says it belongs to.
-fn subscription_of(message: &Value) -> Option<&Value> {
+pub(super) fn subscription_of(message: &Value) -> Option<&Value> {
     const MEMBER: &str = "_meta/io.modelcontextprotocol~1subscriptionId";
     let at = |root: &str| message.pointer(&format!("/{root}/{MEMBER}"));
     at("params").or_else(|| at("result"))

@@ -64,8 +64,14 @@ fn transcript(messages: &[(Option<usize>, Value)]) -> Transcript {
 
 fn judge(case: &Case, messages: &[(Option<usize>, Value)]) -> Judged {
     let Body::Act(body) = &case.body else { panic!("it acts") };
-    let pass =
-        Pass { label: String::new(), number: 0, transcript: transcript(messages), offered: Vec::new(), trouble: None };
+    let pass = Pass {
+        label: String::new(),
+        number: 0,
+        transcript: transcript(messages),
+        offered: std::collections::BTreeMap::new(),
+        trouble: None,
+        void: None,
+    };
     act(case, body, REVISION, &[pass])
 }
 

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::act::shortened;
+use super::asked;
 use super::watch::{Index, Subject, method_of};
 use crate::case::ValueCheck;
 use crate::fuzz::is_bounded;
@@ -37,6 +38,8 @@ pub(super) fn check(check: ValueCheck, subject: &Subject<'_>, index: &Index<'_>,
         ValueCheck::HeaderNamesUnique => header_names_unique(subject.value),
         ValueCheck::ToolKnown => tool_known(subject, index),
         ValueCheck::ImageMagic => image_magic(subject.value),
+        ValueCheck::AskedDeclared => asked::declared(subject.value, subject.request, index),
+        ValueCheck::ToolUsesBalanced => asked::tool_uses_balanced(subject.value),
     }
 }
 
@@ -182,7 +185,9 @@ fn tool_known(subject: &Subject<'_>, index: &Index<'_>) -> Option<Look> {
     let tool = tool_of(subject, index)?;
     let arguments = subject.request?.pointer("/params/arguments");
     let only_as_task = tool.pointer("/execution/taskSupport").is_some_and(|support| support == "required");
-    if only_as_task || !arguments.is_none_or(Value::is_object) {
+    // One that may not become a task is refused so.
+    let as_task = subject.request?.pointer("/params/task").is_some();
+    if only_as_task || as_task || !arguments.is_none_or(Value::is_object) {
         return None;
     }
     let unknown = subject.value.pointer("/error/code").and_then(Value::as_i64) == Some(-32601);

@@ -9,7 +9,7 @@ use super::evidence::evidence_of;
 use super::{Connected, Judged, add, connection, value, verdict_of};
 use crate::case::{Case, Check, Pattern, Rule, Watch, What};
 use crate::spec::{Era, Revision};
-use crate::transcript::{Event, Exchange, Transcript, messages};
+use crate::transcript::{Event, Exchange, Transcript, input_requests, messages};
 use crate::verdict::{Finding, Verdict};
 use crate::wire::Kind;
 
@@ -139,6 +139,7 @@ fn nothing_seen(watch: &Watch) -> String {
         What::Result => "result",
         What::Error => "error",
         What::Request => "request of the server",
+        What::Asked => "question of the server",
         What::Notification => "notification",
         What::Connection => "such traffic",
     };
@@ -312,6 +313,25 @@ fn subjects<'a>(watch: &Watch, index: &Index<'a>) -> Vec<Subject<'a>> {
                     let root = if watch.what == What::Error { response.get("error") } else { Some(response) };
                     if let Some(root) = root {
                         push(root, "", &[position], None);
+                    }
+                }
+            }
+        }
+        What::Asked => {
+            for (position, message) in index.received() {
+                match Kind::of(message) {
+                    Kind::Request { method, .. } if wanted(method) && !method.starts_with("notifications/") => {
+                        push(message, method, &[position], None);
+                    }
+                    _ => {}
+                }
+            }
+            for exchange in &index.exchanges {
+                for (position, response) in &exchange.responses {
+                    let asked = response.get("result").into_iter().flat_map(input_requests);
+                    for (_, request) in asked.filter(|(_, request)| wanted(method_of(request))) {
+                        let label = method_of(request);
+                        push(request, label, &[exchange.sent, *position], Some(exchange.request));
                     }
                 }
             }

@@ -53,6 +53,11 @@ fn row(name: &str, counts: &Counts) -> [String; 9] {
     [name.to_owned(), must, schema, should, may, all, by_case, by_reason, unanswered]
 }
 
+/// The same table by revision: what each of them states.
+fn rows_by_revision(coverage: &Coverage<'_>) -> Vec<[String; 9]> {
+    coverage.revisions().iter().map(|(revision, counts)| row(revision.as_str(), counts)).collect()
+}
+
 fn rows(coverage: &Coverage<'_>) -> Vec<[String; 9]> {
     let areas = coverage.areas();
     let mut rows: Vec<_> = areas.iter().map(|(name, counts)| row(name, counts)).collect();
@@ -60,21 +65,27 @@ fn rows(coverage: &Coverage<'_>) -> Vec<[String; 9]> {
     rows
 }
 
-fn text(coverage: &Coverage<'_>, named: &[&Entry<'_>], out: &mut dyn Write) -> io::Result<()> {
-    let rows = rows(coverage);
-    let head = HEAD.map(str::to_owned);
+/// A table of such rows, with an empty line after it.
+fn table(of: &str, rows: &[[String; 9]], out: &mut dyn Write) -> io::Result<()> {
+    let mut head = HEAD.map(str::to_owned);
+    of.clone_into(&mut head[0]);
     let width = |column: usize| {
         let cells = rows.iter().chain([&head]).map(|row| row[column].chars().count());
         cells.max().unwrap_or_default()
     };
-    for row in [&head].into_iter().chain(&rows) {
+    for row in [&head].into_iter().chain(rows) {
         write!(out, "{:<1$}", row[0], width(0))?;
         for (column, cell) in row.iter().enumerate().skip(1) {
             write!(out, "  {cell:>0$}", width(column))?;
         }
         writeln!(out)?;
     }
-    writeln!(out)?;
+    writeln!(out)
+}
+
+fn text(coverage: &Coverage<'_>, named: &[&Entry<'_>], out: &mut dyn Write) -> io::Result<()> {
+    table("area", &rows(coverage), out)?;
+    table("revision", &rows_by_revision(coverage), out)?;
     for line in wrap(LEGEND, WIDTH) {
         writeln!(out, "{line}")?;
     }
@@ -108,6 +119,11 @@ fn markdown(coverage: &Coverage<'_>, named: &[&Entry<'_>], out: &mut dyn Write) 
     writeln!(out, "| {} |", HEAD.join(" | "))?;
     writeln!(out, "|---|{}", "--:|".repeat(HEAD.len() - 1))?;
     for row in rows(coverage) {
+        writeln!(out, "| {} |", row.join(" | "))?;
+    }
+    writeln!(out, "\n| revision | {} |", HEAD[1..].join(" | "))?;
+    writeln!(out, "|---|{}", "--:|".repeat(HEAD.len() - 1))?;
+    for row in rows_by_revision(coverage) {
         writeln!(out, "| {} |", row.join(" | "))?;
     }
     writeln!(out, "\n{LEGEND}")?;
@@ -148,6 +164,8 @@ fn json_counts(counts: &Counts) -> Value {
 fn json_report(coverage: &Coverage<'_>, unanswered: bool, out: &mut dyn Write) -> io::Result<()> {
     let areas: Map<String, Value> =
         coverage.areas().iter().map(|(name, counts)| ((*name).to_owned(), json_counts(counts))).collect();
+    let revisions: Map<String, Value> =
+        coverage.revisions().iter().map(|(revision, counts)| (revision.to_string(), json_counts(counts))).collect();
     let requirements: Vec<Value> = coverage
         .entries
         .iter()
@@ -172,7 +190,7 @@ fn json_report(coverage: &Coverage<'_>, unanswered: bool, out: &mut dyn Write) -
             })
         })
         .collect();
-    let report = json!({ "all": json_counts(&coverage.total()), "areas": areas, "requirements": requirements });
+    let report = json!({ "all": json_counts(&coverage.total()), "areas": areas, "revisions": revisions, "requirements": requirements });
     serde_json::to_writer_pretty(&mut *out, &report)?;
     writeln!(out)
 }

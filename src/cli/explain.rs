@@ -144,13 +144,14 @@ fn deeds(case: &Case) -> Vec<String> {
                 What::Response => "every response",
                 What::Result => "every result",
                 What::Error => "every error",
+                What::Asked => "each thing that the server asks the client for",
                 What::Request => "every request of the server's",
                 What::Notification => "every notification",
                 What::Connection => "every connection as a whole",
             };
             let of = match (watch.what, watch.of.as_slice()) {
                 (_, []) => String::new(),
-                (What::Request | What::Notification, of) => format!(" called {}", of.join(" or ")),
+                (What::Request | What::Asked | What::Notification, of) => format!(" called {}", of.join(" or ")),
                 (_, of) => format!(" of {}", of.join(" or ")),
             };
             let held = match rules.len() {
@@ -189,6 +190,9 @@ fn deed(step: &Step) -> String {
         Step { batch: Some(messages), .. } => format!("sends a batch of {} messages", messages.len()),
         Step { raw: Some(line), .. } => format!("writes the line {}", excerpt(line, 160, 0)),
         Step { walk: Some(method), .. } => format!("reads every page of {method}"),
+        Step { retry: Some(retry), .. } => {
+            format!("makes the request of the step `{}` again, with the input that its result asked for", retry.of)
+        }
         Step { shutdown: Some(Shutdown::StdinClosed), .. } => {
             "closes the server's input and waits for its end".to_owned()
         }
@@ -200,6 +204,9 @@ fn deed(step: &Step) -> String {
     let mut remarks = Vec::new();
     if step.control {
         remarks.push("the control: it has to be served".to_owned());
+    }
+    if let Some(poll) = &step.poll {
+        remarks.push(format!("again and again, at most {} times, until the answer is what is waited for", poll.times));
     }
     if step.pipelined {
         remarks.push("without waiting for the answer".to_owned());

@@ -339,7 +339,7 @@ async fn read_lines<R: AsyncRead + Unpin>(
 fn replies(value: &serde_json::Value, responder: &Responder) -> Vec<serde_json::Value> {
     messages(value)
         .filter_map(|message| match Kind::of(message) {
-            Kind::Request { id, method } => Some(responder.answer(id, method)),
+            Kind::Request { id, method } => Some(responder.answer(id, method, message.get("params"))),
             _ => None,
         })
         .collect()

@@ -12,4 +12,4 @@ mod responder;
 pub use connection::{Connection, LaunchError, Patience, Waited};
 pub use process::{adopt_orphans, end_every_process};
 pub use record::{Allowance, Keeping, Limits, Tap};
-pub use responder::Responder;
+pub use responder::{Answer, Responder};

@@ -1,46 +1,49 @@
-//! What a client answers when the server asks it something, as a real client does.
+//! What a client answers when the server asks it something: what it may be asked for at all.
+
+use std::fmt;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+/// How a request of the server is answered, by its method and params: by a result, or by an error.
+pub type Answer = Arc<dyn Fn(&str, Option<&Value>) -> Result<Value, Value> + Send + Sync>;
+
 /// Answers the server's requests: `ping` always, the rest only as far as it was declared.
 ///
-/// Roots are an empty list, so that no server is granted a folder; sampling yields one line of text;
-/// elicitation is declined. Anything else is answered as an unknown method.
-#[derive(Debug, Clone, Default)]
+/// What is answered is somebody else's to say; what was not declared is answered as an unknown method.
+#[derive(Clone)]
 pub struct Responder {
     capabilities: Value,
+    answer: Answer,
+}
+
+impl fmt::Debug for Responder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Responder").field("capabilities", &self.capabilities).finish_non_exhaustive()
+    }
 }
 
 impl Responder {
     /// A responder of a client that declared these capabilities.
     #[must_use]
-    pub fn new(capabilities: Value) -> Self {
-        Self { capabilities }
+    pub fn new(capabilities: Value, answer: Answer) -> Self {
+        Self { capabilities, answer }
     }
 
     /// The answer to a request of the server.
     #[must_use]
-    pub fn answer(&self, id: &Value, method: &str) -> Value {
+    pub fn answer(&self, id: &Value, method: &str, params: Option<&Value>) -> Value {
         let declared = |name: &str| self.capabilities.get(name).is_some();
-        let result = match method {
-            "ping" => Some(json!({})),
-            "roots/list" if declared("roots") => Some(json!({ "roots": [] })),
-            "sampling/createMessage" if declared("sampling") => Some(json!({
-                "role": "assistant",
-                "content": { "type": "text", "text": "A short answer." },
-                "model": "mcp-conformance",
-                "stopReason": "endTurn",
-            })),
-            "elicitation/create" if declared("elicitation") => Some(json!({ "action": "decline" })),
-            _ => None,
+        let answer = match method {
+            "ping" => Ok(json!({})),
+            "roots/list" if declared("roots") => (self.answer)(method, params),
+            "sampling/createMessage" if declared("sampling") => (self.answer)(method, params),
+            "elicitation/create" if declared("elicitation") => (self.answer)(method, params),
+            _ => Err(json!({ "code": -32601, "message": "the client does not offer this method" })),
         };
-        match result {
-            Some(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-            None => json!({
-                "jsonrpc": "2.0",
-                "id": id,
-                "error": { "code": -32601, "message": "the client does not offer this method" },
-            }),
+        match answer {
+            Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+            Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
         }
     }
 }
@@ -51,9 +54,14 @@ mod tests {
 
     #[test]
     fn only_what_was_declared_is_answered() {
-        let responder = Responder::new(json!({ "roots": {} }));
-        assert_eq!(responder.answer(&json!(1), "roots/list")["result"]["roots"], json!([]));
-        assert_eq!(responder.answer(&json!(1), "sampling/createMessage")["error"]["code"], -32601);
-        assert_eq!(responder.answer(&json!("a"), "ping")["id"], "a");
+        let answer: Answer = Arc::new(|method, _| match method {
+            "roots/list" => Ok(json!({ "roots": [] })),
+            _ => Err(json!({ "code": -1 })),
+        });
+        let responder = Responder::new(json!({ "roots": {}, "elicitation": {} }), answer);
+        assert_eq!(responder.answer(&json!(1), "roots/list", None)["result"]["roots"], json!([]));
+        assert_eq!(responder.answer(&json!(1), "sampling/createMessage", None)["error"]["code"], -32601);
+        assert_eq!(responder.answer(&json!(1), "elicitation/create", None)["error"]["code"], -1);
+        assert_eq!(responder.answer(&json!("a"), "ping", None)["id"], "a");
     }
 }

@@ -42,6 +42,10 @@ impl Turn {
         if self.revision >= Revision::V2025_03_26 {
             params["message"] = json!(format!("Counted to {progress}"));
         }
+        if self.revision.is_modern() {
+            // A trace of its own, which a server may begin.
+            params["_meta"] = json!({"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"});
+        }
         self.notifications.push(notification("notifications/progress", &params));
     }
 
@@ -59,6 +63,8 @@ pub(super) struct Reply {
     content: Vec<Value>,
     structured: Option<Value>,
     failed: bool,
+    /// The result that asks for input, in place of all else.
+    asks: Option<Object>,
 }
 
 impl Reply {
@@ -67,12 +73,17 @@ impl Reply {
     }
 
     fn blocks(content: Vec<Value>) -> Self {
-        Self { content, structured: None, failed: false }
+        Self { content, structured: None, failed: false, asks: None }
     }
 
     /// Structured content together with its copy as text.
     fn structured(value: Value) -> Self {
-        Self { content: vec![content::text(value.to_string())], structured: Some(value), failed: false }
+        Self { content: vec![content::text(value.to_string())], structured: Some(value), failed: false, asks: None }
+    }
+
+    /// A result that asks the client for input.
+    pub(super) fn asking(result: Object) -> Self {
+        Self { asks: Some(result), ..Self::blocks(Vec::new()) }
     }
 
     /// An error of the tool itself, as opposed to one of the protocol.
@@ -82,6 +93,9 @@ impl Reply {
 
     /// The result of `tools/call`; the draft has a single value of any kind in the place of content.
     pub(super) fn into_result(self, revision: Revision) -> Object {
+        if let Some(result) = self.asks {
+            return result;
+        }
         if revision == Revision::V2024_10_07 {
             return object(json!({"toolResult": self.into_draft_value()}));
         }
@@ -201,6 +215,9 @@ pub(super) fn run(name: &str, arguments: &Object, turn: &mut Turn) -> Reply {
         "fail" if word("outcome") == "fails" => Reply::failure("It fails because it was told to."),
         "fail" => Reply::text("It works."),
         "primes" => Reply::structured(json!([2, 3, 5, 7])),
+        "research" => Reply::text(format!("There is much to be said about {}.", word("topic"))),
+        "interview" => Reply::text("Thank you for the interview."),
+        "batch" => Reply::text("The whole batch is done."),
         "erase" => Reply::text("ERASED: a destructive tool was called."),
         "grown" => Reply::text("The list grew."),
         _ => Reply::text("Done."),

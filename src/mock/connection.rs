@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
+use super::ask::{self, Question, Read};
 use super::call::Reply;
 use super::deviation::envelope::{self, Outgoing, answer_to_notification};
-use super::deviation::{calling, writing};
+use super::deviation::writing;
 use super::fault::{Fault, FaultSet};
 use super::listing;
 use super::message::{
@@ -19,6 +20,8 @@ use super::message::{
     notification, object, response,
 };
 use super::revision::Revision;
+use super::subscription::Subscription;
+use super::task_method::Tasks;
 
 /// What the connection wants done, in this order.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +63,12 @@ pub(super) struct Offered {
 pub(super) struct Waiting {
     pub(super) id: Value,
     pub(super) revision: Revision,
-    pub(super) question: &'static str,
+    pub(super) question: Question,
+    /// The number of an elicitation.
+    pub(super) number: u64,
+    /// The messages that a model is to complete, and how often it was asked before.
+    pub(super) messages: Vec<Value>,
+    pub(super) rounds: usize,
 }
 
 /// Why a request gets no result now.
@@ -86,6 +94,8 @@ pub(super) struct Past {
     pub(super) discovered: bool,
     /// Whether a call was refused.
     pub(super) refused: bool,
+    /// Whether a result has asked for input that has not come yet.
+    pub(super) asked: bool,
     /// Whether any request was answered.
     answered: bool,
     used_ids: Vec<Value>,
@@ -109,10 +119,15 @@ pub(super) struct Connection<'a> {
     pub(super) paging: listing::Memory,
     pub(super) waiting: BTreeMap<String, Waiting>,
     pub(super) past: Past,
+    pub(super) tasks: Tasks,
     /// Messages that belong after the response to the request in hand.
     pub(super) afterwards: Vec<Value>,
     /// How many questions were put to the client.
     pub(super) questions: u64,
+    /// The subscriptions of the stateless era that are open.
+    pub(super) subscriptions: Vec<Subscription>,
+    /// Whether what is offered there has grown for those who listen.
+    pub(super) grown: bool,
     held: Option<Outgoing>,
     batch: Option<Vec<Value>>,
     ended: bool,
@@ -131,8 +146,11 @@ impl<'a> Connection<'a> {
             paging: listing::Memory::new(salt),
             waiting: BTreeMap::new(),
             past: Past::default(),
+            tasks: Tasks::default(),
             afterwards: Vec::new(),
             questions: 0,
+            subscriptions: Vec::new(),
+            grown: false,
             held: None,
             batch: None,
             ended: false,
@@ -155,13 +173,14 @@ impl<'a> Connection<'a> {
         std::mem::take(&mut self.output)
     }
 
-    /// Whether an answer is held back in the hope of another request in flight.
+    /// Whether an answer is held back: in the hope of another request in flight, or for a task to end.
     pub(super) fn is_holding(&self) -> bool {
-        self.held.is_some()
+        self.held.is_some() || self.tasks.is_awaited()
     }
 
-    /// Lets go of an answer that was held back.
+    /// Lets go of what was held back.
     pub(super) fn release(&mut self) -> Vec<Output> {
+        self.end_awaited();
         if let Some(held) = self.held.take() {
             self.write(&held);
         }
@@ -203,13 +222,20 @@ impl<'a> Connection<'a> {
             _ => self.shows(Fault::BatchServedLate),
         };
         if !served {
-            self.refuse(None, Refusal::new(INVALID_REQUEST, "Invalid request"));
+            if !(messages.is_empty() && self.shows(Fault::BatchAllOrNothing)) {
+                self.refuse(None, Refusal::new(INVALID_REQUEST, "Invalid request"));
+            }
             return;
         }
         if self.revision() != Revision::V2025_03_26 {
             for message in messages {
                 self.message(message);
             }
+            return;
+        }
+        let is_invalid = |message: &Value| matches!(Incoming::read(message.clone()), Incoming::Invalid { .. });
+        if self.shows(Fault::BatchAllOrNothing) && messages.iter().any(is_invalid) {
+            self.refuse(None, Refusal::new(INVALID_REQUEST, "Invalid request"));
             return;
         }
         self.batch = Some(Vec::new());
@@ -276,11 +302,19 @@ impl<'a> Connection<'a> {
         if method == "notifications/cancelled" {
             // Only a call that waits for an answer can still be cancelled.
             self.waiting.retain(|_, waiting| params.get("requestId") != Some(&waiting.id));
+            if let Some(id) = params.get("requestId") {
+                self.cancel_waiting(id);
+                self.cancel_listen(id);
+            }
         }
         if method == "notifications/initialized"
             && let Some(session) = &mut self.session
         {
             session.initialized = true;
+        }
+        if method == "notifications/roots/list_changed" && self.shows(Fault::RootsChangeCrash) {
+            self.ended = true;
+            return;
         }
         let of_answered = params.get("requestId").is_some_and(|id| self.past.answered_ids.contains(id));
         if method == "notifications/cancelled" && of_answered && self.shows(Fault::LateCancelCrash) {
@@ -304,19 +338,37 @@ impl<'a> Connection<'a> {
 
     /// Takes the answer to a question of ours, and gives the result of the call that waited for it.
     fn answer(&mut self, id: &Value, body: &Object) {
+        if id.as_str().is_some_and(|id| self.answer_task(id)) {
+            return;
+        }
         let Some(waiting) = id.as_str().and_then(|id| self.waiting.remove(id)) else {
             return;
         };
-        let reply = match (body.get("result"), body.get("error")) {
-            (Some(result), None) if waiting.question == "roots" => {
-                let count = result["roots"].as_array().map_or(0, Vec::len);
-                Reply::text(format!("The client has {count} roots."))
-            }
-            (Some(_), None) => Reply::text(format!("The client answered about {}.", waiting.question)),
-            _ => Reply::failure(format!("The client refused to answer about {}.", waiting.question)),
+        let Waiting { question, revision, rounds, .. } = waiting;
+        let read = match (body.get("result"), body.get("error")) {
+            (Some(result), None) => question.read(result, &waiting.messages, rounds, revision, self.faults),
+            _ if question.hangs_on_error(revision, self.faults) => Read::Never,
+            _ => Read::Done(Reply::failure("The client cannot answer.")),
         };
-        let mut result = reply.into_result(waiting.revision);
-        calling::deviate(&mut result, "ask", waiting.revision, self.faults);
+        let reply = match read {
+            Read::Done(reply) => reply,
+            Read::Malformed(reason) => Reply::failure(format!("The answer is of no use: {reason}.")),
+            Read::Never => return,
+            Read::Again(messages) => {
+                let params = question.params(&messages, waiting.number, revision, self.faults);
+                let asked = self.ask(question.method(), params, revision);
+                self.waiting.insert(asked, Waiting { messages, rounds: rounds + 1, ..waiting });
+                return;
+            }
+        };
+        let visits = body.get("result").is_some_and(|result| result["action"] == "accept");
+        if question == Question::Page && visits {
+            let stranger = self.faults.shows(Fault::ElicitCompleteStranger, revision);
+            let number = if stranger { waiting.number + 1000 } else { waiting.number };
+            let params = json!({"elicitationId": ask::elicitation_id(number)});
+            self.tell(notification("notifications/elicitation/complete", &params), revision);
+        }
+        let result = reply.into_result(revision);
         self.respond(response(&waiting.id, result), "tools/call", waiting.revision);
     }
 
@@ -386,6 +438,10 @@ impl<'a> Connection<'a> {
         if ignored.into_iter().any(|(fault, applies)| applies && self.has(fault)) {
             return !self.opens(&request.method);
         }
+        let retries = request.params.as_ref().is_some_and(|params| params.get("requestState").is_some());
+        if self.past.asked && !retries && self.has(Fault::MrtrWaits) {
+            return true;
+        }
         let bytes = |text: Value| Output::Bytes(format!("{text}\n").into_bytes());
         let output = if self.has(Fault::AnswersGarbage) {
             Output::Bytes(b"{]\xff\x00 not a message >>\n".to_vec())
@@ -434,7 +490,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Writes the answer to a request, or holds it back where a fault confuses requests in flight.
-    fn respond(&mut self, message: Value, method: &str, revision: Revision) {
+    pub(super) fn respond(&mut self, message: Value, method: &str, revision: Revision) {
         let opens = self.opens(method);
         let outgoing = Outgoing { revision, opens, ..self.outgoing(message, Some(method)) };
         let calls = method == "tools/call";
@@ -521,6 +577,12 @@ impl<'a> Connection<'a> {
                 let known = Revision::ALL.iter().any(|revision| revision.name() == version);
                 if !known && self.has(Fault::FallbackOldest) {
                     return Revision::V2024_11_05;
+                }
+                let declares_nothing = params.and_then(|params| params.get("capabilities")) == Some(&json!({}));
+                if declares_nothing && self.has(Fault::VersionForgotten) {
+                    let asked = Revision::by_handshake(version);
+                    let other = [Revision::V2024_11_05, Revision::V2025_03_26];
+                    return if asked == other[0] { other[1] } else { other[0] };
                 }
                 Revision::by_handshake(version)
             }

@@ -9,6 +9,7 @@ use super::message::{Object, object};
 use super::prompt;
 use super::resource;
 use super::revision::Revision;
+use super::task::EXTENSION;
 
 const INSTRUCTIONS: &str = "Call any tool but erase: each shows one thing that a server can do.";
 
@@ -40,21 +41,24 @@ pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value
 
 /// The capabilities: tools, resources, prompts, completions and logging, or what a fault makes of them.
 pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
-    // The list of a stateless server never changes, so there is nothing to listen for.
-    let tools = if revision.is_modern() { json!({}) } else { json!({"listChanged": true}) };
-    let mut capabilities = object(json!({"tools": tools, "resources": {}, "logging": {}}));
+    let mut capabilities =
+        object(json!({"tools": {"listChanged": true}, "resources": {"listChanged": true}, "logging": {}}));
     if resource::may_be_subscribed_to(revision) {
-        capabilities.insert("resources".to_owned(), json!({"subscribe": true}));
+        capabilities.insert("resources".to_owned(), json!({"subscribe": true, "listChanged": true}));
     }
     if revision >= Revision::V2024_11_05 {
-        capabilities.insert("prompts".to_owned(), json!({}));
+        capabilities.insert("prompts".to_owned(), json!({"listChanged": true}));
     }
     if prompt::completes(revision) {
         capabilities.insert("completions".to_owned(), json!({}));
     }
     if revision.is_modern() {
         // It changes nothing, for a client that declares it as little as for any other.
-        capabilities.insert("extensions".to_owned(), json!({"com.example.mock/nothing": {}}));
+        capabilities.insert("resources".to_owned(), json!({"subscribe": true, "listChanged": true}));
+        capabilities.insert("extensions".to_owned(), json!({"com.example.mock/nothing": {}, EXTENSION: {}}));
+    }
+    if revision == Revision::V2025_11_25 {
+        capabilities.insert("tasks".to_owned(), tasks());
     }
     for (fault, edit) in CAPABILITY_FAULTS {
         if faults.shows(*fault, revision) {
@@ -62,6 +66,18 @@ pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
         }
     }
     capabilities
+}
+
+/// The capability of tasks, in the only revision that has it.
+fn tasks() -> Value {
+    json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}})
+}
+
+fn without_tasks(capabilities: &mut Object) {
+    capabilities.shift_remove("tasks");
+    if let Some(Value::Object(extensions)) = capabilities.get_mut("extensions") {
+        extensions.shift_remove(EXTENSION);
+    }
 }
 
 const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
@@ -77,6 +93,12 @@ const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
     (Fault::WithoutTools, Edit::Remove("resources")),
     (Fault::WithoutTools, Edit::Remove("prompts")),
     (Fault::WithoutTools, Edit::Remove("completions")),
+    (Fault::WithoutTools, Edit::With(without_tasks)),
+    (Fault::WithoutTasks, Edit::With(without_tasks)),
+    (Fault::TasksUndeclared, Edit::Remove("tasks")),
+    (Fault::TaskMemberRefused, Edit::Remove("tasks")),
+    (Fault::TasksListUndeclared, Edit::Remove("tasks/list")),
+    (Fault::LegacyTasksAdvertised, Edit::Set("tasks", tasks)),
     (Fault::ResourcesUndeclared, Edit::Remove("resources")),
     (Fault::PromptsUndeclared, Edit::Remove("prompts")),
     (Fault::CompletionsUndeclared, Edit::Remove("completions")),
@@ -115,6 +137,9 @@ pub(super) fn discover(revision: Revision, faults: &FaultSet) -> Object {
         "ttlMs": 3_600_000,
         "cacheScope": "public",
     }));
+    if faults.shows(Fault::Awkward, revision) || faults.shows(Fault::UnusableVersionListed, revision) {
+        result.insert("supportedVersions".to_owned(), json!([Revision::V2026_07_28.name(), "2025-11-25"]));
+    }
     if faults.shows(Fault::DiscoverOmitsVersion, revision) {
         result.insert("supportedVersions".to_owned(), json!(["2025-11-25", "2026-07-28-rc"]));
     }

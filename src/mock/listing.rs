@@ -30,6 +30,11 @@ impl Memory {
     pub(super) fn new(salt: u64) -> Self {
         Self { salt, walks: 0, used: BTreeSet::new() }
     }
+
+    /// Whether a listing of tools was begun.
+    pub(super) fn has_listed(&self) -> bool {
+        self.walks > 0
+    }
 }
 
 /// One page, and the value of `nextCursor` if there is to be one.

@@ -20,6 +20,10 @@ pub(super) const INVALID_PARAMS: i64 = -32_602;
 pub(super) const INTERNAL_ERROR: i64 = -32_603;
 /// A resource is not there, up to 2025-11-25.
 pub(super) const RESOURCE_NOT_FOUND: i64 = -32_002;
+/// A capability that the client did not declare is needed, from 2026-07-28 on.
+pub(super) const MISSING_CAPABILITY: i64 = -32_021;
+/// The user has to visit a page first, in 2025-11-25.
+pub(super) const ELICITATION_REQUIRED: i64 = -32_042;
 /// The protocol version of a request is not spoken, from 2026-07-28 on.
 pub(super) const UNSUPPORTED_VERSION: i64 = -32_022;
 

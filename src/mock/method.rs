@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
+use super::ask::sampling_params;
 use super::call::{Turn, severity};
 use super::connection::{Connection, Request, Session, Stop, invalid_params};
-use super::deviation::{listing as listing_deviation, primitive};
+use super::deviation::{listing as listing_deviation, primitive, task};
 use super::fault::Fault;
 use super::identity;
 use super::message::{
     INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Object, Refusal, UNSUPPORTED_VERSION, object, quoted,
 };
 use super::revision::Revision;
-use super::tool_method::sampling_params;
 
 const PREFIX: &str = "io.modelcontextprotocol/";
 /// Every method that some revision has here; no fault takes one of them for an unknown one.
@@ -31,6 +31,11 @@ const METHODS: &[&str] = &[
     "prompts/get",
     "completion/complete",
     "subscriptions/listen",
+    "tasks/get",
+    "tasks/result",
+    "tasks/list",
+    "tasks/cancel",
+    "tasks/update",
 ];
 
 impl Connection<'_> {
@@ -51,11 +56,14 @@ impl Connection<'_> {
         };
         self.refuse_keys(request, &meta)?;
         let method = self.canonical(request);
-        let log_from = if request.revision.is_modern() {
+        let mut log_from = if request.revision.is_modern() {
             self.check_metadata(request, method, params.get("_meta").is_some(), &meta)?
         } else {
             self.session.as_ref().map(|session| session.log_from)
         };
+        if self.fails(request, Fault::LogThresholdIgnored) {
+            log_from = log_from.map(|_| 0);
+        }
         let token = meta.get("progressToken").filter(|token| token.is_string() || token.is_i64());
         let mut turn =
             Turn { revision: request.revision, progress_token: token.cloned(), log_from, notifications: Vec::new() };
@@ -63,10 +71,14 @@ impl Connection<'_> {
         if request.revision.is_modern() {
             self.mark_modern(&mut result);
         }
+        if method == "prompts/get" && self.wants_retry(request, &params) {
+            self.make_interim(request, &mut result);
+        }
         if method == "tools/list" {
             listing_deviation::deviate(&mut result, request.revision, self.faults);
         }
         primitive::deviate(&mut result, method, request.revision, self.faults);
+        task::deviate(&mut result, method, request.revision, self.faults);
         Ok(result)
     }
 
@@ -95,7 +107,10 @@ impl Connection<'_> {
             "logging/setLevel" if !revision.is_modern() => self.set_level(request, params),
             "tools/list" => self.list_tools(request, params),
             "tools/call" => self.call(request, params, turn),
-            _ => self.serve_primitive(request, method, params).unwrap_or_else(|| self.unknown_method(request)),
+            _ => self
+                .serve_primitive(request, method, params)
+                .or_else(|| self.serve_task(request, method, params))
+                .unwrap_or_else(|| self.unknown_method(request)),
         }
     }
 
@@ -191,11 +206,30 @@ impl Connection<'_> {
         }
     }
 
+    /// Whether a prompt is given at the second attempt only, which a server may do without asking for anything.
+    fn wants_retry(&self, request: &Request, params: &Object) -> bool {
+        let shown = self.fails(request, Fault::Awkward) || self.fails(request, Fault::InterimCaching);
+        let first = params.get("name").is_some_and(|name| name == "briefing") && !params.contains_key("requestState");
+        request.revision.is_modern() && shown && first
+    }
+
+    /// Makes of a result one that asks for a retry.
+    fn make_interim(&self, request: &Request, result: &mut Object) {
+        result.retain(|name, _| name == "_meta");
+        result.insert("resultType".to_owned(), json!("input_required"));
+        result.insert("requestState".to_owned(), json!("briefing-1"));
+        if self.fails(request, Fault::InterimCaching) {
+            add_caching(result, request.revision, "public");
+        }
+    }
+
     /// Adds what every result of the stateless era has.
     pub(super) fn mark_modern(&self, result: &mut Object) {
-        result.insert("resultType".to_owned(), json!("complete"));
-        if let Some(info) = identity::server_info(Revision::V2026_07_28, self.faults) {
-            result.insert("_meta".to_owned(), json!({ format!("{PREFIX}serverInfo"): info }));
+        result.entry("resultType").or_insert_with(|| json!("complete"));
+        if let Some(info) = identity::server_info(Revision::V2026_07_28, self.faults)
+            && let Value::Object(meta) = result.entry("_meta").or_insert_with(|| json!({}))
+        {
+            meta.insert(format!("{PREFIX}serverInfo"), info);
         }
     }
 
@@ -210,6 +244,17 @@ impl Connection<'_> {
         let revision = request.revision;
         let known = revision.name() == version;
         if !known && self.has(Fault::UnknownVersionRefused) {
+            return Err(invalid_params("Unsupported protocol version").into());
+        }
+        if version == Revision::V2026_07_28.name() && self.has(Fault::InitializeErrorBare) {
+            return Err(invalid_params("There is no handshake").into());
+        }
+        if version == Revision::V2026_07_28.name() && self.has(Fault::Awkward) {
+            let supported = [Revision::V2026_07_28.name(), Revision::V2025_11_25.name()];
+            let refusal = Refusal::new(UNSUPPORTED_VERSION, "2026-07-28 has no handshake");
+            return Err(refusal.with_data(json!({"supported": supported, "requested": version})).into());
+        }
+        if version == Revision::V2025_11_25.name() && self.has(Fault::UnusableVersionListed) {
             return Err(invalid_params("Unsupported protocol version").into());
         }
         let echoes = if version == Revision::V2026_07_28.name() {

@@ -8,6 +8,8 @@
 //! The way of a message: [`serve`] splits lines, the connection sorts and answers them, the methods of
 //! the revision in force make a result, the deviations deform it, and the line is written.
 
+mod ask;
+mod ask_result;
 mod call;
 mod connection;
 mod content;
@@ -22,9 +24,14 @@ mod prompt;
 mod resource;
 mod revision;
 mod server;
+mod subscription;
+mod task;
+mod task_method;
 mod tool;
 mod tool_method;
 
+#[cfg(test)]
+mod task_tests;
 #[cfg(test)]
 mod tests;
 

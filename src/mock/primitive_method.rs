@@ -34,7 +34,11 @@ impl Connection<'_> {
                 if self.fails(request, Fault::UpdateUnasked) {
                     self.afterwards.push(updated(resource::NOTES));
                 }
-                self.page("resources", "resources", &resource::listed(revision), request, params)
+                let mut items = resource::listed(revision, self.has_grown(revision));
+                if self.fails(request, Fault::ResourcesPerConnection) {
+                    items.push(json!({"uri": format!("mock:///visitors/{:x}", self.paging.salt), "name": "visitor"}));
+                }
+                self.page("resources", "resources", &items, request, params)
             }
             "resources/templates/list" => {
                 self.page("templates", "resourceTemplates", &resource::templates(revision), request, params)
@@ -43,19 +47,37 @@ impl Connection<'_> {
             "resources/subscribe" if subscribes => self.subscribe(request, params),
             "resources/unsubscribe" if subscribes => uri_of(params).map(|_| Object::new()).map_err(Stop::from),
             "prompts/list" if prompts && self.fails(request, Fault::PromptsListRefused) => internal(),
-            "prompts/list" if prompts => self.page("prompts", "prompts", &prompt::listed(revision), request, params),
+            "prompts/list" if prompts => {
+                let mut items = prompt::listed(revision);
+                if self.has_grown(revision) {
+                    items.push(json!({"name": prompt::GROWTH.0, "description": prompt::GROWTH.2}));
+                }
+                if self.fails(request, Fault::PromptsPerConnection) {
+                    items.push(json!({"name": format!("visitor_{:x}", self.paging.salt)}));
+                }
+                self.page("prompts", "prompts", &items, request, params)
+            }
+            "prompts/get" if prompts && self.refuses_prompt(request, params) => {
+                Err(invalid_params("Unknown prompt").into())
+            }
             "prompts/get" if prompts => {
                 let lax = Lax {
                     name: self.fails(request, Fault::UnknownPromptServed),
                     missing: self.fails(request, Fault::MissingPromptArgumentServed),
                     types: self.fails(request, Fault::PromptArgumentTypesUnchecked),
                 };
-                prompt::get(params, revision, lax).map_err(Stop::from)
+                let expanded = self.fails(request, Fault::PromptTemplateExpanded).then(|| expand(params));
+                prompt::get(expanded.as_ref().unwrap_or(params), revision, lax).map_err(Stop::from)
             }
             "completion/complete" if prompt::completes(revision) => self.complete(request, params),
             "subscriptions/listen" if revision.is_modern() => self.listen(request, params),
             _ => return None,
         })
+    }
+
+    /// Whether a prompt is refused that is listed.
+    fn refuses_prompt(&self, request: &Request, params: &Object) -> bool {
+        self.fails(request, Fault::ListedPromptRefused) && params.get("name").is_some_and(|name| name == "picture")
     }
 
     /// A page of a list other than that of tools.
@@ -87,6 +109,19 @@ impl Connection<'_> {
         }
         let uri = uri_of(params)?;
         let mut contents = resource::contents(uri);
+        if uri == resource::PIXELS && self.fails(request, Fault::InternalErrorCode) {
+            return Err(Refusal::new(0, "Internal error").into());
+        }
+        if uri == resource::PIXELS && self.fails(request, Fault::Awkward) {
+            return internal();
+        }
+        if uri.contains("..") && self.fails(request, Fault::PathTraversal) {
+            let text = "root:x:0:0:root:/root:/bin/sh\n";
+            contents = Some(object(json!({"uri": uri, "mimeType": "text/plain", "text": text})));
+        }
+        if uri == resource::NOTES && revision.is_modern() && self.has_grown(revision) {
+            contents = contents.map(resource::grown);
+        }
         if uri == resource::NOTES && self.fails(request, Fault::ListedNotRead) {
             contents = None;
         }
@@ -114,34 +149,11 @@ impl Connection<'_> {
         Ok(Object::new())
     }
 
-    /// Acknowledges a subscription, which then stays open. Nothing here ever changes, so that of what is
-    /// asked for nothing is granted.
-    fn listen(&mut self, request: &Request, params: &Object) -> Result<Object, Stop> {
-        const ID: &str = "io.modelcontextprotocol/subscriptionId";
-        if !params.get("notifications").is_some_and(Value::is_object)
-            && !self.fails(request, Fault::ListenFilterUnchecked)
-        {
-            return Err(invalid_params("notifications must be an object").into());
-        }
-        let mut granted = json!({});
-        if self.fails(request, Fault::ListenGrantsMore) {
-            granted = json!({"toolsListChanged": true, "promptsListChanged": true});
-        }
-        if self.fails(request, Fault::ListenGrantString) {
-            granted = json!("all");
-        }
-        let meta = json!({ ID: request.id });
-        if self.fails(request, Fault::ListenUpdateFirst) {
-            let params = json!({"_meta": meta, "uri": resource::NOTES});
-            self.tell(notification("notifications/resources/updated", &params), request.revision);
-        }
-        let params = json!({"_meta": meta, "notifications": granted});
-        self.tell(notification("notifications/subscriptions/acknowledged", &params), request.revision);
-        Err(Stop::Later)
-    }
-
     fn complete(&self, request: &Request, params: &Object) -> Result<Object, Stop> {
         let empty = || Ok(object(json!({"completion": {"values": []}})));
+        if self.fails(request, Fault::MrtrOnCompletion) {
+            return Ok(object(json!({"resultType": "input_required", "requestState": "more"})));
+        }
         if self.fails(request, Fault::CompletionRefused) {
             return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: completion/complete").into());
         }
@@ -172,4 +184,17 @@ fn uri_of(params: &Object) -> Result<&str, Refusal> {
 /// The notification that a resource has changed.
 fn updated(uri: &str) -> Value {
     notification("notifications/resources/updated", &json!({"uri": uri}))
+}
+
+/// The parameters as a template engine leaves them that works out what it finds in the arguments.
+fn expand(params: &Object) -> Object {
+    let mut params = params.clone();
+    if let Some(Value::Object(arguments)) = params.get_mut("arguments") {
+        for argument in arguments.values_mut() {
+            if let Some(text) = argument.as_str() {
+                *argument = json!(text.replace("{{7*7777}}", "54439"));
+            }
+        }
+    }
+    params
 }

@@ -17,6 +17,8 @@ const LISTED: &[(&str, &str, &str)] = &[
     ("greeting", "Greeting", "Says hello."),
     ("farewell", "Farewell", "Says goodbye."),
 ];
+/// The prompt that is listed once the list has grown.
+pub(super) const GROWTH: (&str, &str, &str) = ("growth", "Growth", "Says how the list grew.");
 const LANGUAGES: &[&str] = &["c", "python", "rust"];
 /// The most values that one completion has.
 const MOST_VALUES: usize = 100;
@@ -67,7 +69,7 @@ pub(super) struct Lax {
 /// The result of `prompts/get`.
 pub(super) fn get(params: &Object, revision: Revision, lax: Lax) -> Result<Object, Refusal> {
     let name = params.get("name").and_then(Value::as_str).ok_or_else(|| invalid("name must be a string"))?;
-    let known = LISTED.iter().find(|(known, ..)| *known == name);
+    let known = LISTED.iter().chain([&GROWTH]).find(|(known, ..)| *known == name);
     let description = match known {
         Some((.., description)) => *description,
         None if lax.name => "Nothing.",

@@ -25,9 +25,10 @@ const LISTED: &[(&str, &str, &str, &str)] = &[
     ("three", "Number three", "mock:///numbers/3", "text/plain"),
 ];
 
-/// Every listed resource as the revision describes it.
-pub(super) fn listed(revision: Revision) -> Vec<Value> {
-    LISTED.iter().map(|row| Value::Object(described(*row, revision))).collect()
+/// Every listed resource as the revision describes it, one more where the list has grown.
+pub(super) fn listed(revision: Revision, grown: bool) -> Vec<Value> {
+    let more = grown.then_some(("four", "Number four", "mock:///numbers/4", "text/plain"));
+    LISTED.iter().copied().chain(more).map(|row| Value::Object(described(row, revision))).collect()
 }
 
 /// The description of the notes.
@@ -83,6 +84,12 @@ pub(super) fn contents(uri: &str) -> Option<Object> {
         }
     };
     Some(object(value))
+}
+
+/// The notes with one line more.
+pub(super) fn grown(mut contents: Object) -> Object {
+    contents.insert("text".to_owned(), json!(format!("{NOTES_TEXT}The third line, while somebody listens.\n")));
+    contents
 }
 
 /// The refusal of a URI behind which there is nothing.

@@ -12,8 +12,8 @@ use super::revision::Revision::{V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_
 pub(super) struct Offer {
     /// Whether the tool `grow` was called on this connection.
     pub(super) grown: bool,
-    /// What the client lets a server ask for, of roots, sampling and elicitation.
-    pub(super) questions: Vec<&'static str>,
+    /// The tools that ask the client for something, as far as it may be asked.
+    pub(super) asking: Vec<&'static str>,
 }
 
 struct Entry {
@@ -148,6 +148,33 @@ const TABLE: &[Entry] = &[
         output: None,
     },
     Entry {
+        name: "research",
+        title: "Research",
+        description: "Looks something up, which may take a while.",
+        since: V2025_11_25,
+        until: V2026_07_28,
+        input: || closed(&json!({"topic": {"type": "string", "minLength": 1}}), &["topic"]),
+        output: None,
+    },
+    Entry {
+        name: "interview",
+        title: "Interview",
+        description: "Takes a while, in which it may ask the user for a word.",
+        since: V2025_11_25,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    Entry {
+        name: "batch",
+        title: "Batch",
+        description: "Takes so long that it is only to be had as a task.",
+        since: V2025_11_25,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    Entry {
         name: "primes",
         title: "Primes",
         description: "Returns the primes below ten as an array.",
@@ -166,20 +193,73 @@ const TABLE: &[Entry] = &[
         input: nothing,
         output: None,
     },
-    // The list of a stateless server never depends on the connection, hence not there.
     Entry {
         name: "grow",
         title: "Grow",
         description: "Adds the tool grown to the list, or takes it away again.",
         since: V2024_10_07,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    Entry {
+        name: "ask_roots",
+        title: "Ask for roots",
+        description: "Asks the client for its roots.",
+        since: V2024_11_05,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    Entry {
+        name: "ask_model",
+        title: "Ask a model",
+        description: "Asks a model of the client for a word.",
+        since: V2024_11_05,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    Entry {
+        name: "ask_model_with_tools",
+        title: "Ask a model with tools",
+        description: "Asks a model of the client for a word that it may look up.",
+        since: V2025_11_25,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    Entry {
+        name: "ask_user",
+        title: "Ask the user",
+        description: "Asks the user for a word, by a form.",
+        since: V2025_06_18,
+        until: V2026_07_28,
+        input: || closed(&json!({"topic": {"type": "string"}}), &[]),
+        output: None,
+    },
+    Entry {
+        name: "ask_user_on_page",
+        title: "Ask the user on a page",
+        description: "Asks the user for a word, on a page of its own.",
+        since: V2025_11_25,
+        until: V2026_07_28,
+        input: nothing,
+        output: None,
+    },
+    Entry {
+        name: "ask_user_first",
+        title: "Ask the user first",
+        description: "Does nothing before the user has visited a page.",
+        since: V2025_11_25,
         until: V2025_11_25,
         input: nothing,
         output: None,
     },
     Entry {
-        name: "ask",
-        title: "Ask",
-        description: "Asks the client for its roots, a completion, or a word of its user.",
+        name: "withdraw",
+        title: "Withdraw",
+        description: "Asks the client something and does not wait for the answer.",
         since: V2024_11_05,
         until: V2025_11_25,
         input: nothing,
@@ -190,7 +270,7 @@ const TABLE: &[Entry] = &[
         title: "Grown",
         description: "Is there because grow was called.",
         since: V2024_10_07,
-        until: V2025_11_25,
+        until: V2026_07_28,
         input: nothing,
         output: None,
     },
@@ -203,20 +283,21 @@ pub(super) fn offered(revision: Revision, offer: &Offer) -> Vec<Object> {
         .filter(|entry| (entry.since..=entry.until).contains(&revision))
         .filter(|entry| match entry.name {
             "grown" => offer.grown,
-            "ask" => !offer.questions.is_empty(),
+            "withdraw" => !offer.asking.is_empty(),
+            name if name.starts_with("ask_") => offer.asking.contains(&name),
             _ => true,
         })
-        .map(|entry| definition(entry, revision, offer))
+        .map(|entry| definition(entry, revision))
         .collect()
 }
 
-fn definition(entry: &Entry, revision: Revision, offer: &Offer) -> Object {
+fn definition(entry: &Entry, revision: Revision) -> Object {
     let mut tool = object(json!({"name": entry.name}));
     if revision >= V2025_06_18 {
         tool.insert("title".to_owned(), json!(entry.title));
     }
     tool.insert("description".to_owned(), json!(entry.description));
-    tool.insert("inputSchema".to_owned(), input_schema(entry, revision, offer));
+    tool.insert("inputSchema".to_owned(), input_schema(entry, revision));
     if let Some(output) = entry.output.filter(|_| revision >= V2025_06_18) {
         tool.insert("outputSchema".to_owned(), output());
     }
@@ -230,15 +311,20 @@ fn definition(entry: &Entry, revision: Revision, offer: &Offer) -> Object {
         "add" if revision >= V2025_06_18 => {
             tool.insert("_meta".to_owned(), json!({"com.example.mock/subject": "arithmetic"}));
         }
-        "count" if revision == V2025_11_25 => {
-            tool.insert("execution".to_owned(), json!({"taskSupport": "forbidden"}));
+        name @ ("count" | "research" | "interview" | "batch") if revision == V2025_11_25 => {
+            let support = match name {
+                "count" => "forbidden",
+                "batch" => "required",
+                _ => "optional",
+            };
+            tool.insert("execution".to_owned(), json!({"taskSupport": support}));
         }
         _ => {}
     }
     tool
 }
 
-fn input_schema(entry: &Entry, revision: Revision, offer: &Offer) -> Value {
+fn input_schema(entry: &Entry, revision: Revision) -> Value {
     let mut schema = (entry.input)();
     match entry.name {
         "add" if revision >= V2025_11_25 => {
@@ -246,9 +332,6 @@ fn input_schema(entry: &Entry, revision: Revision, offer: &Offer) -> Value {
         }
         "weather" if revision.is_modern() => {
             schema["properties"]["city"]["x-mcp-header"] = json!("City");
-        }
-        "ask" => {
-            schema["properties"] = json!({"for": {"type": "string", "enum": offer.questions}});
         }
         _ => {}
     }

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::ask::{self, Question};
 use super::call::{self, Reply, Turn};
 use super::connection::{Connection, Offered, Request, Session, Stop, Waiting, invalid_params};
 use super::deviation::{calling, listing as listing_deviation};
 use super::fault::Fault;
 use super::listing::{self, NoPage};
 use super::message::{
-    INTERNAL_ERROR, METHOD_NOT_FOUND, Object, RESOURCE_NOT_FOUND, Refusal, notification, object, quoted,
+    ELICITATION_REQUIRED, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, Object,
+    RESOURCE_NOT_FOUND, Refusal, notification, object, quoted,
 };
 use super::method::add_caching;
 use super::revision::Revision;
@@ -20,15 +22,25 @@ impl Connection<'_> {
     /// The definitions of every tool that the client is offered, made once as long as they last.
     fn tools(&mut self, revision: Revision) -> Arc<[Object]> {
         let session = self.session.as_ref().filter(|_| !revision.is_modern());
-        let grown = session.is_some_and(|session| session.grown);
+        let grown = session.is_some_and(|session| session.grown) || self.has_grown(revision);
         if let Some(offered) = &self.offered
             && (offered.revision, offered.grown) == (revision, grown)
         {
             return Arc::clone(&offered.tools);
         }
-        let offer = Offer { grown, questions: session.map(questions).unwrap_or_default() };
+        let asking = match session {
+            _ if revision.is_modern() => ask::tools(),
+            Some(session) => ask::tools_for(&session.client, revision, self.faults),
+            None => Vec::new(),
+        };
+        let offer = Offer { grown, asking };
         let mut tools = tool::offered(revision, &offer);
         listing_deviation::add_specimens(&mut tools, revision, self.faults, self.paging.salt);
+        if !self.offers_tasks(revision) {
+            for tool in &mut tools {
+                tool.shift_remove("execution");
+            }
+        }
         let tools: Arc<[Object]> = tools.into();
         self.offered = Some(Offered { revision, grown, tools: Arc::clone(&tools) });
         tools
@@ -52,6 +64,15 @@ impl Connection<'_> {
         let unknown = params.keys().any(|key| key != "cursor" && key != "_meta");
         if unknown && self.fails(request, Fault::UnknownMemberRefused) {
             return Err(invalid_params("Unknown member in params").into());
+        }
+        if self.fails(request, Fault::ForeignNotification) {
+            let params = json!({"notifications": {}});
+            self.afterwards.push(notification("notifications/subscriptions/acknowledged", &params));
+        }
+        if self.fails(request, Fault::PingBurst) {
+            for _ in 0..60 {
+                self.ask("ping", None, revision);
+            }
         }
         let tools = self.tools(revision);
         let given = request.params.as_ref().map(|_| params);
@@ -90,6 +111,13 @@ impl Connection<'_> {
         if self.fails(request, Fault::ToolsOffServed) {
             return Ok(Reply::text("Done.").into_result(request.revision));
         }
+        if !self.paging.has_listed() && self.fails(request, Fault::CallNeedsList) {
+            return Err(Refusal::new(INVALID_REQUEST, "tools/list comes first").into());
+        }
+        if request.revision.is_modern() {
+            self.tell_cancelled(request);
+            self.look_at_retry(request, params)?;
+        }
         let called = self.named_tool(request, params);
         self.past.refused |= called.is_err();
         let (tool, arguments) = match called? {
@@ -97,6 +125,9 @@ impl Connection<'_> {
             Err(reply) => return Ok(reply.into_result(request.revision)),
         };
         let name = tool["name"].as_str().unwrap_or_default();
+        if let Some(task) = self.as_task(request, params, &tool, &arguments)? {
+            return Ok(task);
+        }
         self.ask_unduly(request);
         let reply = self.use_tool(request, &tool, name, &arguments, turn)?;
         let mut result = reply.into_result(request.revision);
@@ -117,8 +148,27 @@ impl Connection<'_> {
             let params = json!({"progressToken": token, "progress": 100, "total": 100});
             self.afterwards.push(notification("notifications/progress", &params));
         }
+        self.repeat(&mut notifications, request);
         for message in notifications {
             self.tell(message, request.revision);
+        }
+    }
+
+    /// Adds the many notifications that faults write after the few of a call.
+    fn repeat(&self, notifications: &mut Vec<Value>, request: &Request) {
+        const TIMES: u64 = 400;
+        let Some(last) = notifications.last().cloned() else { return };
+        let of = |method: &str| last["method"] == method;
+        if of("notifications/message") && self.fails(request, Fault::LogBurst) {
+            notifications.extend((0..TIMES).map(|_| last.clone()));
+        }
+        if of("notifications/progress") && self.fails(request, Fault::ProgressBurst) {
+            notifications.extend((0..TIMES).map(|number| {
+                let mut message = last.clone();
+                message["params"]["progress"] = json!(number + 10);
+                message["params"]["total"] = json!(TIMES + 10);
+                message
+            }));
         }
     }
 
@@ -180,7 +230,7 @@ impl Connection<'_> {
     }
 
     /// Runs the tool, if its arguments fit.
-    fn use_tool(
+    pub(super) fn use_tool(
         &mut self,
         request: &Request,
         tool: &Object,
@@ -209,72 +259,126 @@ impl Connection<'_> {
         if self.fails(request, Fault::ChoosyTools) && !arguments.values().any(call::is_word) {
             return Ok(Reply::failure("A word is needed, such as hello."));
         }
+        if name == "weather" {
+            self.demand_capability(request)?;
+        }
+        if let Some(question) = Question::of(name) {
+            if request.revision.is_modern() {
+                return self.ask_in_result(request, question, name, arguments);
+            }
+            return self.put_question(request, question);
+        }
         match name {
             "grow" => Ok(self.grow(request, turn)),
-            "ask" => self.put_question(request, arguments),
+            "withdraw" => Ok(self.withdraw_question(request)),
+            ask::AFTER_PAGE => self.refuse_before_page(),
             _ => Ok(call::run(name, arguments, turn)),
         }
     }
 
+    /// Refuses a client that lacks a capability which nobody has, as a server may.
+    fn demand_capability(&self, request: &Request) -> Result<(), Refusal> {
+        if !request.revision.is_modern() || !self.fails(request, Fault::Awkward) {
+            return Ok(());
+        }
+        let required = json!({"extensions": {"com.example.mock/badge": {}}});
+        let refusal = Refusal::new(MISSING_CAPABILITY, "The client lacks a capability");
+        Err(refusal.with_data(json!({"requiredCapabilities": required})))
+    }
+
     fn grow(&mut self, request: &Request, turn: &mut Turn) -> Reply {
+        if request.revision.is_modern() {
+            let grew = self.grow_for_listeners(request);
+            return Reply::text(if grew { "The list has grown." } else { "Nothing grew, as nobody listens." });
+        }
         let Some(session) = &mut self.session else {
             return Reply::text("Nothing grew.");
         };
         session.grown = !session.grown;
         let text = if session.grown { "The list has grown." } else { "The list has shrunk." };
         if !self.fails(request, Fault::ListChangedSilent) {
-            let message = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-            turn.notifications.push(message);
+            let lists = if request.revision >= Revision::V2024_11_05 { 3 } else { 2 };
+            for list in ["tools", "resources", "prompts"].iter().take(lists) {
+                let method = format!("notifications/{list}/list_changed");
+                turn.notifications.push(json!({"jsonrpc": "2.0", "method": method}));
+            }
         }
         Reply::text(text)
     }
 
-    fn put_question(&mut self, request: &Request, arguments: &Object) -> Result<Reply, Stop> {
-        let possible = self.session.as_ref().map(questions).unwrap_or_default();
-        let wanted = arguments.get("for").and_then(Value::as_str);
-        let question = possible.iter().find(|question| wanted.is_none_or(|name| name == **question));
-        let Some(question) = question.copied() else {
-            return Ok(Reply::failure("There is nothing to ask."));
-        };
-        let (method, params) = match question {
-            "roots" => ("roots/list", None),
-            "sampling" => ("sampling/createMessage", Some(sampling_params())),
-            _ => ("elicitation/create", Some(elicitation_params())),
-        };
-        let asked = self.ask(method, params, request.revision);
+    /// Puts a question to the client; the call is answered when that is.
+    fn put_question(&mut self, request: &Request, question: Question) -> Result<Reply, Stop> {
+        let number = self.questions + 1;
+        let params = question.params(&[], number, request.revision, self.faults);
+        let asked = self.ask(question.method(), params, request.revision);
         let (id, revision) = (request.id.clone(), request.revision);
-        self.waiting.insert(asked, Waiting { id, revision, question });
+        self.waiting.insert(asked, Waiting { id, revision, question, number, messages: Vec::new(), rounds: 0 });
         Err(Stop::Later)
+    }
+
+    /// Puts a question and takes it back in the same breath.
+    fn withdraw_question(&mut self, request: &Request) -> Reply {
+        let Some(session) = &self.session else { return Reply::failure("There is nothing to ask.") };
+        let may = |name: &str| session.client.contains_key(name);
+        let (method, mut params) = if may("elicitation") && request.revision >= Revision::V2025_06_18 {
+            (
+                "elicitation/create",
+                json!({"message": "Please say a word.", "requestedSchema": {
+                "type": "object", "properties": {"word": {"type": "string"}}}}),
+            )
+        } else if may("sampling") {
+            ("sampling/createMessage", ask::sampling_params())
+        } else if may("roots") {
+            ("roots/list", json!({}))
+        } else {
+            return Reply::failure("There is nothing to ask.");
+        };
+        if self.fails(request, Fault::TaskAsksClient) {
+            params["task"] = json!({"ttl": 60_000});
+        }
+        let asked = self.ask(method, Some(params), request.revision);
+        let asked = if self.fails(request, Fault::CancelsForeign) { json!("never-sent") } else { json!(asked) };
+        let params = json!({"requestId": self.cancelled_id(&asked), "reason": "never mind"});
+        self.tell(notification("notifications/cancelled", &params), request.revision);
+        Reply::text("The question was withdrawn.")
+    }
+
+    /// Says that the user has to visit a page first.
+    fn refuse_before_page(&mut self) -> Result<Reply, Stop> {
+        self.questions += 1;
+        let refusal = Refusal::new(ELICITATION_REQUIRED, "The user has to visit a page first");
+        if self.has(Fault::ElicitRequiredBare) {
+            return Err(refusal.into());
+        }
+        Err(refusal.with_data(ask::elicitations(self.questions, self.faults)).into())
+    }
+
+    /// The faults of a server that looks at the members of a retry where it should not, or cannot bear them.
+    fn look_at_retry(&self, request: &Request, params: &Object) -> Result<(), Stop> {
+        let unknown = params.get("inputResponses").and_then(Value::as_object);
+        let surplus = unknown.is_some_and(|answers| answers.keys().any(|key| key.starts_with("conformance-")));
+        if surplus && self.fails(request, Fault::MrtrSurplusRefused) {
+            return Err(invalid_params("An answer was not asked for").into());
+        }
+        let state = params.get("requestState").and_then(Value::as_str);
+        if state.is_some_and(|state| !state.is_ascii()) && self.fails(request, Fault::MrtrStateCrash) {
+            return Err(Stop::Ended);
+        }
+        Ok(())
     }
 
     /// The requests that faults send where the client does not allow them.
     fn ask_unduly(&mut self, request: &Request) {
         let declared = |session: &Session| session.client.contains_key("sampling");
         if self.fails(request, Fault::UndeclaredSampling) && !self.session.as_ref().is_some_and(declared) {
-            self.ask("sampling/createMessage", Some(sampling_params()), request.revision);
+            self.ask("sampling/createMessage", Some(ask::sampling_params()), request.revision);
+        }
+        if self.fails(request, Fault::CancelsModern) {
+            let params = json!({"requestId": request.id, "reason": "it takes too long"});
+            self.tell(notification("notifications/cancelled", &params), request.revision);
         }
         if self.fails(request, Fault::ServerRequestModern) {
             self.ask("roots/list", None, request.revision);
         }
     }
-}
-
-/// What may be asked of the client of a session.
-fn questions(session: &Session) -> Vec<&'static str> {
-    let elicits = session.revision >= Revision::V2025_06_18;
-    [("roots", true), ("sampling", true), ("elicitation", elicits)]
-        .into_iter()
-        .filter(|(name, exists)| *exists && session.client.contains_key(*name))
-        .map(|(name, _)| name)
-        .collect()
-}
-
-pub(super) fn sampling_params() -> Value {
-    let content = json!({"type": "text", "text": "Say a word."});
-    json!({"messages": [{"role": "user", "content": content}], "maxTokens": 16})
-}
-
-fn elicitation_params() -> Value {
-    let schema = json!({"type": "object", "properties": {"word": {"type": "string"}}});
-    json!({"message": "Please say a word.", "requestedSchema": schema})
 }

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use super::offer::{Offer, Tool};
 use super::session::{Session, stateless_meta};
 use crate::case::{Act, Ask, Case, Placeholder};
-use crate::fuzz::Breakage;
-use crate::spec::Era;
+use crate::fuzz::{Breakage, Random};
+use crate::spec::{Era, Revision};
+use crate::transcript::Terms;
 
 /// Why a placeholder cannot be filled: the reason why the case is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,8 +65,10 @@ impl<'a> Bindings<'a> {
             | Placeholder::ToolArgumentsWrongType
             | Placeholder::ToolArgumentsOutsideEnum
             | Placeholder::ToolArgumentsExtra
+            | Placeholder::ToolArgumentsNewer
+            | Placeholder::ToolArgumentsOther
             | Placeholder::ToolSwappedCase => match &self.tool {
-                Some(tool) => of_tool(tool, placeholder, self.offer),
+                Some(tool) => of_tool(tool, placeholder, self.offer, self.seed),
                 None => unfilled("no tool that may be called fits the case"),
             },
             Placeholder::UnknownTool => Ok(json!(format!("conformance-no-such-tool-{:x}", self.seed))),
@@ -105,21 +108,49 @@ impl<'a> Bindings<'a> {
                 })
             }
             Placeholder::Text(length) => Ok(json!("x".repeat(*length))),
+            Placeholder::ListedVersion => match listed_version(&self.offer.terms) {
+                Some(version) => Ok(json!(version)),
+                None => unfilled("the server lists no version that is opened by a handshake"),
+            },
             Placeholder::Revision => Ok(json!(session.revision.as_str())),
             Placeholder::Id => Ok(json!(session.new_id())),
             Placeholder::Meta => Ok(match session.revision.era() {
                 Era::Stateless => stateless_meta(&session.terms.client_capabilities),
                 Era::Handshake => json!({}),
             }),
+            Placeholder::AskedContent
+            | Placeholder::AskedContentBroken
+            | Placeholder::AskedTool
+            | Placeholder::AskedCount => unfilled("nothing was asked"),
             Placeholder::Saved(name) => match self.saved.get(name) {
                 Some(value) => Ok(value.clone()),
                 None => unfilled("an earlier step was not answered with what a later one needs"),
+            },
+            Placeholder::Declined(name) => match self.saved.get(name) {
+                Some(Value::Object(requests)) => {
+                    Ok(requests.iter().map(|(key, asked)| (key, declined(asked))).collect())
+                }
+                Some(_) => unfilled("what the server asks for has no keys"),
+                None => unfilled("the server asks for nothing"),
             },
         }
     }
 }
 
-fn of_tool(bound: &Bound<'_>, placeholder: &Placeholder, offer: &Offer) -> Result<Value, Unfilled> {
+/// What a client answers that grants nothing, to a request that came inside of a result.
+fn declined(request: &Value) -> Value {
+    match request.get("method").and_then(Value::as_str) {
+        Some("roots/list") => json!({ "roots": [] }),
+        Some("sampling/createMessage") => json!({
+            "role": "assistant",
+            "content": { "type": "text", "text": "A short answer." },
+            "model": "mcp-conformance",
+        }),
+        _ => json!({ "action": "decline" }),
+    }
+}
+
+fn of_tool(bound: &Bound<'_>, placeholder: &Placeholder, offer: &Offer, seed: u64) -> Result<Value, Unfilled> {
     let tool = bound.tool;
     let broken = |breakage: Breakage, what: &str| {
         let schema = tool.schema.as_ref();
@@ -139,6 +170,10 @@ fn of_tool(bound: &Bound<'_>, placeholder: &Placeholder, offer: &Offer) -> Resul
         }
         Placeholder::ToolArgumentsOutsideEnum => broken(Breakage::OutsideEnum, "an argument with listed values"),
         Placeholder::ToolArgumentsExtra => broken(Breakage::ExtraProperty, "additionalProperties: false"),
+        Placeholder::ToolArgumentsNewer => newer(tool)
+            .ok_or_else(|| Unfilled("no tool that may be called has an argument with prefixItems".to_owned())),
+        Placeholder::ToolArgumentsOther => other_arguments(tool, seed)
+            .ok_or_else(|| Unfilled("no tool that may be called takes other arguments".to_owned())),
         Placeholder::ToolSwappedCase => {
             let swapped: String = tool
                 .name
@@ -154,8 +189,47 @@ fn of_tool(bound: &Bound<'_>, placeholder: &Placeholder, offer: &Offer) -> Resul
     }
 }
 
-/// A cursor with one character in its middle changed.
-fn altered(cursor: &str) -> Option<String> {
+/// The newest version with a handshake among those that `server/discover` lists.
+fn listed_version(terms: &Terms) -> Option<&'static str> {
+    let listed = terms.opening.as_ref()?.get("supportedVersions")?.as_array()?;
+    let known = listed.iter().filter_map(|version| version.as_str()?.parse::<Revision>().ok());
+    known.filter(|revision| revision.era() == Era::Handshake).max().map(Revision::as_str)
+}
+
+/// Arguments that break a keyword which only the 2020-12 dialect of JSON Schema has; the tool's schema
+/// names that dialect or none.
+fn newer(tool: &Tool) -> Option<Value> {
+    let schema = tool.definition.get("inputSchema")?;
+    let named = schema.get("$schema").and_then(Value::as_str);
+    if named.is_some_and(|dialect| !dialect.contains("2020-12")) {
+        return None;
+    }
+    let arguments = tool.arguments.clone()?;
+    let own = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    for (name, property) in own {
+        let first = property.pointer("/prefixItems/0/type").and_then(Value::as_str);
+        let wrong = match first {
+            Some("object" | "array") => json!("unexpected"),
+            Some("string" | "integer" | "number" | "boolean" | "null") => json!({"unexpected": true}),
+            _ => continue,
+        };
+        let mut broken = arguments.clone();
+        broken.as_object_mut()?.insert(name.clone(), json!([wrong]));
+        return Some(broken);
+    }
+    None
+}
+
+/// Valid arguments that are not the minimal ones.
+fn other_arguments(tool: &Tool, seed: u64) -> Option<Value> {
+    const ATTEMPTS: usize = 20;
+    let mut random = Random::new(seed);
+    let generated = (0..ATTEMPTS).filter_map(|_| tool.schema.as_ref()?.generate(&mut random).ok());
+    generated.into_iter().find(|arguments| tool.arguments.as_ref() != Some(arguments))
+}
+
+/// A text with one character in its middle changed.
+pub(super) fn altered(cursor: &str) -> Option<String> {
     let mut characters: Vec<char> = cursor.chars().collect();
     let middle = characters.len() / 2;
     let character = characters.get_mut(middle)?;
@@ -180,17 +254,21 @@ pub(super) fn candidates<'a>(
     const MOST: usize = 24;
     let placeholders = case.placeholders();
     let of_tool: Vec<&Placeholder> = placeholders.iter().filter(|placeholder| placeholder.is_of_tool()).collect();
-    if of_tool.is_empty() && body.each.is_none() && case.needs.tool.is_none() {
+    let asked = case.needs.asked.as_ref();
+    if of_tool.is_empty() && body.each.is_none() && case.needs.tool.is_none() && asked.is_none() {
         return Ok(vec![None]);
     }
     let mut why = Unfilled("no tool that may be called was served".to_owned());
     let mut found: Vec<Bound<'a>> = Vec::new();
     let wanted = if body.each.is_some() { MOST } else { 1 };
     let hinted = hinted(case, offer, session);
-    // A tool whose plain call was served proves more than one that refuses everything.
-    let served = offer.tools.iter().filter(|tool| tool.is_served()).map(Bound::plain);
-    let refused = offer.tools.iter().filter(|tool| tool.is_usable() && !tool.is_served() && body.each.is_some());
-    for bound in hinted.into_iter().chain(served).chain(refused.map(Bound::plain)) {
+    // A tool whose plain call was served proves more than one that refuses everything, and one that asks
+    // nothing of the client serves a case better that is not about asking.
+    let plain = offer.tools.iter().filter(|tool| tool.is_served() && tool.asked.is_empty());
+    let asking = offer.tools.iter().filter(|tool| tool.is_served() && !tool.asked.is_empty());
+    let all = body.each.is_some() || asked.is_some();
+    let refused = offer.tools.iter().filter(|tool| tool.is_usable() && !tool.is_served() && all);
+    for bound in hinted.into_iter().chain(plain.chain(asking).chain(refused).map(Bound::plain)) {
         if found.len() >= wanted {
             break;
         }
@@ -199,6 +277,10 @@ pub(super) fn candidates<'a>(
         }
         if case.needs.tool.as_ref().is_some_and(|schema| !schema.fits(&bound.tool.definition)) {
             why = Unfilled("no tool that may be called is of the kind that the case needs".to_owned());
+            continue;
+        }
+        if asked.is_some_and(|asked| !bound.tool.asked.iter().any(|request| asked.fits(request))) {
+            why = Unfilled("no call of a tool led the server to ask the client for such a thing".to_owned());
             continue;
         }
         let bindings = Bindings::new(case, offer, Some(bound.clone()), 0);
@@ -226,6 +308,13 @@ fn hinted<'a>(case: &Case, offer: &'a Offer, session: &Session) -> Vec<Bound<'a>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_asked_for_is_declined_in_its_own_form() {
+        assert_eq!(declined(&json!({"method": "elicitation/create"})), json!({"action": "decline"}));
+        assert_eq!(declined(&json!({"method": "roots/list"})), json!({"roots": []}));
+        assert_eq!(declined(&json!({"method": "sampling/createMessage"}))["role"], "assistant");
+    }
 
     #[test]
     fn an_altered_cursor_differs_in_one_character() {

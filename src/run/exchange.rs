@@ -1,5 +1,6 @@
 //! Carries out the steps of an acting case on a session.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -7,9 +8,10 @@ use serde_json::Value;
 use super::bindings::{Bindings, Unfilled, candidates};
 use super::offer::Offer;
 use super::plan::Plan;
+use super::retry::{self, Served};
 use super::session::{Session, unhurried};
 use super::survey::MOST_PAGES;
-use crate::case::{Act, Case, Outcome, Placeholder, Step, fill, fill_text};
+use crate::case::{Act, Case, Outcome, Placeholder, Poll, Step, fill, fill_text};
 use crate::check::Pass;
 use crate::client::Waited;
 use crate::transcript::{Mark, Transcript};
@@ -23,6 +25,11 @@ const SETTLE_ALONE: Duration = Duration::from_millis(250);
 
 /// The longest that is waited for it, however slow the server is.
 const SETTLE_LONGEST: Duration = Duration::from_secs(1);
+
+/// How long is waited at first before a request is repeated that is polled with, and how long at most. The
+/// interval that a server suggests is meant for work that takes its time; a case gives it a second.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Requests in a row without an answer after which a session is given up.
 pub(super) const GIVEN_UP: usize = 2;
@@ -43,10 +50,13 @@ pub(super) async fn carry_out(
         let label = tool.as_ref().map(|bound| format!("tool {}", bound.tool.name)).unwrap_or_default();
         let mut bindings = Bindings::new(case, offer, tool, plan.seed);
         let from = session.connection.len();
-        let mut pass = Pass { label, number, transcript: Transcript::default(), offered: Vec::new(), trouble: None };
-        pass.offered = offer.tools.iter().map(|tool| tool.name.clone()).collect();
+        let offered = offer.listed();
+        let mut pass = Pass { label, number, transcript: Transcript::default(), offered, trouble: None, void: None };
+        session.replies.begin(&body.answers);
         let outcome = walk_steps(body, session, &mut bindings, plan, number).await;
+        let answered = session.replies.end();
         pass.transcript = session.transcript_from(from);
+        pass.void = void(case, body, &pass.transcript, answered);
         match outcome {
             Ok(()) => {}
             // A value that an earlier step had to yield is trouble; one that the server lacks is no case.
@@ -63,6 +73,16 @@ pub(super) async fn carry_out(
     Ok(passes)
 }
 
+/// Why a pass proves nothing: the server did not ask for what the case is about, or for something that
+/// cannot be answered as the case wants it.
+fn void(case: &Case, body: &Act, record: &Transcript, answered: bool) -> Option<String> {
+    let asked = case.needs.asked.as_ref().filter(|_| !body.answers.is_empty())?;
+    if !record.asked().iter().any(|request| asked.fits(request)) {
+        return Some("this time the server did not ask the client for such a thing".to_owned());
+    }
+    (!answered).then(|| "what the server asks for cannot be answered in the way of the case".to_owned())
+}
+
 async fn walk_steps(
     body: &Act,
     session: &mut Session,
@@ -76,6 +96,8 @@ async fn walk_steps(
     let mut served_after = false;
     let mut awaited = false;
     let mut pace = Duration::ZERO;
+    // What was answered, by the name of its step.
+    let mut served: BTreeMap<&str, Served> = BTreeMap::new();
     for (index, step) in body.steps.iter().enumerate() {
         if step.revisions.is_some_and(|revisions| !revisions.contains(session.revision)) {
             continue;
@@ -84,8 +106,12 @@ async fn walk_steps(
         if let Some(method) = &step.walk {
             walk(session, method, mark, plan).await;
             served_after = true;
-        } else if let Some(message) = &step.send {
-            let message = filled(message, bindings, session)?;
+        } else if let (Some(message), Some(poll)) = (&step.send, &step.poll) {
+            let waited = send_until(message, poll, step, session, bindings, mark, plan).await?;
+            served_after |= matches!(waited, Waited::Came(_));
+            keep(step, &waited, bindings);
+        } else if step.send.is_some() || step.retry.is_some() {
+            let Some(message) = request_of(step, session, bindings, &served, plan).await? else { continue };
             let meta = step.meta.as_ref().map(|meta| filled(meta, bindings, session)).transpose()?;
             let message = session.complete(&message, true, meta.as_ref());
             let from = session.connection.len();
@@ -104,6 +130,9 @@ async fn walk_steps(
                     pace = pace.max(asked.elapsed());
                 }
                 keep(step, &waited, bindings);
+                if let (Some(name), Waited::Came(response)) = (&step.name, waited) {
+                    served.insert(name, Served { request: message, response });
+                }
             }
         } else {
             let from = session.connection.len();
@@ -148,6 +177,72 @@ async fn walk_steps(
             .await;
     }
     Ok(())
+}
+
+/// Sends a request again and again until a result fits, anything but a result comes, or a bound is met.
+async fn send_until(
+    message: &Value,
+    poll: &Poll,
+    step: &Step,
+    session: &mut Session,
+    bindings: &Bindings<'_>,
+    mark: Mark,
+    plan: &Plan,
+) -> Result<Waited<Value>, Unfilled> {
+    let until = Instant::now() + Duration::from_millis(poll.within_ms);
+    let mut pause = SHORTEST_PAUSE;
+    let mut sent = 0;
+    loop {
+        let filled_in = filled(message, bindings, session)?;
+        let meta = step.meta.as_ref().map(|meta| filled(meta, bindings, session)).transpose()?;
+        let request = session.complete(&filled_in, true, meta.as_ref());
+        let from = session.connection.len();
+        session.send(&request, Some(mark)).await;
+        sent += 1;
+        let id = request.get("id").cloned().unwrap_or(Value::Null);
+        let waited = session.answer(from, &id, patience(session, plan)).await;
+        let Waited::Came(response) = &waited else { return Ok(waited) };
+        if poll.until.fits(response) || response.get("result").is_none() {
+            return Ok(waited);
+        }
+        if sent >= poll.times || Instant::now() + pause > until {
+            return Err(Unfilled("what was polled for did not come in the time that the case gives it".to_owned()));
+        }
+        tokio::time::sleep(pause).await;
+        pause = LONGEST_PAUSE.min(pause * 2);
+    }
+}
+
+/// The request that a step makes; nothing if it is a retry that the server did not ask for often enough.
+async fn request_of(
+    step: &Step,
+    session: &mut Session,
+    bindings: &Bindings<'_>,
+    served: &BTreeMap<&str, Served>,
+    plan: &Plan,
+) -> Result<Option<Value>, Unfilled> {
+    if let Some(message) = &step.send {
+        return filled(message, bindings, session).map(Some);
+    }
+    let Some(retry) = &step.retry else { return Ok(None) };
+    let Some(mut last) = served.get(retry.of.as_str()).cloned() else {
+        return Err(Unfilled("the request that is to be made again was not answered".to_owned()));
+    };
+    let differing = retry.params.as_ref().map(|params| filled(params, bindings, session)).transpose()?;
+    for _ in 1..retry.rounds.unwrap_or(1) {
+        let again = retry::of_case(&last, retry, differing.as_ref(), &session.replies)?;
+        let request = session.complete(&again, true, step.meta.as_ref());
+        let from = session.connection.len();
+        session.send(&request, None).await;
+        let Waited::Came(response) = session.answer(from, &request["id"], patience(session, plan)).await else {
+            return Ok(None);
+        };
+        last = Served { request, response };
+        if !last.asks() {
+            return Ok(None);
+        }
+    }
+    retry::of_case(&last, retry, differing.as_ref(), &session.replies).map(Some)
 }
 
 /// Whether a step that is not waited for reckons with silence: then later requests tell that the

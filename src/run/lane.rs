@@ -9,11 +9,13 @@ use serde_json::{Value, json};
 use super::bindings::Unfilled;
 use super::exchange::{GIVEN_UP, carry_out};
 use super::offer::Offer;
+use super::reply::Replies;
 use super::session::{Refusal, Refused, Session, connect, full_capabilities};
 use super::survey::{Straggler, wait_for_stragglers};
 use super::target::{Kept, Target, meets, unmet};
 use crate::case::{Act, Body, Case, Process};
 use crate::check::{self, Judged, Pass};
+use crate::transcript::Terms;
 use crate::wire::Kind;
 
 /// The connections that a lane has ended.
@@ -43,36 +45,60 @@ pub(super) async fn expendable(target: Target, cases: Vec<Arc<Case>>) -> Done {
     let first = open(&target, json!({}), "expendable session").await;
     match first {
         Ok(session) => in_sequence(target, Some(session), cases, json!({}), "expendable session", Vec::new()).await,
-        Err(reason) => {
+        Err(Unopened { reason, told }) => {
             for case in cases {
                 target.tell(&case, Judged::error(reason.clone()), None);
             }
-            Vec::new()
+            told
         }
     }
 }
 
-async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Session, String> {
+/// A further connection that could not be opened.
+struct Unopened {
+    reason: String,
+    /// The connection, where what the server answered on it is for watching cases to see.
+    told: Done,
+}
+
+impl From<String> for Unopened {
+    fn from(reason: String) -> Self {
+        Self { reason, told: Vec::new() }
+    }
+}
+
+async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Session, Unopened> {
     let context = &target.context;
     if target.stuck.load(Ordering::Relaxed) >= STUCK {
-        return Err("other processes of the server did not answer, so no more were started".to_owned());
+        return Err("other processes of the server did not answer, so no more were started".to_owned().into());
     }
     let keeping = context.keeping(purpose);
-    Session::open(&context.plan, target.revision, capabilities, purpose.to_owned(), true, keeping).await.map_err(
-        |Refused { reason, connection }| {
-            if let Some(connection) = connection {
-                context.dismiss(connection, purpose);
-            }
-            match reason {
-                Refusal::Silent => {
-                    target.stuck.fetch_add(1, Ordering::Relaxed);
-                }
-                Refusal::CutOff => target.give_up(CUT_OFF),
-                _ => {}
-            }
-            format!("another process of the server could not be opened: it {}", reason.describe())
-        },
-    )
+    let declared = capabilities.clone();
+    let opening = Session::open(&context.plan, target.revision, capabilities, purpose.to_owned(), true, keeping);
+    let Refused { reason, connection } = match opening.await {
+        Ok(session) => return Ok(session),
+        Err(refused) => refused,
+    };
+    let mut told = Vec::new();
+    match (connection, &reason) {
+        (Some(connection), Refusal::Other(_) | Refusal::Error(_)) => {
+            let terms = Terms { client_capabilities: declared, opening: None };
+            told.push(Kept { ended: context.end(connection, purpose.to_owned()).await, terms });
+        }
+        (Some(connection), _) => context.dismiss(connection, purpose),
+        (None, _) => {}
+    }
+    match reason {
+        Refusal::Silent => {
+            target.stuck.fetch_add(1, Ordering::Relaxed);
+        }
+        Refusal::CutOff => target.give_up(CUT_OFF),
+        _ => {}
+    }
+    Err(Unopened {
+        reason: format!("another process of the server could not be opened: it {}", reason.describe()),
+        told,
+    })
 }
 
 async fn close(target: &Target, session: Session) -> Kept {
@@ -112,7 +138,10 @@ async fn in_sequence(
                     target.give_up("the server ended too often");
                     done.push(close(&target, opened).await);
                 }
-                Err(reason) => target.give_up(&reason),
+                Err(Unopened { reason, told }) => {
+                    done.extend(told);
+                    target.give_up(&reason);
+                }
             }
         }
         let Some(current) = session.as_mut() else {
@@ -164,6 +193,14 @@ fn judge(target: &Target, case: &Case, body: &Act, passes: &[Pass]) -> Judged {
 /// Runs a case on a process of its own.
 pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
     let Body::Act(body) = &case.body else { return Vec::new() };
+    if case.needs.asked.is_some() {
+        // What the server does not ask for needs no process to find out.
+        let offer = target.offer().await;
+        if let Some(reason) = nobody_asks(&case, &offer) {
+            target.tell(&case, Judged::skip(reason), None);
+            return Vec::new();
+        }
+    }
     let context = target.context.clone();
     let _permit = context.permit().await;
     if let Some(reason) = target.dead() {
@@ -173,18 +210,18 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
     let capabilities = body.declare.clone().unwrap_or_else(|| full_capabilities(target.revision));
     let purpose = format!("case {}", case.id);
     let opened = if body.process == Process::Unopened {
-        let keeping = context.keeping(&purpose);
-        connect(&context.plan, &capabilities, keeping)
-            .map(|connection| Session::unopened(connection, target.revision, capabilities, purpose))
-            .map_err(|error| error.to_string())
+        let (keeping, replies) = (context.keeping(&purpose), Replies::default());
+        connect(&context.plan, &capabilities, &replies, keeping)
+            .map(|connection| Session::unopened(connection, target.revision, capabilities, replies, purpose))
+            .map_err(|error| error.to_string().into())
     } else {
         open(&target, capabilities, &purpose).await
     };
     let mut session = match opened {
         Ok(session) => session,
-        Err(reason) => {
+        Err(Unopened { reason, told }) => {
             target.tell(&case, Judged::error(reason), None);
-            return Vec::new();
+            return told;
         }
     };
     let offer = target.offer().await;
@@ -201,6 +238,13 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
         take_terms(&mut session);
     }
     vec![close(&target, session).await]
+}
+
+/// Why a case about what the server asks for does not apply, as far as the survey has seen.
+fn nobody_asks(case: &Case, offer: &Offer) -> Option<String> {
+    let asked = case.needs.asked.as_ref()?;
+    let asks = offer.tools.iter().any(|tool| tool.asked.iter().any(|request| asked.fits(request)));
+    (!asks).then(|| "no call of a tool led the server to ask the client for such a thing".to_owned())
 }
 
 /// Reads the terms of a session that a case has opened itself off its record.

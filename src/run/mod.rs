@@ -1,15 +1,19 @@
 //! The conductor: finds out what a server speaks, runs the cases and tells a sink what came of it.
 
+mod asking;
 mod bindings;
 mod conduct;
 mod exchange;
 mod guess;
 mod hinted;
 mod lane;
+mod listen;
 mod offer;
 mod others;
 mod plan;
 mod probe;
+mod reply;
+mod retry;
 mod session;
 mod survey;
 mod target;

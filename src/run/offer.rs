@@ -1,5 +1,6 @@
 //! What a server offers: its tools, which of them may be called, and what is known of their calls.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -37,6 +38,8 @@ pub(super) struct Tool {
     pub(super) arguments: Option<Value>,
     /// How the first call went, and how long it took.
     pub(super) called: Option<(Called, Duration)>,
+    /// What the server asked the client for on the way, each with method and params.
+    pub(super) asked: Vec<Value>,
 }
 
 /// How long a tool may take for the cases to use it again.
@@ -58,12 +61,13 @@ impl Tool {
         }
         let definition = definition.clone();
         let (schema, arguments) = (schema.ok(), arguments.ok());
-        Some(Self { name, definition, barred, permitted, schema, arguments, called: None })
+        Some(Self { name, definition, barred, permitted, schema, arguments, called: None, asked: Vec::new() })
     }
 
     /// Takes arguments that were served in place of the made ones, unless those were served too.
-    pub(super) fn learn(&mut self, arguments: Value, took: Duration) {
+    pub(super) fn learn(&mut self, arguments: Value, asked: Vec<Value>, took: Duration) {
         if !self.is_served() {
+            self.asked = asked;
             self.barred = None;
             self.arguments = Some(arguments);
             self.called = Some((Called::Served, took));
@@ -120,6 +124,13 @@ pub(super) struct Offer {
 }
 
 impl Offer {
+    /// What was listed, by the method of the list.
+    pub(super) fn listed(&self) -> BTreeMap<&'static str, Vec<String>> {
+        let mut listed = self.others.whole.clone();
+        listed.insert("tools/list", self.tools.iter().map(|tool| tool.name.clone()).collect());
+        listed
+    }
+
     /// The tools of a list's pages.
     pub(super) fn read(pages: &[Value], calls: Calls) -> Self {
         const MOST: usize = 500;

@@ -4,6 +4,7 @@
 //! Everything is asked side by side and waited for a bounded time, since none of it is needed for the
 //! rest: what is not answered is left open.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
@@ -17,7 +18,7 @@ use crate::wire::Id;
 const MOST_PAGES: usize = 8;
 
 /// How many resources are read, and how many prompts got.
-const MOST_USED: usize = 3;
+pub(super) const MOST_USED: usize = 3;
 
 /// How long the lists are waited for, and then what is read and got.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -45,6 +46,8 @@ pub(super) struct Others {
     /// The uris of the resources that it lists.
     pub(super) resources: Vec<String>,
     prompts: Vec<Prompt>,
+    /// The keys of what each list holds that was read to its end, by the method of the list.
+    pub(super) whole: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl Others {
@@ -66,6 +69,16 @@ impl Others {
             Some(known) => *known = prompt,
             None => self.prompts.push(prompt),
         }
+    }
+
+    /// Notes that a list was read to its end.
+    fn end(&mut self, method: &'static str) {
+        let keys = match method {
+            "resources/list" => self.resources.clone(),
+            "prompts/list" => self.prompts.iter().map(|prompt| prompt.name.clone()).collect(),
+            _ => return,
+        };
+        self.whole.insert(method, keys);
     }
 
     fn add(&mut self, method: &str, result: &Value) {
@@ -105,9 +118,17 @@ pub(super) async fn look(session: &mut Session, timeout: Duration) -> Others {
 pub(super) async fn list_all(session: &mut Session, timeout: Duration) -> Others {
     let mut others = Others::default();
     if session.terms.opening.is_some() && !session.connection.is_closed() {
-        list(session, &mut others, PATIENCE.min(timeout)).await;
+        read(session, &mut others, str::to_owned, PATIENCE.min(timeout)).await;
     }
     others
+}
+
+/// Reads the lists once more whose changes the server promised to announce.
+pub(super) async fn look_again(session: &mut Session, timeout: Duration) {
+    if session.terms.opening.is_some() && !session.connection.is_closed() {
+        let announced = |capability: &str| format!("{capability}.listChanged");
+        read(session, &mut Others::default(), announced, PATIENCE.min(timeout)).await;
+    }
 }
 
 async fn send(session: &mut Session, method: &str, params: &Value) -> Id {
@@ -118,10 +139,15 @@ async fn send(session: &mut Session, method: &str, params: &Value) -> Id {
 
 /// Reads the pages of every list that was declared, the lists side by side.
 async fn list(session: &mut Session, others: &mut Others, limit: Duration) {
+    read(session, others, str::to_owned, limit).await;
+}
+
+/// Reads the lists whose capability was declared, which may be a member of that of their primitive.
+async fn read(session: &mut Session, others: &mut Others, needed: impl Fn(&str) -> String, limit: Duration) {
     let began = (session.connection.len(), Instant::now());
     let mut under: Vec<(Id, usize, Vec<Value>)> = Vec::new();
     for (at, (method, capability, _)) in LISTS.into_iter().enumerate() {
-        if session.terms.declares(capability) {
+        if session.terms.declares(&needed(capability)) {
             under.push((send(session, method, &json!({})).await, at, Vec::new()));
         }
     }
@@ -133,12 +159,21 @@ async fn list(session: &mut Session, others: &mut Others, limit: Duration) {
         let (method, _, member) = LISTS[of];
         let Some(result) = response.get("result").filter(|result| result.get(member).is_some()) else { continue };
         others.add(method, result);
-        let Some(cursor) = result.get("nextCursor").filter(|cursor| cursor.is_string()) else { continue };
+        let Some(cursor) = result.get("nextCursor").filter(|cursor| cursor.is_string()) else {
+            others.end(method);
+            continue;
+        };
         if cursors.len() + 1 < MOST_PAGES && !cursors.contains(cursor) {
             cursors.push(cursor.clone());
             under.push((send(session, method, &json!({ "cursor": cursor })).await, of, cursors));
         }
     }
+}
+
+/// Reads the first few resources again.
+pub(super) async fn read_again(session: &mut Session, others: &Others, timeout: Duration) {
+    let resources = others.resources.clone();
+    use_some(session, &mut Others { resources, ..Others::default() }, PATIENCE.min(timeout)).await;
 }
 
 /// Reads the first few resources and gets the first few prompts, all side by side.

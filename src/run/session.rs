@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use tokio::process::Command;
 
 use super::plan::{Launcher, Plan};
+use super::reply::Replies;
 use crate::client::{Connection, Keeping, LaunchError, Responder, Waited};
 use crate::mock;
 use crate::spec::{Era, Revision};
@@ -32,6 +33,8 @@ pub(super) struct Session {
     pub(super) connection: Connection,
     pub(super) revision: Revision,
     pub(super) terms: Terms,
+    /// How what the server asks for is answered.
+    pub(super) replies: Replies,
     /// What it is for, in words.
     pub(super) purpose: String,
     /// Requests in a row that ran into their timeout.
@@ -92,11 +95,16 @@ pub(super) struct Refused {
 
 /// The capabilities that the client declares where a case does not say otherwise.
 pub(super) fn full_capabilities(revision: Revision) -> Value {
+    let roots = json!({ "listChanged": true });
     match revision {
-        // What a stateless server asks for comes back in results, which no case answers yet.
-        Revision::V2026_07_28 => json!({}),
-        Revision::V2025_06_18 | Revision::V2025_11_25 => json!({ "roots": {}, "sampling": {}, "elicitation": {} }),
-        _ => json!({ "roots": {}, "sampling": {} }),
+        Revision::V2026_07_28 => {
+            json!({ "roots": {}, "sampling": { "tools": {} }, "elicitation": { "form": {}, "url": {} } })
+        }
+        Revision::V2025_11_25 => {
+            json!({ "roots": roots, "sampling": { "tools": {} }, "elicitation": { "form": {}, "url": {} } })
+        }
+        Revision::V2025_06_18 => json!({ "roots": roots, "sampling": {}, "elicitation": {} }),
+        _ => json!({ "roots": roots, "sampling": {} }),
     }
 }
 
@@ -119,8 +127,13 @@ pub(super) fn initialize_params(revision: &str, capabilities: &Value) -> Value {
 }
 
 /// Starts the server and connects to it.
-pub(super) fn connect(plan: &Plan, capabilities: &Value, keeping: Keeping) -> Result<Connection, LaunchError> {
-    let responder = Responder::new(capabilities.clone());
+pub(super) fn connect(
+    plan: &Plan,
+    capabilities: &Value,
+    replies: &Replies,
+    keeping: Keeping,
+) -> Result<Connection, LaunchError> {
+    let responder = Responder::new(capabilities.clone(), replies.answer());
     match &plan.launcher {
         Launcher::Command(server) => {
             let (program, arguments) = server.command.split_first().ok_or(LaunchError::NoCommand)?;
@@ -148,12 +161,19 @@ pub(super) fn connect(plan: &Plan, capabilities: &Value, keeping: Keeping) -> Re
 
 impl Session {
     /// A session in which nothing has been sent yet.
-    pub(super) fn unopened(connection: Connection, revision: Revision, capabilities: Value, purpose: String) -> Self {
+    pub(super) fn unopened(
+        connection: Connection,
+        revision: Revision,
+        capabilities: Value,
+        replies: Replies,
+        purpose: String,
+    ) -> Self {
         let terms = Terms { client_capabilities: capabilities, opening: None };
         Self {
             connection,
             revision,
             terms,
+            replies,
             purpose,
             unanswered: 0,
             settled: false,
@@ -173,9 +193,10 @@ impl Session {
         insist: bool,
         keeping: Keeping,
     ) -> Result<Self, Refused> {
-        let connection = connect(plan, &capabilities, keeping)
+        let replies = Replies::default();
+        let connection = connect(plan, &capabilities, &replies, keeping)
             .map_err(|error| Refused { reason: Refusal::NotStarted(error), connection: None })?;
-        let mut session = Self::unopened(connection, revision, capabilities, purpose);
+        let mut session = Self::unopened(connection, revision, capabilities, replies, purpose);
         let limit = plan.startup_timeout;
         let opened = match revision.era() {
             Era::Handshake => session.initialize(limit).await,

@@ -5,12 +5,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::asking;
 use super::hinted;
+use super::listen::Listening;
 use super::offer::{Called, Offer};
 use super::others;
 use super::plan::Plan;
+use super::retry::{self, Served};
 use super::session::Session;
 use crate::client::Waited;
+use crate::transcript::input_requests;
 use crate::wire::Id;
 
 /// How many pages of a list are read.
@@ -21,6 +25,9 @@ const MOST_CALLS: usize = 64;
 
 /// How many calls are under way at once.
 const IN_FLIGHT: usize = 4;
+
+/// How often a call is made again because its result asks for input.
+const MOST_ROUNDS: usize = 4;
 
 /// How long calls that are still under way are waited for at first, once all others are answered.
 const STRAGGLER_PATIENCE: Duration = Duration::from_millis(250);
@@ -56,6 +63,7 @@ async fn look(session: &mut Session, plan: &Plan) -> (Offer, Vec<Straggler>) {
         return (offer, stragglers);
     }
     offer.others = others::look(session, plan.timeout).await;
+    let listening = Listening::begin(session, &offer.others, plan.timeout).await;
     let began = session.connection.len();
     let mut under = call_each(session, plan, &mut offer, began).await;
     if session.connection.is_closed() {
@@ -72,13 +80,18 @@ async fn look(session: &mut Session, plan: &Plan) -> (Offer, Vec<Straggler>) {
         }
         for call in under {
             offer.tools[call.tool].called = Some((Called::Unanswered, call.since.elapsed()));
-            stragglers.push(Straggler { id: call.id, since: call.since, from: began });
+            stragglers.push(Straggler { id: call.id().clone(), since: call.since, from: began });
         }
     }
+    asking::attribute(session, &mut offer, began, plan.timeout).await;
     if session.terms.declares("tools.listChanged") && !session.connection.is_closed() {
         // A list that the calls have changed ought to have been announced.
         list(session, plan).await;
     }
+    if let Some(listening) = listening {
+        listening.end(session, plan.timeout).await;
+    }
+    others::look_again(session, plan.timeout).await;
     (offer, stragglers)
 }
 
@@ -123,8 +136,16 @@ pub(super) async fn list(session: &mut Session, plan: &Plan) -> Vec<Value> {
 /// A call that is under way.
 struct Under {
     tool: usize,
-    id: Id,
+    request: Value,
+    /// How often it was made again because its result asked for input.
+    rounds: usize,
     since: Instant,
+}
+
+impl Under {
+    fn id(&self) -> &Id {
+        &self.request["id"]
+    }
 }
 
 /// Calls each tool that may be called once, with a progress token, a few at a time; returns the calls
@@ -139,8 +160,9 @@ async fn call_each(session: &mut Session, plan: &Plan, offer: &mut Offer, began:
         while under.len() < IN_FLIGHT
             && let Some(tool) = waiting.pop()
         {
-            let id = send_call(session, &offer.tools[tool].name, offer.tools[tool].arguments.as_ref(), tool).await;
-            under.push(Under { tool, id, since: Instant::now() });
+            let name = &offer.tools[tool].name;
+            let request = send_call(session, name, offer.tools[tool].arguments.as_ref(), tool).await;
+            under.push(Under { tool, request, rounds: 0, since: Instant::now() });
         }
         if under.is_empty() {
             return under;
@@ -165,12 +187,23 @@ async fn take_answer(
     began: usize,
     limit: Duration,
 ) -> bool {
-    let ids: Vec<Id> = under.iter().map(|call| call.id.clone()).collect();
+    let ids: Vec<Id> = under.iter().map(|call| call.id().clone()).collect();
     let Waited::Came((at, response)) = first_of(session, began, &ids, limit).await else { return false };
     session.unanswered = 0;
     let call = under.remove(at);
-    let how = match response.get("result") {
-        Some(result) if result.get("isError") != Some(&Value::Bool(true)) => Called::Served,
+    let served = Served { request: call.request.clone(), response };
+    if call.rounds < MOST_ROUNDS
+        && let Some(again) = retry::plain(&served, &session.replies)
+    {
+        let asked = served.response.get("result").into_iter().flat_map(input_requests);
+        offer.tools[call.tool].asked.extend(asked.map(|(_, request)| request.clone()));
+        let request = session.complete(&again, true, None);
+        session.send(&request, None).await;
+        under.push(Under { request, rounds: call.rounds + 1, ..call });
+        return true;
+    }
+    let how = match served.response.get("result") {
+        Some(result) if result.get("isError") != Some(&Value::Bool(true)) && !served.asks() => Called::Served,
         _ => Called::Refused,
     };
     offer.tools[call.tool].called = Some((how, call.since.elapsed()));
@@ -182,7 +215,7 @@ async fn settle(session: &mut Session, offer: &mut Offer, under: &mut Vec<Under>
     while !under.is_empty() && take_answer(session, offer, under, began, limit).await {}
 }
 
-async fn send_call(session: &mut Session, name: &str, arguments: Option<&Value>, number: usize) -> Id {
+async fn send_call(session: &mut Session, name: &str, arguments: Option<&Value>, number: usize) -> Value {
     let message = json!({
         "method": "tools/call",
         "params": {
@@ -193,7 +226,7 @@ async fn send_call(session: &mut Session, name: &str, arguments: Option<&Value>,
     });
     let message = session.complete(&message, true, None);
     session.send(&message, None).await;
-    message["id"].clone()
+    message
 }
 
 /// Tells the server that an answer is no longer waited for.

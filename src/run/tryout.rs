@@ -12,20 +12,20 @@ use serde_json::{Map, Value, json};
 use super::conduct::{Context, Stop, unjudged};
 use super::exchange::GIVEN_UP;
 use super::guess;
-use super::hinted::{Came, came_of};
+use super::hinted::{Came, came_of, request};
 use super::offer::Offer;
 use super::others;
 use super::plan::{Launcher, Plan};
 use super::probe::probe;
 use super::session::Session;
-use super::survey::{cancel, list};
+use super::survey::list;
 use super::target::meets;
 use crate::case::{Ask, Body, Case, Hint, What};
 use crate::check::{self, Connected, Watched};
 use crate::client::Waited;
 use crate::event::{Event, Problem, ProblemKind, Sink};
 use crate::spec::{Revision, RevisionSet};
-use crate::transcript::{self, Entry, Transcript, messages};
+use crate::transcript::{self, Entry, Transcript, asks_for_input, messages};
 use crate::wire::Frame;
 
 /// How many requests are tried in one revision.
@@ -172,22 +172,11 @@ async fn try_in(
         }
         let from = session.connection.len();
         let began = Instant::now();
-        let (method, mut params) = ask.request();
-        if tool.is_some() {
-            params.insert("_meta".to_owned(), json!({ "progressToken": format!("try-{from}") }));
-        }
-        let message = json!({ "method": method, "params": params });
-        let message = session.complete(&message, true, None);
-        let id = message["id"].clone();
-        session.send(&message, None).await;
-        let waited = session.answer(from, &id, plan.timeout).await;
+        let waited = request(session, &ask, &format!("try-{from}"), plan.timeout).await;
         if let Some(tool) = tool.filter(|_| began.elapsed() > QUICK) {
             *slow.entry(&tool.name).or_default() += 1;
         }
-        let Waited::Came(response) = waited else {
-            cancel(session, &id, "it took longer than trying out waits").await;
-            continue;
-        };
+        let Waited::Came(response) = waited else { continue };
         let answered = session.transcript_from(from);
         let index = known.iter().position(|one| one.ask == ask).unwrap_or_else(|| {
             let (served, shown, held) = (RevisionSet::default(), BTreeMap::new(), BTreeSet::new());
@@ -199,7 +188,7 @@ async fn try_in(
             tried.served = tried.served.with(session.revision);
         }
         tried.held.extend(held(&answered, &response));
-        for requirement in watching.shown(method, &answered) {
+        for requirement in watching.shown(tried.ask.request().0, &answered) {
             let revisions = tried.shown.entry(requirement).or_default();
             *revisions = revisions.with(session.revision);
         }
@@ -297,7 +286,7 @@ impl<'a> Watching<'a> {
                 match watch.what {
                     What::Result | What::Response | What::Error => of(method),
                     What::Notification | What::Request => methods.iter().any(|method| of(method)),
-                    What::Line | What::Message | What::Connection => true,
+                    What::Line | What::Message | What::Connection | What::Asked => true,
                 }
             }
             Body::Act(_) => false,
@@ -344,7 +333,8 @@ fn held(answered: &Transcript, response: &Value) -> BTreeSet<&'static str> {
     note(result.get("structuredContent").is_some(), "structured content");
     note(result.get("isError") == Some(&Value::Bool(true)), "error of the tool");
     note(response.get("error").is_some(), "error");
-    note(result.get("resultType").is_some_and(|kind| kind == "input_required"), "asks for input");
+    let mut came = answered.entries.iter().filter_map(|entry| entry.received()).flat_map(messages);
+    note(came.any(|message| message.get("result").is_some_and(asks_for_input)), "asks for input");
     note(result.get("task").is_some(), "task");
     note(contents.clone().any(|item| item.get("annotations").is_some()), "annotations");
     note(items("/contents").any(|one| one.get("text").is_some()), "text");

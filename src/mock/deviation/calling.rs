@@ -8,12 +8,12 @@ use crate::mock::content;
 use crate::mock::fault::Fault::{
     self, AudienceRobot, AudienceString, AudioBase64Url, AudioIn20241105, AudioMimeVideo, AudioWithoutData,
     ContentMissing, ContentObject, ContentTypeVideo, EmbeddedBlobNotBase64, EmbeddedEmpty, EmbeddedRelativeUri,
-    EmbeddedWithoutUri, ImageDataUrl, ImageMagic, ImageMimeText, ImageWithoutMime, LastModifiedNumber,
+    EmbeddedWithoutUri, ImageDataUrl, ImageMagic, ImageMimeText, ImageWithoutMime, InterimEarly, LastModifiedNumber,
     LastModifiedWords, LinkBefore20250618, LinkSizeString, LinkWithoutName, PriorityTwo, StructuredArray,
     StructuredMismatch, StructuredMissing, StructuredWithoutText, TerminalEscapeInResult, TextNumber,
 };
 use crate::mock::fault::FaultSet;
-use crate::mock::message::Object;
+use crate::mock::message::{Object, object};
 use crate::mock::resource;
 use crate::mock::revision::Revision;
 
@@ -55,6 +55,7 @@ const TOOL_FAULTS: &[Row] = &[
     Row(StructuredMismatch, "add", Set("structuredContent", || json!({"sum": "many"}))),
     Row(StructuredMissing, "add", Remove("structuredContent")),
     Row(StructuredWithoutText, "add", Set("content/0/text", || json!("Added."))),
+    Row(InterimEarly, "add", With(become_interim)),
     Row(ContentTypeVideo, "image", Push("content", video)),
     Row(AudioIn20241105, "image", Push("content", content::audio)),
     Row(LinkBefore20250618, "image", Push("content", link)),
@@ -86,6 +87,10 @@ fn unwrap_content(result: &mut Object) {
     if let Some(first) = first {
         result.insert("content".to_owned(), first);
     }
+}
+
+fn become_interim(result: &mut Object) {
+    *result = object(json!({"resultType": "input_required", "requestState": "add-1"}));
 }
 
 fn video() -> Value {

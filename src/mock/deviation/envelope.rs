@@ -6,6 +6,9 @@ use crate::mock::fault::{Fault, FaultSet};
 use crate::mock::message::{METHOD_NOT_FOUND, Object, object};
 use crate::mock::revision::Revision;
 
+/// The key by which a notification names its subscription.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
 /// What is about to be written, and what it is written for.
 #[derive(Clone, Debug)]
 pub(in crate::mock) struct Outgoing {
@@ -115,6 +118,15 @@ fn deviate_notification(message: &mut Object, revision: Revision, shows: &dyn Fn
                 if shows(Fault::ProgressUnknownToken) {
                     set(params, "progressToken", json!("nobody-gave-this"));
                 }
+                if shows(Fault::ProgressMessageEmpty) {
+                    set(params, "message", json!(""));
+                }
+                if shows(Fault::TraceparentShort) {
+                    set(params, "_meta", json!({"traceparent": "00-b7ad6b7169203331-01"}));
+                }
+                if shows(Fault::ProgressOnSubscription) {
+                    set(params, "_meta", json!({ SUBSCRIPTION: 7 }));
+                }
             }
             // A stateless server has no list_changed to write, hence the other notification.
             if shows(Fault::NotificationWithId) && revision.is_modern() {
@@ -122,10 +134,16 @@ fn deviate_notification(message: &mut Object, revision: Revision, shows: &dyn Fn
             }
         }
         "notifications/message" => {
-            if let Some(Value::Object(params)) = message.get_mut("params")
-                && shows(Fault::LogLevelLoud)
-            {
-                set(params, "level", json!("loud"));
+            if let Some(Value::Object(params)) = message.get_mut("params") {
+                if shows(Fault::LogLevelLoud) {
+                    set(params, "level", json!("loud"));
+                }
+                if shows(Fault::LogSecret) {
+                    set(params, "data", json!({"authorization": "Bearer 3fa1c0de5e1f0b7c9d2e4a6b8c0d1e2f"}));
+                }
+                if shows(Fault::LogOnSubscription) {
+                    set(params, "_meta", json!({ SUBSCRIPTION: 7 }));
+                }
             }
         }
         "notifications/tools/list_changed" => {

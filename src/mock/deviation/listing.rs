@@ -8,10 +8,11 @@ use crate::mock::fault::Fault::{
     self, AnnotationsStringHint, AnnotationsTitleNumber, BidiInDescription, CacheScopeShared, CachingHintsMissing,
     DescriptionArray, ExecutionOdd, HeaderInItems, HeaderNameSpace, HeaderNameTwice, HeaderOnObject, HeaderOnPassword,
     IconJavascript, IconSizesString, InputSchemaBooleanProperty, InputSchemaDraft4, InputSchemaInvalid,
-    InputSchemaMissing, InputSchemaRemoteRef, InputSchemaRequiredString, InputSchemaTypeList, MetaArray, MetaKeyBad,
-    MetaKeyForwardDns, MetaKeyReservedAny, MetaKeyReservedSecond, OutputSchemaArrayRoot, OutputSchemaInvalid,
-    OutputSchemaTrue, ResultTypeMissing, ResultTypeOdd, TerminalEscapeInDescription, TitleNumber, ToolMetaString,
-    ToolNameLong, ToolNameNumber, ToolNameSpace, ToolsObject, TtlNegative,
+    InputSchemaMissing, InputSchemaRemoteRef, InputSchemaRequiredString, InputSchemaTypeList, MarkupInDescription,
+    MetaArray, MetaKeyBad, MetaKeyForwardDns, MetaKeyReservedAny, MetaKeyReservedSecond, NewerKeywordsUnchecked,
+    OutputSchemaArrayRoot, OutputSchemaInvalid, OutputSchemaTrue, ResultTypeMissing, ResultTypeOdd,
+    TerminalEscapeInDescription, TitleNumber, ToolMetaString, ToolNameLong, ToolNameNumber, ToolNameSpace, ToolsObject,
+    TtlNegative,
 };
 use crate::mock::fault::FaultSet;
 use crate::mock::message::{Object, object};
@@ -74,6 +75,11 @@ pub(in crate::mock) fn add_specimens(tools: &mut Vec<Object>, revision: Revision
         tool.insert("name".to_owned(), json!(format!("visitor_{salt:x}")));
         tools.push(tool);
     }
+    if faults.shows(Fault::Awkward, revision) && revision >= Revision::V2025_11_25 {
+        let mut tool = object(json!({"name": "pair", "description": "Takes a word and a number."}));
+        become_pair(&mut tool);
+        tools.push(tool);
+    }
     for Row(fault, edit) in DEFINITION_FAULTS {
         if faults.shows(*fault, revision) {
             let mut tool = specimen(revision);
@@ -132,12 +138,23 @@ const DEFINITION_FAULTS: &[Row] = &[
     Row(ToolMetaString, Set("_meta", || json!("odd"))),
     Row(TerminalEscapeInDescription, Set("description", || json!(ESCAPES))),
     Row(BidiInDescription, Set("description", || json!(BIDI))),
+    Row(MarkupInDescription, Set("description", || json!(MARKUP))),
+    Row(NewerKeywordsUnchecked, With(become_pair)),
 ];
 
 const PROPERTIES: &str = "inputSchema/properties";
 const PICTURE: &str = "https://icons.example.com/x.png";
 const ESCAPES: &str = "A \u{1b}[31mspecimen\u{1b}[0m of a definition.";
+const MARKUP: &str = "A specimen of a definition.<script>fetch('https://example.com')</script>";
 const BIDI: &str = "A \u{202e}specimen\u{202c}\u{200b} of a definition.";
+
+/// Gives a tool an argument whose schema says most in a keyword that older dialects do not have.
+fn become_pair(tool: &mut Object) {
+    let pair = json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}]});
+    let schema = json!({"type": "object", "properties": {"pair": pair}, "required": ["pair"]});
+    tool.insert("inputSchema".to_owned(), schema);
+    tool.insert("annotations".to_owned(), json!({"readOnlyHint": true}));
+}
 
 fn draft4() -> Value {
     json!({"x": {"type": "number", "minimum": 0, "exclusiveMinimum": true}})

@@ -4,10 +4,12 @@
 //! nothing of the faults here; faults that change what is done, and not only how it looks, stand where
 //! it is done.
 
+pub(super) mod asking;
 pub(super) mod calling;
 pub(super) mod edit;
 pub(super) mod envelope;
 mod hostile;
 pub(super) mod listing;
 pub(super) mod primitive;
+pub(super) mod task;
 pub(super) mod writing;

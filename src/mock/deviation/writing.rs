@@ -29,6 +29,9 @@ pub(in crate::mock) fn line(outgoing: &Outgoing, first: bool, faults: &FaultSet)
     } else {
         message.to_string().into_bytes()
     };
+    if calls && shows(Fault::MrtrKeyTwice) {
+        text = key_twice(&text);
+    }
     if calls && shows(Fault::Latin1Output) {
         text = latin1(&text);
     }
@@ -62,6 +65,13 @@ fn latin1(text: &[u8]) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// Writes the one thing that a result asks for twice, under the same key.
+fn key_twice(text: &[u8]) -> Vec<u8> {
+    const ONCE: &str = r#""inputRequests":{"#;
+    let text = String::from_utf8_lossy(text);
+    text.replacen(ONCE, &format!(r#"{ONCE}"input":{{"method":"roots/list"}},"#), 1).into_bytes()
 }
 
 /// A `tools/list` response with 100,000 arrays inside each other.

@@ -1,0 +1,152 @@
+//! Subscriptions of the stateless era: what is listened for, and what is told while somebody does.
+//!
+//! Lists and notes grow for as long as somebody listens, so that a server whose answers depend on no
+//! connection has something to tell.
+
+use serde_json::{Value, json};
+
+use super::connection::{Connection, Request, Stop, invalid_params};
+use super::fault::Fault;
+use super::message::{INVALID_REQUEST, METHOD_NOT_FOUND, Object, Refusal, notification, object};
+use super::resource;
+use super::revision::Revision;
+
+const ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// The lists: the member of the filter, and the notification.
+const LISTS: [(&str, &str); 3] = [
+    ("toolsListChanged", "notifications/tools/list_changed"),
+    ("promptsListChanged", "notifications/prompts/list_changed"),
+    ("resourcesListChanged", "notifications/resources/list_changed"),
+];
+
+/// A subscription, with what was granted to it.
+#[derive(Debug)]
+pub(super) struct Subscription {
+    id: Value,
+    granted: Object,
+    /// Whether it was cancelled, which only a fault has no end to.
+    cancelled: bool,
+}
+
+impl Connection<'_> {
+    /// Opens a subscription, which stays open where anything is granted, and ends at once otherwise.
+    pub(super) fn listen(&mut self, request: &Request, params: &Object) -> Result<Object, Stop> {
+        if self.fails(request, Fault::ListenRefused) {
+            return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: subscriptions/listen").into());
+        }
+        if !self.subscriptions.is_empty() && self.fails(request, Fault::ListenOnlyOne) {
+            return Err(Refusal::new(INVALID_REQUEST, "There is a subscription already").into());
+        }
+        let filter = match params.get("notifications") {
+            Some(Value::Object(filter)) => filter.clone(),
+            _ if self.fails(request, Fault::ListenFilterUnchecked) => Object::new(),
+            _ => return Err(invalid_params("notifications must be an object").into()),
+        };
+        let mut granted = granted(&filter);
+        let tasks = self.listen_to_tasks(request, params)?;
+        if !tasks.is_empty() {
+            granted.insert("taskIds".to_owned(), json!(tasks));
+        }
+        let mut told = json!(granted);
+        if self.fails(request, Fault::ListenGrantsMore) {
+            told = json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
+        }
+        if self.fails(request, Fault::ListenGrantString) {
+            told = json!("all");
+        }
+        let meta = json!({ID: request.id});
+        if self.fails(request, Fault::ListenUpdateFirst) {
+            let params = json!({"_meta": meta, "uri": resource::NOTES});
+            self.tell(notification("notifications/resources/updated", &params), request.revision);
+        }
+        let params = json!({"_meta": meta, "notifications": told});
+        self.tell(notification("notifications/subscriptions/acknowledged", &params), request.revision);
+        if self.fails(request, Fault::ListenTellsMore) && !granted.contains_key("promptsListChanged") {
+            self.tell(notification("notifications/prompts/list_changed", &json!({"_meta": meta})), request.revision);
+        }
+        if granted.is_empty() {
+            if self.fails(request, Fault::ListenEndsAbruptly) {
+                return Err(Stop::Ended);
+            }
+            let untagged = self.fails(request, Fault::ListenResultUntagged);
+            return Ok(if untagged { Object::new() } else { object(json!({"_meta": meta})) });
+        }
+        self.subscriptions.push(Subscription { id: request.id.clone(), granted, cancelled: false });
+        Err(Stop::Later)
+    }
+
+    /// Ends the subscription of a request, if there is one.
+    pub(super) fn cancel_listen(&mut self, id: &Value) {
+        let ignored = self.has(Fault::ListenCancelIgnored);
+        for subscription in self.subscriptions.iter_mut().filter(|subscription| subscription.id == *id) {
+            subscription.cancelled = true;
+        }
+        self.subscriptions.retain(|subscription| !subscription.cancelled || ignored);
+    }
+
+    /// Whether the lists have grown, and in the stateless era the notes.
+    pub(super) fn has_grown(&self, revision: Revision) -> bool {
+        if !revision.is_modern() {
+            return self.session.as_ref().is_some_and(|session| session.grown);
+        }
+        self.grown && self.subscriptions.iter().any(|subscription| !subscription.cancelled)
+    }
+
+    /// Grows while somebody listens, and tells who does.
+    pub(super) fn grow_for_listeners(&mut self, request: &Request) -> bool {
+        self.grown = self.subscriptions.iter().any(|subscription| !subscription.cancelled);
+        let mut told = Vec::new();
+        for subscription in self.subscriptions.iter().filter(|_| self.grown) {
+            let granted = |member: &str| subscription.granted.contains_key(member);
+            for (member, method) in LISTS.into_iter().filter(|(member, _)| granted(member)) {
+                let silent =
+                    if member == "toolsListChanged" { Fault::ListenToolsSilent } else { Fault::ListenListsSilent };
+                if !self.fails(request, silent) {
+                    told.push((method, subscription.id.clone(), None));
+                }
+            }
+            let watched = subscription.granted.get("resourceSubscriptions").and_then(Value::as_array);
+            let notes = watched.is_some_and(|uris| uris.iter().any(|uri| uri == resource::NOTES));
+            if notes && !self.fails(request, Fault::ListenUpdatesSilent) {
+                told.push(("notifications/resources/updated", subscription.id.clone(), Some(resource::NOTES)));
+            }
+        }
+        for (method, id, uri) in told {
+            let mut params = json!({"_meta": {ID: id}});
+            if self.fails(request, Fault::ListenUntagged) {
+                params = json!({});
+            }
+            if let Some(uri) = uri {
+                params["uri"] = json!(uri);
+            }
+            self.tell(notification(method, &params), request.revision);
+        }
+        self.grown
+    }
+
+    /// What a fault tells to those who do not listen any more.
+    pub(super) fn tell_cancelled(&mut self, request: &Request) {
+        if !self.fails(request, Fault::ListenCancelIgnored) {
+            return;
+        }
+        let ids: Vec<Value> = self.subscriptions.iter().filter(|one| one.cancelled).map(|one| one.id.clone()).collect();
+        for id in ids {
+            let params = json!({"_meta": {ID: id}});
+            self.tell(notification("notifications/tools/list_changed", &params), request.revision);
+        }
+    }
+}
+
+/// The part of a filter that is granted.
+fn granted(filter: &Object) -> Object {
+    let lists = LISTS.into_iter().filter(|(member, _)| filter.get(*member) == Some(&json!(true)));
+    let mut granted: Object = lists.map(|(member, _)| (member.to_owned(), json!(true))).collect();
+    let uris = filter.get("resourceSubscriptions").and_then(Value::as_array).into_iter().flatten();
+    let uris: Vec<&Value> =
+        uris.filter(|uri| uri.as_str().is_some_and(|uri| resource::contents(uri).is_some())).collect();
+    if !uris.is_empty() {
+        granted.insert("resourceSubscriptions".to_owned(), json!(uris));
+    }
+    granted
+}

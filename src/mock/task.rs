@@ -1,0 +1,237 @@
+//! Tasks of the built-in server: what one is, how it moves, and what it looks like in each era.
+//!
+//! A task works when somebody looks at it: each look is a step, and after a few of them it is done. So
+//! nothing here needs a clock but the times that a task tells.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+
+use super::message::{Object, Refusal, object};
+use super::revision::Revision;
+
+/// The key under which a message names the task that it belongs to.
+pub(super) const RELATED: &str = "io.modelcontextprotocol/related-task";
+/// The extension of the stateless era.
+pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+/// How many looks a stretch of work takes.
+const STEPS: u64 = 2;
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    Working,
+    InputRequired,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl Status {
+    pub(super) const fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Working => "working",
+            Self::InputRequired => "input_required",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What a call that became a task comes to.
+pub(super) type Outcome = Result<Object, Refusal>;
+
+/// A call that goes on after its answer.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) id: String,
+    pub(super) status: Status,
+    /// What it comes to once it is done.
+    pub(super) outcome: Outcome,
+    pub(super) progress_token: Option<Value>,
+    /// How often it still has to ask its client for a word.
+    pub(super) rounds: usize,
+    /// How often it has asked.
+    pub(super) asked: usize,
+    /// How many steps it has worked, in all and in the present stretch.
+    pub(super) steps: u64,
+    stretch: u64,
+    /// How long it is kept, in milliseconds.
+    ttl: Value,
+    created: String,
+    updated: String,
+}
+
+impl Task {
+    pub(super) fn new(id: String, outcome: Outcome, ttl: Value) -> Self {
+        let created = timestamp(SystemTime::now());
+        Self {
+            id,
+            status: Status::Working,
+            outcome,
+            progress_token: None,
+            rounds: 0,
+            asked: 0,
+            steps: 0,
+            stretch: 0,
+            ttl,
+            updated: created.clone(),
+            created,
+        }
+    }
+
+    /// Moves to another status; a terminal one is never left.
+    pub(super) fn move_to(&mut self, status: Status) {
+        if !self.status.is_terminal() {
+            self.status = status;
+            self.stretch = 0;
+            self.updated = timestamp(SystemTime::now());
+        }
+    }
+
+    /// Works a step; whether the stretch of work is done.
+    pub(super) fn work(&mut self) -> bool {
+        self.steps += 1;
+        self.stretch += 1;
+        self.stretch >= STEPS
+    }
+
+    /// Ends the work with its outcome. In the era of sessions a tool that fails makes a task that fails;
+    /// later only an error of the protocol does.
+    pub(super) fn finish(&mut self, revision: Revision) {
+        let failed = match &self.outcome {
+            Ok(result) => !revision.is_modern() && result.get("isError") == Some(&json!(true)),
+            Err(_) => true,
+        };
+        self.move_to(if failed { Status::Failed } else { Status::Completed });
+    }
+
+    /// The task as a message shows it.
+    pub(super) fn shown(&self, revision: Revision) -> Object {
+        let (ttl, interval) = if revision.is_modern() { ("ttlMs", "pollIntervalMs") } else { ("ttl", "pollInterval") };
+        let text = match self.status {
+            Status::Working => "It is being worked on.",
+            Status::InputRequired => "It waits for a word of the user.",
+            Status::Completed => "It is done.",
+            Status::Failed => "The tool failed.",
+            Status::Cancelled => "It was cancelled as asked.",
+        };
+        object(json!({
+            "taskId": self.id,
+            "status": self.status.word(),
+            "statusMessage": text,
+            "createdAt": self.created,
+            "lastUpdatedAt": self.updated,
+            ttl: self.ttl,
+            interval: 50,
+        }))
+    }
+
+    /// The task with what its status brings along, as the stateless era shows it.
+    pub(super) fn detailed(&self) -> Object {
+        let mut task = self.shown(Revision::V2026_07_28);
+        match (self.status, &self.outcome) {
+            (Status::InputRequired, _) => {
+                let request = json!({"method": "elicitation/create", "params": question(self.asked)});
+                task.insert("inputRequests".to_owned(), json!({ self.key(): request }));
+            }
+            (Status::Completed, Ok(result)) => {
+                let mut result = result.clone();
+                result.insert("resultType".to_owned(), json!("complete"));
+                task.insert("result".to_owned(), json!(result));
+            }
+            (Status::Failed, Err(refusal)) => {
+                let error = json!({"code": refusal.code, "message": refusal.message});
+                task.insert("error".to_owned(), error);
+            }
+            _ => {}
+        }
+        task
+    }
+
+    /// The name of the question that it waits for.
+    pub(super) fn key(&self) -> String {
+        format!("word-{}", self.asked)
+    }
+}
+
+/// What the user is asked in the course of a task.
+pub(super) fn question(number: usize) -> Value {
+    let schema = json!({"type": "object", "properties": {"word": {"type": "string"}}});
+    json!({"mode": "form", "message": format!("Please say word {number}."), "requestedSchema": schema})
+}
+
+/// An id that nobody can guess: 128 bits from the keys of the system's hash maps, which are random.
+pub(super) fn unguessable() -> String {
+    let half = || RandomState::new().hash_one(SystemTime::now());
+    format!("{:016x}{:016x}", half(), half())
+}
+
+/// A time by RFC 3339, to the millisecond.
+fn timestamp(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let (seconds, days) = (since.as_secs() % 86_400, since.as_secs() / 86_400);
+    let (year, month, day) = date(days);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", since.subsec_millis())
+}
+
+/// Year, month and day of a day since 1970, by counting years from March, so that a leap day is the last.
+const fn date(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = era * 400 + year_of_era + if month <= 2 { 1 } else { 0 };
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timestamp_tells_the_time_of_any_day() {
+        let at = |seconds: u64| timestamp(UNIX_EPOCH + Duration::from_millis(seconds * 1_000 + 7));
+        assert_eq!(at(0), "1970-01-01T00:00:00.007Z");
+        assert_eq!(at(951_782_400), "2000-02-29T00:00:00.007Z");
+        assert_eq!(at(1_764_115_199), "2025-11-25T23:59:59.007Z");
+        assert_eq!(at(4_107_542_400), "2100-03-01T00:00:00.007Z");
+    }
+
+    #[test]
+    fn a_terminal_status_is_never_left() {
+        let mut task = Task::new("a".to_owned(), Ok(Object::new()), json!(60_000));
+        assert!(!task.work());
+        assert!(task.work());
+        task.finish(Revision::V2025_11_25);
+        task.move_to(Status::Cancelled);
+        assert_eq!(task.status, Status::Completed);
+    }
+
+    #[test]
+    fn a_tool_that_fails_makes_a_failed_task_in_sessions_only() {
+        let status = |revision| {
+            let mut task = Task::new("a".to_owned(), Ok(object(json!({"isError": true}))), json!(null));
+            task.finish(revision);
+            task.status
+        };
+        assert_eq!(status(Revision::V2025_11_25), Status::Failed);
+        assert_eq!(status(Revision::V2026_07_28), Status::Completed);
+    }
+
+    #[test]
+    fn ids_differ() {
+        assert_ne!(unguessable(), unguessable());
+        assert_eq!(unguessable().len(), 32);
+    }
+}

@@ -1,0 +1,183 @@
+//! What the client answers when the server asks it something: as a willing client does, or as a case says.
+//!
+//! A form is accepted with the simplest values that fit it, a page is said to be opened, a completion is
+//! one line of text, and there are no roots, so that no server is granted a folder.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Map, Value, json};
+
+use crate::case::{Placeholder, Reply, fill};
+use crate::client::Answer;
+use crate::fuzz::{Breakage, Dialect, ToolSchema};
+use crate::transcript::input_requests;
+
+/// The answers of one client, which the case at hand may replace.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Replies(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    by_case: BTreeMap<String, Vec<Reply>>,
+    /// How many requests of each method were answered since the case began.
+    given: BTreeMap<String, usize>,
+    /// Whether an answer of the case could not be made of a request.
+    unmade: bool,
+}
+
+impl Replies {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers as a case says from now on.
+    pub(super) fn begin(&self, by_case: &BTreeMap<String, Vec<Reply>>) {
+        *self.state() = State { by_case: by_case.clone(), ..State::default() };
+    }
+
+    /// Answers as usual again; whether every answer of the case could be made.
+    pub(super) fn end(&self) -> bool {
+        !std::mem::take(&mut *self.state()).unmade
+    }
+
+    /// The answer to a request, by method and params.
+    pub(super) fn reply(&self, method: &str, params: Option<&Value>) -> Result<Value, Value> {
+        let mut state = self.state();
+        let count = state.given.get(method).copied().unwrap_or_default();
+        state.given.insert(method.to_owned(), count + 1);
+        let of_case = state.by_case.get(method).and_then(|replies| replies.get(count).or(replies.last()));
+        let Some(of_case) = of_case else { return Ok(usual(method, params)) };
+        made(of_case, params, count).unwrap_or_else(|| {
+            state.unmade = true;
+            Ok(usual(method, params))
+        })
+    }
+
+    /// The answers to what an `input_required` result asks for. What is answered by an error is left out.
+    pub(super) fn to_result(&self, result: &Value) -> Map<String, Value> {
+        let answer = |request: &Value| {
+            let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
+            self.reply(method, request.get("params")).ok()
+        };
+        input_requests(result).filter_map(|(key, request)| Some((key.to_owned(), answer(request)?))).collect()
+    }
+
+    /// The way in which a connection asks for answers.
+    pub(super) fn answer(&self) -> Answer {
+        let replies = self.clone();
+        Arc::new(move |method, params| replies.reply(method, params))
+    }
+}
+
+/// The result that a willing client gives.
+fn usual(method: &str, params: Option<&Value>) -> Value {
+    match method {
+        "roots/list" => json!({ "roots": [] }),
+        "elicitation/create" if params.and_then(|params| params.get("mode")).is_some_and(|mode| mode == "url") => {
+            json!({ "action": "accept" })
+        }
+        "elicitation/create" => match content(params) {
+            Some(content) => json!({ "action": "accept", "content": content }),
+            None => json!({ "action": "decline" }),
+        },
+        _ => json!({
+            "role": "assistant",
+            "content": { "type": "text", "text": "A short answer." },
+            "model": "mcp-conformance",
+            "stopReason": "endTurn",
+        }),
+    }
+}
+
+/// The form that a request asks to be filled in.
+fn form(params: Option<&Value>) -> Option<ToolSchema> {
+    ToolSchema::compile(params?.get("requestedSchema")?, Dialect::Draft202012).ok()
+}
+
+fn content(params: Option<&Value>) -> Option<Value> {
+    form(params)?.minimal().ok()
+}
+
+/// The content of a form, broken in the first way that its schema allows.
+fn broken_content(params: Option<&Value>) -> Option<Value> {
+    let form = form(params)?;
+    let ways = [Breakage::MissingRequired, Breakage::WrongType, Breakage::OutsideEnum];
+    ways.into_iter().find_map(|breakage| form.broken(breakage)).map(|broken| broken.arguments)
+}
+
+/// What an answer of a case comes to for a request; nothing if a placeholder cannot be filled.
+pub(super) fn made(reply: &Reply, params: Option<&Value>, count: usize) -> Option<Result<Value, Value>> {
+    let mut value_of = |placeholder: &Placeholder| {
+        match placeholder {
+            Placeholder::AskedContent => content(params),
+            Placeholder::AskedContentBroken => broken_content(params),
+            Placeholder::AskedTool => params.and_then(|params| params.pointer("/tools/0/name")).cloned(),
+            Placeholder::AskedCount => Some(json!(count)),
+            _ => None,
+        }
+        .ok_or(())
+    };
+    match reply {
+        Reply::Result(result) => fill(result, &mut value_of).ok().map(Ok),
+        Reply::Error(error) => fill(error, &mut value_of).ok().map(Err),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form_of(property: &Value) -> Value {
+        json!({"message": "?", "requestedSchema": {"type": "object", "properties": {"a": property}, "required": ["a"]}})
+    }
+
+    #[test]
+    fn a_form_is_filled_in_and_a_page_is_opened() {
+        let params = form_of(&json!({"type": "integer", "minimum": 7}));
+        let replies = Replies::default();
+        let filled = replies.reply("elicitation/create", Some(&params));
+        assert_eq!(filled, Ok(json!({"action": "accept", "content": {"a": 7}})));
+        let page = json!({"mode": "url", "url": "https://example.com"});
+        assert_eq!(replies.reply("elicitation/create", Some(&page)), Ok(json!({"action": "accept"})));
+        let unreadable = replies.reply("elicitation/create", Some(&json!({"requestedSchema": 5})));
+        assert_eq!(unreadable, Ok(json!({"action": "decline"})));
+    }
+
+    #[test]
+    fn a_case_answers_one_by_one_and_the_last_again() {
+        let replies = Replies::default();
+        let error = json!({"code": -1, "message": "no ${asked.count}"});
+        let broken = json!({"action": "accept", "content": "${asked.content.broken}"});
+        let by_case = vec![Reply::Result(broken), Reply::Error(error)];
+        replies.begin(&BTreeMap::from([("elicitation/create".to_owned(), by_case)]));
+        let params = form_of(&json!({"type": "boolean"}));
+        let first = replies.reply("elicitation/create", Some(&params)).expect("a result");
+        assert!(first["content"].get("a").is_none_or(|value| !value.is_boolean()), "{first}");
+        for number in 1..3 {
+            let refused = replies.reply("elicitation/create", Some(&params)).expect_err("an error");
+            assert_eq!(refused["message"], format!("no {number}"));
+        }
+        assert!(replies.end());
+        assert!(replies.reply("elicitation/create", Some(&params)).is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_made_is_answered_as_usual_and_told() {
+        let replies = Replies::default();
+        let by_case = vec![Reply::Result(json!({"name": "${asked.tool}"}))];
+        replies.begin(&BTreeMap::from([("sampling/createMessage".to_owned(), by_case)]));
+        let usual = replies.reply("sampling/createMessage", Some(&json!({}))).expect("a result");
+        assert_eq!(usual["role"], "assistant");
+        assert!(!replies.end());
+    }
+
+    #[test]
+    fn each_request_of_a_result_is_answered_under_its_key() {
+        let result = json!({"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}, "b": {"method": "sampling/createMessage"}}});
+        let replies = Replies::default();
+        let refusal = vec![Reply::Error(json!({"code": -1}))];
+        replies.begin(&BTreeMap::from([("sampling/createMessage".to_owned(), refusal)]));
+        assert_eq!(Value::Object(replies.to_result(&result)), json!({"a": {"roots": []}}));
+    }
+}

@@ -1,0 +1,163 @@
+//! A request of the stateless era that is made again, because its result asked for input.
+
+use serde_json::{Map, Value, json};
+
+use super::bindings::{Unfilled, altered};
+use super::reply::Replies;
+use crate::case::{Answers, Retry, State};
+use crate::transcript::asks_for_input;
+
+/// A request as it was sent, and the response to it.
+#[derive(Debug, Clone)]
+pub(super) struct Served {
+    pub(super) request: Value,
+    pub(super) response: Value,
+}
+
+impl Served {
+    /// Whether the response asks for input.
+    pub(super) fn asks(&self) -> bool {
+        asking(self).is_some()
+    }
+}
+
+/// The retry of a request with every answer that its result asks for; nothing if it does not ask.
+pub(super) fn plain(served: &Served, replies: &Replies) -> Option<Value> {
+    let result = asking(served)?;
+    Some(with(&served.request, |params| {
+        if result.get("inputRequests").is_some() {
+            params.insert("inputResponses".to_owned(), Value::Object(replies.to_result(result)));
+        }
+        if let Some(state) = result.get("requestState") {
+            params.insert("requestState".to_owned(), state.clone());
+        }
+    }))
+}
+
+/// The retry that a case wants; `differing` are the members of params that it puts in their place.
+pub(super) fn of_case(
+    served: &Served,
+    retry: &Retry,
+    differing: Option<&Value>,
+    replies: &Replies,
+) -> Result<Value, Unfilled> {
+    let unfilled = |reason: &str| Err(Unfilled(reason.to_owned()));
+    let Some(result) = asking(served) else { return unfilled("the server did not ask for input") };
+    let requested = result.get("inputRequests").and_then(Value::as_object);
+    let answers = match retry.answers {
+        Answers::None => None,
+        Answers::Text => Some(json!("conformance")),
+        Answers::Empty => Some(json!({})),
+        Answers::Malformed if requested.is_none_or(Map::is_empty) => {
+            return unfilled("the server asked for no answer");
+        }
+        Answers::Malformed => Some(requested.into_iter().flatten().map(|(key, _)| (key.clone(), json!(5))).collect()),
+        Answers::All => requested.map(|_| Value::Object(replies.to_result(result))),
+        Answers::Surplus => {
+            let mut answers = replies.to_result(result);
+            answers.insert("conformance-unused".to_owned(), json!({ "action": "cancel" }));
+            Some(Value::Object(answers))
+        }
+    };
+    let given = result.get("requestState");
+    let text = given.and_then(Value::as_str);
+    let state = match retry.state {
+        State::Echoed => given.cloned(),
+        State::Needed => match given {
+            Some(given) => Some(given.clone()),
+            None => return unfilled("the server gave no requestState"),
+        },
+        State::Altered | State::Cut => match text.and_then(|text| changed(text, retry.state)) {
+            Some(changed) => Some(json!(changed)),
+            None => return unfilled("the server gave no requestState"),
+        },
+    };
+    Ok(with(&served.request, |params| {
+        params.extend(
+            [("inputResponses", answers), ("requestState", state)]
+                .into_iter()
+                .filter_map(|(name, value)| Some((name.to_owned(), value?))),
+        );
+        for (name, value) in differing.and_then(Value::as_object).into_iter().flatten() {
+            params.insert(name.clone(), value.clone());
+        }
+    }))
+}
+
+fn asking(served: &Served) -> Option<&Value> {
+    served.response.get("result").filter(|result| asks_for_input(result))
+}
+
+fn changed(state: &str, how: State) -> Option<String> {
+    match how {
+        State::Cut => {
+            let half: String = state.chars().take(state.chars().count() / 2).collect();
+            (!half.is_empty()).then_some(half)
+        }
+        _ => altered(state),
+    }
+}
+
+/// The request without its id, and without what an earlier retry had added to it.
+fn with(request: &Value, change: impl FnOnce(&mut Map<String, Value>)) -> Value {
+    let mut again = request.clone();
+    if let Value::Object(members) = &mut again {
+        members.remove("id");
+        if let Value::Object(params) = members.entry("params").or_insert_with(|| json!({})) {
+            params.remove("inputResponses");
+            params.remove("requestState");
+            change(params);
+        }
+    }
+    again
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn served(result: &Value) -> Served {
+        let request = json!({"id": 1, "method": "tools/call", "params": {"name": "a", "requestState": "old"}});
+        Served { request, response: json!({"id": 1, "result": result}) }
+    }
+
+    fn asked() -> Served {
+        let requests = json!({"a": {"method": "roots/list"}});
+        served(&json!({"resultType": "input_required", "inputRequests": requests, "requestState": "abcd"}))
+    }
+
+    fn retry(answers: &str, state: &str) -> Retry {
+        serde_json::from_value(json!({"of": "x", "answers": answers, "state": state})).expect("a retry")
+    }
+
+    #[test]
+    fn a_plain_retry_has_the_answers_and_the_state_and_no_id() {
+        let replies = Replies::default();
+        let again = plain(&asked(), &replies).expect("it asks");
+        let params = json!({"name": "a", "inputResponses": {"a": {"roots": []}}, "requestState": "abcd"});
+        assert_eq!(again, json!({"method": "tools/call", "params": params}));
+        let stateless = served(&json!({"resultType": "input_required", "requestState": "abcd"}));
+        let params = json!({"name": "a", "requestState": "abcd"});
+        assert_eq!(plain(&stateless, &replies), Some(json!({"method": "tools/call", "params": params})));
+        assert_eq!(plain(&served(&json!({"resultType": "complete"})), &replies), None);
+    }
+
+    #[test]
+    fn a_case_says_what_is_wrong_with_its_retry() {
+        let replies = Replies::default();
+        let of = |answers: &str, state: &str| of_case(&asked(), &retry(answers, state), None, &replies);
+        let params = |answers, state| of(answers, state).expect("it asks")["params"].clone();
+        assert!(params("none", "echoed").get("inputResponses").is_none());
+        assert_eq!(params("malformed", "needed")["inputResponses"], json!({"a": 5}));
+        assert_eq!(params("surplus", "cut")["requestState"], "ab");
+        assert_ne!(params("all", "altered")["requestState"], "abcd");
+        let differing = json!({"name": "b"});
+        let other = of_case(&asked(), &retry("text", "echoed"), Some(&differing), &replies).expect("it asks");
+        assert_eq!(other["params"]["name"], "b");
+        let bare = served(&json!({"resultType": "input_required", "inputRequests": {}}));
+        assert!(of_case(&bare, &retry("all", "needed"), None, &replies).is_err());
+        assert!(of_case(&bare, &retry("malformed", "echoed"), None, &replies).is_err());
+        let complete = served(&json!({"resultType": "complete"}));
+        assert!(of_case(&complete, &retry("all", "echoed"), None, &replies).is_err());
+    }
+}
