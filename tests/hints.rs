@@ -160,7 +160,17 @@ fn what_is_written_changes_what_is_judged() -> Result<(), String> {
     let (without, with) = (judge(&[], &CHOOSY)?, judge(&["--hints", &path], &CHOOSY)?);
     let passed = |report: &Report| report.results().filter(|result| result.verdict == Verdict::Pass).count();
     let judged = |report: &Report| report.targets[0].requirements.judged.len();
-    if passed(&with) <= passed(&without) || judged(&with) <= judged(&without) {
+    let refused = |report: &Report| {
+        let noted = report.targets[0].summary.tools.iter().filter(|tool| tool.called && tool.note.is_some());
+        noted.map(|tool| tool.name.clone()).collect::<Vec<_>>()
+    };
+    let learnt = |name: &str| {
+        refused(&without).iter().any(|tool| tool == name) && !refused(&with).iter().any(|tool| tool == name)
+    };
+    if !learnt("echo") || !learnt("weather") {
+        return Err(format!("refused without hints: {:?}, with them: {:?}", refused(&without), refused(&with)));
+    }
+    if passed(&with) <= passed(&without) || judged(&with) < judged(&without) {
         return Err(format!(
             "{} cases pass with hints and {} without; {} requirements are judged with them and {} without",
             passed(&with),
