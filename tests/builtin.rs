@@ -83,7 +83,8 @@ pub(crate) fn judge(faults: FaultSet, revisions: &[Revision], cases: Vec<Arc<Cas
 }
 
 /// Variants of the built-in server that conform, for what the plain one cannot show.
-pub(crate) const VARIANTS: [Fault; 4] = [Fault::WithoutTools, Fault::WithoutTasks, Fault::EmptyCursor, Fault::Awkward];
+pub(crate) const VARIANTS: [Fault; 5] =
+    [Fault::WithoutTools, Fault::WithoutTasks, Fault::EmptyCursor, Fault::Awkward, Fault::ChoosyTools];
 
 /// The runs of every case against the conforming variants, made once.
 pub(crate) fn variants() -> &'static [(Fault, Found)] {

@@ -2,17 +2,19 @@
 //!
 //! `cargo test` runs everything. A part is run by the front of its names: `case/` (every case in both
 //! colours), `data/` (what the data promises), `differential/` (our shapes against the official schemas),
-//! `hidden/` (faults for the fuzzer alone), `hostile/` (what the judge must bear), `house/` (who imports
-//! whom), `real/` (real servers), `browser/` (the HTML report in a browser), `formats/` (what reports are
-//! rendered into), `gating/` (what fails a run, and what is made of several).
+//! `hints/` (hint files and what they change), `hidden/` (faults for the fuzzer alone), `hostile/` (what the
+//! judge must bear), `house/` (who imports whom), `real/` (real servers), `browser/` (the HTML report in a
+//! browser), `formats/` (what reports are rendered into), `gating/` (what fails a run, and what is made of
+//! several).
 
 mod browser;
 mod builtin;
 mod data;
 mod differential;
-mod hidden;
 mod formats;
 mod gating;
+mod hidden;
+mod hints;
 mod hostile;
 mod house;
 mod matrix;
@@ -27,6 +29,7 @@ fn main() -> std::process::ExitCode {
     trials.extend(data::trials());
     trials.extend(differential::trials());
     trials.extend(hidden::trials());
+    trials.extend(hints::trials());
     trials.extend(hostile::trials());
     trials.extend(house::trials());
     trials.extend(real::trials());

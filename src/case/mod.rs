@@ -25,8 +25,8 @@ mod shape;
 mod shard;
 
 pub use asking::{Answers, Reply, Retry, State};
-pub use checks::{Check, Comparison, ConnectionCheck, Oracle, UnknownName, ValueCheck};
 pub use baseline::{BASELINE_SCHEMA, Baseline, Change, Line, NO_REASON_YET};
+pub use checks::{Check, Comparison, ConnectionCheck, Oracle, UnknownName, ValueCheck};
 pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, reasons};
 pub use fault::{CaseFault, LoadError};
 pub use format::{FORMATS, with_formats};

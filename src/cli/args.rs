@@ -33,6 +33,8 @@ Examples:
   mcp-conformance report report.json --report markdown=comment.md
   mcp-conformance --list --select stdio
   mcp-conformance explain tools/call/unknown-tool
+  mcp-conformance hints --output mcp-hints.jsonc -- node server.js
+  mcp-conformance --hints mcp-hints.jsonc -- node server.js
   mcp-conformance demo";
 
 /// Judges any Model Context Protocol (MCP) server against every revision of the specification.
@@ -62,6 +64,8 @@ pub(super) enum Command {
     Explain(ExplainArgs),
     /// Says which requirements of the specification the cases check, and which they do not.
     Coverage(CoverageArgs),
+    /// Tries a server's tools out and writes a file of hints: which calls show what of it.
+    Hints(HintsArgs),
     /// Judges the built-in server with three faults switched on; exits with 0 when it finds exactly those.
     Demo(DemoArgs),
     /// The built-in server itself, over standard input and output.
@@ -351,6 +355,47 @@ pub(super) enum TableFormat {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(super) struct HintsArgs {
+    /// The command that starts the server, with its arguments; our options come before it.
+    #[arg(value_name = "SERVER", required = true, trailing_var_arg = true)]
+    pub(super) server: Vec<String>,
+
+    /// Where the hints are written to; a file that is there is left alone [default: standard output].
+    #[arg(long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+
+    /// A revision such as 2025-06-18, `latest` or `all`; may be repeated [default: every released one
+    /// that the server speaks].
+    #[arg(long, value_name = "REV", value_parser = revision_choice)]
+    pub(super) revision: Vec<RevisionChoice>,
+
+    /// Calls every tool, destructive ones too [default: tools annotated `readOnlyHint: true` or
+    /// `destructiveHint: false`, and tools without annotations].
+    #[arg(long, conflicts_with = "safe")]
+    pub(super) call_destructive: bool,
+
+    /// Calls only tools annotated `readOnlyHint: true`.
+    #[arg(long)]
+    pub(super) safe: bool,
+
+    /// How long a request may take, such as 5s or 500ms.
+    #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
+    pub(super) timeout: Duration,
+
+    /// How long the server's first answer may take.
+    #[arg(long, value_name = "DUR", default_value = "30s", value_parser = duration)]
+    pub(super) startup_timeout: Duration,
+
+    /// A variable that the server is started with; may be repeated [default: it inherits ours].
+    #[arg(long, value_name = "K=V", value_parser = variable)]
+    pub(super) env: Vec<(String, String)>,
+
+    /// The folder that the server is started in [default: the current one].
+    #[arg(long, value_name = "DIR")]
+    pub(super) cwd: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(super) struct DemoArgs {
     #[command(flatten)]
     pub(super) output: OutputArgs,
@@ -507,8 +552,17 @@ pub(super) enum Format {
 }
 
 impl Format {
-    const ALL: [Self; 9] =
-        [Self::Text, Self::Json, Self::Html, Self::Junit, Self::Sarif, Self::Tap, Self::Markdown, Self::Github, Self::Badge];
+    const ALL: [Self; 9] = [
+        Self::Text,
+        Self::Json,
+        Self::Html,
+        Self::Junit,
+        Self::Sarif,
+        Self::Tap,
+        Self::Markdown,
+        Self::Github,
+        Self::Badge,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {

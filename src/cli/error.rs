@@ -15,6 +15,11 @@ pub(super) enum CliError {
     /// The address of a server, or what goes with it, cannot be used.
     #[error(transparent)]
     Site(#[from] SiteError),
+    /// An address where only a command will do.
+    #[error(
+        "`{0}` is an address, and hints are written for servers on their standard streams only, so far; give the command that starts the server"
+    )]
+    CommandOnly(String),
     /// Something stands behind the address of a server.
     #[error(
         "`{0}` stands behind the address of the server: our options come before it, and a command that starts the server goes with --url (`mcp-conformance --url URL -- ./my-server`)"
@@ -43,6 +48,22 @@ pub(super) enum CliError {
     /// A hint file that cannot be used.
     #[error("failed to read the hints of --hints:\n{0}")]
     Hints(LoadError),
+    /// A server that could not be tried out.
+    #[error("failed to try the server out: {message}; {hint}")]
+    Untried {
+        /// What happened.
+        message: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// The file that hints are to be written to.
+    #[error("failed to create {} for --output: {source}", path.display())]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The folder that the server is to be started in.
     #[error("failed to use --cwd {}: it is no directory", .0.display())]
     Directory(PathBuf),

@@ -17,6 +17,7 @@ fn number(outcome: &Result<Conclusion, CliError>) -> u8 {
         Err(
             CliError::Site(_)
             | CliError::BehindAddress(_)
+            | CliError::CommandOnly(_)
             | CliError::HttpWithoutUrl
             | CliError::NoToken(_)
             | CliError::MisplacedWord(_)
@@ -24,6 +25,8 @@ fn number(outcome: &Result<Conclusion, CliError>) -> u8 {
             | CliError::Pattern(_)
             | CliError::Cases(_)
             | CliError::Hints(_)
+            | CliError::Untried { .. }
+            | CliError::Create { .. }
             | CliError::Directory(_)
             | CliError::SamePlace(_)
             | CliError::Open { .. }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use mcp_conformance::client;
 use mcp_conformance::event::Sink;
 use mcp_conformance::report::{Conclusion, FailOn, Options, Report};
-use mcp_conformance::run::{self, Calls, FuzzPlan, Launcher, Plan, Revisions, ServerCommand};
+use mcp_conformance::run::{self, Calls, FuzzPlan, Launcher, Plan, Revisions, ServerCommand, Stop};
 use mcp_conformance::spec::Revision;
 use tokio::sync::watch;
 
@@ -20,7 +20,7 @@ use super::output::{Listeners, Output};
 use super::{cases, http, list, replay};
 
 /// How long the server is given at each step of shutting it down.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
+pub(super) const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
 /// Judges the server of the command line, or lists what would be judged.
 pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
@@ -71,26 +71,33 @@ pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
 /// Runs a plan to its end, or to the user's, and returns what it found, with what went wrong in showing
 /// it meanwhile. No process that it started is left when it returns.
 pub(super) fn conduct(plan: Plan, options: Options, output: &Output) -> Result<(Report, Option<io::Error>), CliError> {
-    client::adopt_orphans();
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let listeners = Arc::new(Mutex::new(Listeners::new(Report::new(started, options), output.live())));
     let sink: Arc<Mutex<dyn Sink>> = listeners.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::Runtime)?;
-    let (cancel, cancelled) = watch::channel(false);
-    let summary = runtime.block_on(async {
-        let watching = tokio::spawn(cancel_on_signal(cancel));
-        let summary = run::run(plan, sink, cancelled).await;
-        watching.abort();
-        summary
-    });
-    // Nothing of ours is left to wait for; a reader that is stuck must not hold the report back.
-    runtime.shutdown_background();
-    client::end_every_process();
+    let summary = until_stopped(|stop| run::run(plan, sink, stop))?;
     let taken = listeners.lock().unwrap_or_else(PoisonError::into_inner).take();
     let (report, lost) = taken.expect("the report is taken once");
     // The summary came as the last event. Our listeners take every event, so an error of the run's could
     // only be one that they do not know of.
     Ok((report, lost.or(summary.err())))
+}
+
+/// Does work that starts processes to its end, or until a signal asks it to stop. No process that it started is
+/// left when it returns.
+pub(super) fn until_stopped<Work: Future>(work: impl FnOnce(Stop) -> Work) -> Result<Work::Output, CliError> {
+    client::adopt_orphans();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::Runtime)?;
+    let (cancel, cancelled) = watch::channel(false);
+    let done = runtime.block_on(async {
+        let watching = tokio::spawn(cancel_on_signal(cancel));
+        let done = work(cancelled).await;
+        watching.abort();
+        done
+    });
+    // Nothing of ours is left to wait for; a reader that is stuck must not hold the report back.
+    runtime.shutdown_background();
+    client::end_every_process();
+    Ok(done)
 }
 
 /// Waits for a signal that asks us to end, and has the run end its server and tell what it has.
@@ -127,8 +134,16 @@ async fn ending_signal() -> io::Result<()> {
     tokio::signal::ctrl_c().await
 }
 
+/// Refuses an address where only a command will do.
+pub(super) fn refuse_address(server: &[String]) -> Result<(), CliError> {
+    match server.first() {
+        Some(word) if http::is_address(word) => Err(CliError::CommandOnly(word.clone())),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses `--strict demo`, which would start a server called `demo`, unless `--` says that it is one.
-fn refuse_misplaced_word(server: &[String], typed: impl Iterator<Item = String>) -> Result<(), CliError> {
+pub(super) fn refuse_misplaced_word(server: &[String], typed: impl Iterator<Item = String>) -> Result<(), CliError> {
     let Some(first) = server.first() else { return Ok(()) };
     if !<Command as clap::Subcommand>::has_subcommand(first) {
         return Ok(());
@@ -140,7 +155,7 @@ fn refuse_misplaced_word(server: &[String], typed: impl Iterator<Item = String>)
 }
 
 /// The revisions to judge, from the words for them.
-fn revisions(choices: &[RevisionChoice]) -> Result<Revisions, CliError> {
+pub(super) fn revisions(choices: &[RevisionChoice]) -> Result<Revisions, CliError> {
     match choices {
         [] => Ok(Revisions::Spoken),
         [RevisionChoice::Latest] => Ok(Revisions::Latest),
@@ -222,7 +237,7 @@ fn options(scope: &Scope, judging: &Judging, calls: Calls, fail_on: FailOn) -> O
 
 /// How many processes of the server run side by side: more than there are processors, since they wait
 /// more than they work.
-fn side_by_side() -> usize {
+pub(super) fn side_by_side() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get).saturating_mul(2).max(4)
 }
 

@@ -11,6 +11,7 @@ mod error;
 mod exit;
 mod explain;
 mod gate;
+mod hints;
 mod http;
 mod inert;
 mod judge;

@@ -169,6 +169,11 @@ fn is_overlooked(kind: &ValidationErrorKind, faults: &FaultSet) -> bool {
     faults.contains(fault)
 }
 
+/// Whether an argument is a word, and not just any text.
+pub(super) fn is_word(argument: &Value) -> bool {
+    argument.as_str().is_some_and(|text| text.len() > 3 && text.chars().all(char::is_alphabetic))
+}
+
 /// Runs a tool that needs nothing but its arguments. Arguments that are missing although they are
 /// required, which only a fault lets through, count as empty.
 pub(super) fn run(name: &str, arguments: &Object, turn: &mut Turn) -> Reply {

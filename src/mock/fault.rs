@@ -512,6 +512,7 @@ faults! {
     WithoutTasks, "without-tasks", FROM_2025_11_25, "conforms, but offers no tasks";
     EmptyCursor, "empty-cursor", MODERN, "conforms, but issues the empty string as a cursor";
     Awkward, "awkward", EVERY, "conforms, but fails, refuses and wants more wherever it may";
+    ChoosyTools, "choosy-tools", EVERY, "conforms, but its tools fail unless they are given a word";
     HostileText, "hostile-text", EVERY, "conforms, but fills every text with markup and control characters";
 }
 

@@ -288,6 +288,9 @@ impl Connection<'_> {
             // A code of its own, beyond all reserved ranges.
             return Err(Refusal::new(1, "The weather is not to be had").into());
         }
+        if self.fails(request, Fault::ChoosyTools) && !arguments.values().any(call::is_word) {
+            return Ok(Reply::failure("A word is needed, such as hello."));
+        }
         if name == "weather" {
             self.demand_capability(request)?;
         }

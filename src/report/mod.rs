@@ -35,9 +35,9 @@ pub use badge::Badge;
 pub use conclusion::{Conclusion, Standing, verdict_line};
 #[doc(hidden)]
 pub use example::{HOSTILE, example};
-pub use html::Html;
 pub use gate::{Held, Stale};
 pub use github::Github;
+pub use html::Html;
 pub use json::Json;
 pub use junit::Junit;
 pub use live::Live;

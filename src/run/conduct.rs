@@ -68,6 +68,21 @@ pub(super) struct Ended {
 }
 
 impl Context {
+    /// What a run of a plan shares, told to a sink.
+    pub(super) fn new(plan: Plan, sink: Arc<Mutex<dyn Sink>>) -> Self {
+        Self {
+            permits: Arc::new(Semaphore::new(plan.jobs.max(1))),
+            plan: Arc::new(plan),
+            sink,
+            book: Arc::default(),
+            allowance: Arc::default(),
+            host: Arc::default(),
+            // Nobody asks unless a sender is given.
+            stop: watch::channel(false).1,
+            fuzzing: Arc::default(),
+        }
+    }
+
     fn book(&self) -> std::sync::MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -175,6 +190,18 @@ impl Context {
         });
         self.book().dismissed.push(task);
     }
+
+    /// Waits for the connections that are shut down aside, or, in a hurry, leaves them to their end.
+    pub(super) async fn take_leave(&self, hurried: bool) {
+        let dismissed = std::mem::take(&mut self.book().dismissed);
+        for task in dismissed {
+            if hurried {
+                task.abort();
+            } else {
+                let _ended = task.await;
+            }
+        }
+    }
 }
 
 /// Runs a plan and tells a sink what comes of it.
@@ -185,16 +212,7 @@ impl Context {
 /// When the sink failed to take an event; the run was carried out all the same.
 pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, mut stop: Stop) -> io::Result<RunSummary> {
     let began = Instant::now();
-    let context = Context {
-        permits: Arc::new(Semaphore::new(plan.jobs.max(1))),
-        plan: Arc::new(fitting(plan)),
-        sink,
-        book: Arc::default(),
-        allowance: Arc::default(),
-        host: Arc::default(),
-        stop: stop.clone(),
-        fuzzing: Arc::default(),
-    };
+    let context = Context { stop: stop.clone(), ..Context::new(fitting(plan), sink) };
     let stopped = async {
         // A sender that is gone will never ask us to stop.
         if stop.wait_for(|stop| *stop).await.is_err() {
@@ -220,14 +238,7 @@ pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, mut stop: Stop) -> io::
     };
     drop(judging);
     let interrupted = problem.as_ref().is_some_and(|problem| problem.kind == ProblemKind::Interrupted);
-    let dismissed = std::mem::take(&mut context.book().dismissed);
-    for task in dismissed {
-        if interrupted {
-            task.abort();
-        } else {
-            let _ended = task.await;
-        }
-    }
+    context.take_leave(interrupted).await;
     context.host.end(context.plan.shutdown_grace).await;
     let (summary, sink_error) = {
         let mut book = context.book();
@@ -388,7 +399,7 @@ fn unspoken(asked: &Revisions, spoken: &[Revision]) -> Option<Problem> {
 }
 
 /// Why nothing could be judged.
-async fn unjudged(context: &Context, refused: Vec<(Revision, Refused)>) -> Problem {
+pub(super) async fn unjudged(context: &Context, refused: Vec<(Revision, Refused)>) -> Problem {
     let (message, hint) = explain(&refused, context.plan.startup_timeout);
     // A server of the older era answers what it does not know by an error, which proves nothing where
     // the older era was tried as well.

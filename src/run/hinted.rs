@@ -8,11 +8,14 @@ use serde_json::{Value, json};
 use super::exchange::GIVEN_UP;
 use super::offer::Offer;
 use super::plan::Plan;
+use super::retry::{self, Served};
 use super::session::Session;
+use super::survey::cancel;
 use crate::case::{Ask, Case, Hint};
 use crate::client::Waited;
 use crate::event::HintNote;
 use crate::spec::Revision;
+use crate::transcript::asks_for_input;
 
 /// A hint, and what came of it.
 #[derive(Debug, Clone)]
@@ -59,12 +62,12 @@ pub(super) async fn follow(session: &mut Session, plan: &Plan, offer: &mut Offer
             continue;
         }
         let began = Instant::now();
-        let came = match unfit(session, offer, &hint.ask) {
-            Some(why) => Came::NotAsked(why),
+        let (came, asked) = match unfit(session, offer, &hint.ask) {
+            Some(why) => (Came::NotAsked(why), Vec::new()),
             None => ask(session, plan, &hint.ask, number).await,
         };
         if came == Came::Served {
-            learn(offer, &hint.ask, began.elapsed());
+            learn(offer, &hint.ask, asked, began.elapsed());
         }
         offer.hinted.push(Followed { hint: hint.clone(), came });
     }
@@ -90,20 +93,49 @@ fn unfit(session: &Session, offer: &Offer, ask: &Ask) -> Option<String> {
     }
 }
 
-async fn ask(session: &mut Session, plan: &Plan, ask: &Ask, number: usize) -> Came {
-    let (method, mut params) = ask.request();
-    if matches!(ask, Ask::Call { .. }) {
-        params.insert("_meta".to_owned(), json!({ "progressToken": format!("hint-{number}") }));
-    }
-    match session.request(method, Value::Object(params), plan.timeout).await {
+/// What came of a hint, and what the server asked of the client on the way.
+async fn ask(session: &mut Session, plan: &Plan, ask: &Ask, number: usize) -> (Came, Vec<Value>) {
+    let from = session.connection.len();
+    let waited = request(session, ask, &format!("hint-{number}"), plan.timeout).await;
+    let came = match waited {
         Waited::Came(response) => came_of(&response),
         Waited::TimedOut | Waited::Closed => Came::Unanswered,
+    };
+    (came, session.transcript_from(from).asked())
+}
+
+/// Makes a request, and again with every answer where its result asks for input; one that is not answered is
+/// cancelled.
+pub(super) async fn request(session: &mut Session, ask: &Ask, token: &str, limit: Duration) -> Waited<Value> {
+    const MOST_ROUNDS: usize = 4;
+    let (method, mut params) = ask.request();
+    if matches!(ask, Ask::Call { .. }) {
+        params.insert("_meta".to_owned(), json!({ "progressToken": token }));
+    }
+    let mut message = json!({ "method": method, "params": params });
+    let mut rounds = 0;
+    loop {
+        let request = session.complete(&message, true, None);
+        let from = session.connection.len();
+        session.send(&request, None).await;
+        let waited = session.answer(from, &request["id"], limit).await;
+        let Waited::Came(response) = waited else {
+            cancel(session, &request["id"], "it took longer than it is waited for").await;
+            return waited;
+        };
+        let served = Served { request, response };
+        rounds += 1;
+        match retry::plain(&served, &session.replies) {
+            Some(again) if rounds < MOST_ROUNDS => message = again,
+            Some(_) | None => return Waited::Came(served.response),
+        }
     }
 }
 
 /// What a response says of a request.
 pub(super) fn came_of(response: &Value) -> Came {
     match response.get("result") {
+        Some(result) if asks_for_input(result) => Came::Refused("it asks for input again and again".to_owned()),
         Some(result) if result.get("isError") != Some(&Value::Bool(true)) => Came::Served,
         Some(result) => {
             let text = result.pointer("/content/0/text").and_then(Value::as_str).unwrap_or("a result with isError");
@@ -124,11 +156,11 @@ fn few_words(text: &str) -> String {
 }
 
 /// Keeps what was served for the cases that call a tool or get a prompt.
-fn learn(offer: &mut Offer, ask: &Ask, took: Duration) {
+fn learn(offer: &mut Offer, ask: &Ask, asked: Vec<Value>, took: Duration) {
     match ask {
         Ask::Call { tool, arguments } => {
             if let Some(listed) = offer.tools.iter_mut().find(|listed| listed.name == *tool) {
-                listed.learn(Value::Object(arguments.clone()), took);
+                listed.learn(Value::Object(arguments.clone()), asked, took);
             }
         }
         Ask::Read { .. } => {}

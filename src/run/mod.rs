@@ -6,6 +6,7 @@ mod bindings;
 mod conduct;
 mod exchange;
 mod fuzz;
+mod guess;
 mod hinted;
 mod host;
 mod lane;
@@ -19,7 +20,9 @@ mod retry;
 mod session;
 mod survey;
 mod target;
+mod tryout;
 
 pub use conduct::{Stop, run};
 pub use fuzz::{Earlier, Regression, RegressionError};
 pub use plan::{Calls, FuzzPlan, HttpServer, Launcher, Plan, Revisions, ServerCommand};
+pub use tryout::{Found, TriedOut, try_out};

@@ -65,8 +65,9 @@ impl Tool {
     }
 
     /// Takes arguments that were served in place of the made ones, unless those were served too.
-    pub(super) fn learn(&mut self, arguments: Value, took: Duration) {
+    pub(super) fn learn(&mut self, arguments: Value, asked: Vec<Value>, took: Duration) {
         if !self.is_served() {
+            self.asked = asked;
             self.barred = None;
             self.arguments = Some(arguments);
             self.called = Some((Called::Served, took));

@@ -51,19 +51,14 @@ pub(super) struct Others {
 }
 
 impl Others {
+    /// The prompts that it lists.
+    pub(super) fn prompts(&self) -> &[Prompt] {
+        &self.prompts
+    }
+
     /// A prompt that wants arguments and was served with them.
     pub(super) fn demanding(&self) -> Option<&Prompt> {
         self.prompts.iter().find(|prompt| prompt.served && !prompt.arguments.is_empty())
-    }
-
-    /// Notes that a list was read to its end.
-    fn end(&mut self, method: &'static str) {
-        let keys = match method {
-            "resources/list" => self.resources.clone(),
-            "prompts/list" => self.prompts.iter().map(|prompt| prompt.name.clone()).collect(),
-            _ => return,
-        };
-        self.whole.insert(method, keys);
     }
 
     /// Takes note of arguments with which a prompt was served.
@@ -74,6 +69,16 @@ impl Others {
             Some(known) => *known = prompt,
             None => self.prompts.push(prompt),
         }
+    }
+
+    /// Notes that a list was read to its end.
+    fn end(&mut self, method: &'static str) {
+        let keys = match method {
+            "resources/list" => self.resources.clone(),
+            "prompts/list" => self.prompts.iter().map(|prompt| prompt.name.clone()).collect(),
+            _ => return,
+        };
+        self.whole.insert(method, keys);
     }
 
     fn add(&mut self, method: &str, result: &Value) {
@@ -106,6 +111,15 @@ pub(super) async fn look(session: &mut Session, timeout: Duration) -> Others {
     }
     list(session, &mut others, PATIENCE.min(timeout)).await;
     use_some(session, &mut others, PATIENCE.min(timeout)).await;
+    others
+}
+
+/// Lists what the server declared, and uses none of it.
+pub(super) async fn list_all(session: &mut Session, timeout: Duration) -> Others {
+    let mut others = Others::default();
+    if session.terms.opening.is_some() && !session.connection.is_closed() {
+        read(session, &mut others, str::to_owned, PATIENCE.min(timeout)).await;
+    }
     others
 }
 

@@ -392,6 +392,15 @@ impl Session {
         Value::Object(whole)
     }
 
+    /// A request with the `_meta` that the revision asks for.
+    pub(super) fn with_meta(&self, request: Value) -> Value {
+        let Value::Object(mut request) = request else { return request };
+        if self.revision.era() == Era::Stateless {
+            self.add_meta(&mut request, None);
+        }
+        Value::Object(request)
+    }
+
     fn add_meta(&self, message: &mut Map<String, Value>, meta: Option<&Value>) {
         let filled = match meta {
             Some(Value::Bool(false)) => return,

@@ -109,13 +109,13 @@ pub(super) async fn wait_for_stragglers(session: &Session, stragglers: Vec<Strag
         let left = STRAGGLER_LIMIT.saturating_sub(straggler.since.elapsed());
         let waited = first_of(session, straggler.from, std::slice::from_ref(&straggler.id), left).await;
         if waited == Waited::TimedOut {
-            cancel(session, &straggler.id).await;
+            cancel(session, &straggler.id, "it took longer than the survey waits").await;
         }
     }
 }
 
 /// Reads the pages of `tools/list` until they end, repeat themselves or become too many.
-async fn list(session: &mut Session, plan: &Plan) -> Vec<Value> {
+pub(super) async fn list(session: &mut Session, plan: &Plan) -> Vec<Value> {
     let mut pages: Vec<Value> = Vec::new();
     let mut cursors: Vec<Value> = Vec::new();
     let mut params = json!({});
@@ -229,8 +229,9 @@ async fn send_call(session: &mut Session, name: &str, arguments: Option<&Value>,
     message
 }
 
-async fn cancel(session: &Session, id: &Id) {
-    let params = json!({ "requestId": id, "reason": "it took longer than the survey waits" });
+/// Tells the server that an answer is no longer waited for.
+pub(super) async fn cancel(session: &Session, id: &Id, reason: &str) {
+    let params = json!({ "requestId": id, "reason": reason });
     session.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }), None).await;
 }
 

@@ -103,7 +103,7 @@ impl FromStr for Revision {
 /// Written as a revision (`2025-06-18`), a closed range (`2024-11-05..2025-06-18`, both ends
 /// included) or a range open on one side (`2025-06-18..`, `..2025-11-25`); several are joined by
 /// commas.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Ord, Eq, Default)]
 pub struct RevisionSet(u8);
 
 impl RevisionSet {

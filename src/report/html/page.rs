@@ -204,12 +204,15 @@ fn settings(report: &Report) -> Vec<(&'static str, String)> {
         ("Revisions asked for", listed(&options.revisions, "every released one that it speaks")),
         ("Selected", listed(&options.select, "every case")),
         ("Left out", listed(&options.skip, "nothing")),
-        ("Fails on", match options.fail_on {
-            FailOn::Must => "broken rules that bind",
-            FailOn::Should => "warnings too",
-            FailOn::Never => "nothing",
-        }
-        .to_owned()),
+        (
+            "Fails on",
+            match options.fail_on {
+                FailOn::Must => "broken rules that bind",
+                FailOn::Should => "warnings too",
+                FailOn::Never => "nothing",
+            }
+            .to_owned(),
+        ),
         ("Tools called", shown(&options.calls)),
         ("Seed", options.seed.to_string()),
         ("Time-out", format!("{} ms", options.timeout_ms)),
