@@ -15,6 +15,8 @@ mod value;
 mod watch;
 
 #[cfg(test)]
+mod task_tests;
+#[cfg(test)]
 mod tests;
 
 use crate::case::Case;
