@@ -348,7 +348,7 @@ impl Inspection {
                 for (_, found) in scan(text) {
                     match found {
                         Ok(Placeholder::Saved(name) | Placeholder::Declined(name)) => {
-                            self.use_of_saved(&name, pointer, on_name, saved)
+                            self.use_of_saved(&name, pointer, on_name, saved);
                         }
                         Ok(placeholder) => of_tool |= placeholder.is_of_tool(),
                         Err(unknown) => self.unknown_placeholder(&unknown, pointer, on_name),

@@ -212,11 +212,11 @@ fn what_became_a_task_and_what_is_no_subscription_is_not_cancelled() {
 #[test]
 fn an_answer_to_what_was_cancelled_counts_after_others_only() {
     let (call, ping) = (ask(1, "tools/call", json!({})), ask(2, "ping", json!({})));
-    let (late, pong) = (result(1, json!({})), result(2, json!({})));
+    let (late, answer) = (result(1, json!({})), result(2, json!({})));
     let cancel = cancelled(true, &json!(1));
     let begun = [call, cancel, ping];
     let with = |rest: &[(bool, Value)]| legacy(CancelledSilent, &[begun.as_slice(), rest].concat());
-    assert_eq!(with(std::slice::from_ref(&pong)), (1, 0));
-    assert_eq!(with(&[pong.clone(), late.clone()]), (1, 1));
-    assert_eq!(with(&[late, pong]), (0, 0));
+    assert_eq!(with(std::slice::from_ref(&answer)), (1, 0));
+    assert_eq!(with(&[answer.clone(), late.clone()]), (1, 1));
+    assert_eq!(with(&[late, answer]), (0, 0));
 }
