@@ -150,6 +150,20 @@ fn what_is_polled_for_is_judged_by_the_answer_that_ended_it() {
     assert_eq!(judged.verdict, Verdict::Fail);
     let judged = judge(&polling, &[call(0, 1, "a"), answer(1, "x"), call(0, 2, "a"), answer(2, "x")]);
     assert_eq!(judged.verdict, Verdict::Skip);
+    let text = r#"{
+      "title": "A ping is answered in the end",
+      "requirements": ["tools-call-unknown-tool-error"],
+      "mend": "Answer it.",
+      "steps": [
+        {
+          "send": { "method": "tools/call", "params": { "name": "a" } },
+          "poll": { "until": { "properties": { "result": { "required": ["done"] } } }, "otherwise": { "say": "Never." } },
+          "expect": [{ "is": ["result"] }],
+        },
+      ],
+    }"#;
+    let judged = judge(&case(text), &[call(0, 1, "a"), answer(1, "x")]);
+    assert_eq!((judged.verdict, judged.findings[0].message.as_str()), (Verdict::Warn, "Never."));
 }
 
 fn look(rule: &str, messages: &[(Option<usize>, Value)]) -> Judged {
