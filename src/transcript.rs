@@ -375,4 +375,14 @@ mod tests {
         assert!(one.exchanges()[1].loose);
         assert!(one.exchanges()[0].responses.is_empty());
     }
+
+    #[test]
+    fn a_capability_is_found_by_its_path_also_where_a_name_has_dots() {
+        let capabilities = json!({"tools": {"listChanged": true}, "extensions": {"com.example/x": {}, "a.b": null}});
+        let terms = Terms { client_capabilities: json!({}), opening: Some(json!({ "capabilities": capabilities })) };
+        assert!(terms.declares("tools.listChanged"));
+        assert!(terms.declares("extensions.com.example/x"));
+        assert!(!terms.declares("extensions.a.b"));
+        assert!(!terms.declares("extensions.com.example/y"));
+    }
 }

@@ -356,6 +356,9 @@ impl Inspection {
             );
         }
         let runs = self.in_force(step, at, self.revisions);
+        if let Some(otherwise) = step.get("poll").and_then(|poll| poll.get("otherwise")).and_then(Value::as_object) {
+            self.in_force(otherwise, &format!("{at}/poll/otherwise"), runs);
+        }
 
         let mut of_tool = false;
         for name in ["send", "notify", "batch", "raw", "walk", "retry", "meta"] {

@@ -678,6 +678,14 @@ mod tests {
                 "6:14: the step has `send` already: one step sends one thing",
             ),
             (
+                acting(&format!("{{\"raw\": \"\", \"poll\": {{\"until\": true}}, {EXPECT}}}")),
+                "6:13: `poll` says nothing of a `raw`: it repeats a `send`",
+            ),
+            (
+                acting(&format!("{{\"send\": {{}}, \"pipelined\": true, \"poll\": {{\"until\": true}}, {EXPECT}}}")),
+                "6:33: a step that is `pipelined` has no answer to go by",
+            ),
+            (
                 acting("{\"send\": {\"method\": \"ping\"}}"),
                 "5:1: the case judges nothing: it has neither `expect` in a step nor `finally`",
             ),

@@ -242,8 +242,8 @@ pub struct Step {
 
 /// How a request is repeated: until a result fits, anything but a result comes, or the bounds are met.
 ///
-/// The rows of the step judge the answer that ended it. Where a bound ended it, nothing is proved: the
-/// server is only slow, and the case is skipped.
+/// The rows of the step judge the answer that ended it. Where a bound ended it, nothing is proved unless
+/// the poll says otherwise: the server is only slow, and the case is skipped.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Poll {
@@ -255,6 +255,9 @@ pub struct Poll {
     /// After how many milliseconds it is not sent again.
     #[serde(default = "Poll::default_within_ms")]
     pub within_ms: u64,
+    /// What it means that a bound ended it; by default that the case is skipped.
+    #[serde(default)]
+    pub otherwise: Option<Otherwise>,
 }
 
 impl Poll {

@@ -72,8 +72,16 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
         if let Some(poll) = &step.poll {
             // The answers before the last are on the way to it.
             answers.drain(..answers.len().saturating_sub(1));
-            let came = answers.last().and_then(|answer| answer.response);
-            if came.is_some_and(|response| response.get("result").is_some() && !poll.until.fits(response)) {
+            let last = answers.last().and_then(|answer| answer.response);
+            if last.is_some_and(|response| response.get("result").is_some() && !poll.until.fits(response)) {
+                if let (Some(otherwise), Some(answer)) = (&poll.otherwise, answers.last()) {
+                    // As a step that no row speaks for.
+                    let vain = Step { expect: Vec::new(), otherwise: Some(otherwise.clone()), ..step.clone() };
+                    judge_step(case, &vain, revision, pass, answer, &mut judged);
+                    judged.seen += 1;
+                    answered = true;
+                    continue;
+                }
                 let slow = pass.trouble.clone().unwrap_or_else(|| "what was polled for did not come".to_owned());
                 set_aside(&mut judged, Verdict::Skip, slow);
                 return judged;

@@ -19,6 +19,8 @@ mod value;
 mod watch;
 
 #[cfg(test)]
+mod task_tests;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;

@@ -131,6 +131,47 @@ fn silence_alone_never_passes() {
     assert_eq!(judge(&quiet, &[notified, answered]).verdict, Verdict::Fail);
 }
 
+#[test]
+fn what_is_polled_for_is_judged_by_the_answer_that_ended_it() {
+    let polling = case(
+        r#"{
+          "title": "A ping is answered in the end",
+          "requirements": ["tools-call-unknown-tool-error"],
+          "mend": "Answer it.",
+          "steps": [
+            {
+              "send": { "method": "tools/call", "params": { "name": "a" } },
+              "poll": { "until": { "properties": { "result": { "required": ["done"] } } }, "times": 3 },
+              "expect": [{ "is": ["result"] }],
+              "otherwise": { "verdict": "fail", "say": "It ends in an error." },
+            },
+          ],
+        }"#,
+    );
+    let answer = |id: i64, member: &str| (None, json!({ "jsonrpc": "2.0", "id": id, "result": { member: 1 } }));
+    let refused = (None, json!({ "jsonrpc": "2.0", "id": 2, "error": { "code": -32602, "message": "no" } }));
+    let judged = judge(&polling, &[call(0, 1, "a"), answer(1, "x"), call(0, 2, "a"), answer(2, "done")]);
+    assert_eq!((judged.verdict, judged.seen), (Verdict::Pass, 1));
+    let judged = judge(&polling, &[call(0, 1, "a"), answer(1, "x"), call(0, 2, "a"), refused]);
+    assert_eq!(judged.verdict, Verdict::Fail);
+    let judged = judge(&polling, &[call(0, 1, "a"), answer(1, "x"), call(0, 2, "a"), answer(2, "x")]);
+    assert_eq!(judged.verdict, Verdict::Skip);
+    let text = r#"{
+      "title": "A ping is answered in the end",
+      "requirements": ["tools-call-unknown-tool-error"],
+      "mend": "Answer it.",
+      "steps": [
+        {
+          "send": { "method": "tools/call", "params": { "name": "a" } },
+          "poll": { "until": { "properties": { "result": { "required": ["done"] } } }, "otherwise": { "say": "Never." } },
+          "expect": [{ "is": ["result"] }],
+        },
+      ],
+    }"#;
+    let judged = judge(&case(text), &[call(0, 1, "a"), answer(1, "x")]);
+    assert_eq!((judged.verdict, judged.findings[0].message.as_str()), (Verdict::Warn, "Never."));
+}
+
 fn look(rule: &str, messages: &[(Option<usize>, Value)]) -> Judged {
     let case = case(&format!(
         r#"{{

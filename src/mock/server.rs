@@ -22,8 +22,8 @@ pub struct Crash;
 
 /// Serves one connection until its input ends, with the faults that are switched on.
 ///
-/// Requests are answered in the order in which they arrive. The future needs a runtime with timers
-/// only where a fault takes its time. When it is done, the writer has been flushed and is dropped.
+/// Requests are answered in the order in which they arrive, but for those that wait for a task to end. The
+/// future needs a runtime with timers only where a fault takes its time, or such a request is made. When it is done, the writer has been flushed and is dropped.
 ///
 /// # Errors
 ///

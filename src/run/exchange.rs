@@ -225,7 +225,11 @@ async fn send_until(
         if poll.until.fits(response) || response.get("result").is_none() {
             return Ok(waited);
         }
-        if sent >= poll.times || Instant::now() + pause > until {
+        let over = sent >= poll.times || Instant::now() + pause > until;
+        if over && poll.otherwise.is_some() {
+            return Ok(waited);
+        }
+        if over {
             return Err(Unfilled("what was polled for did not come in the time that the case gives it".to_owned()));
         }
         tokio::time::sleep(pause).await;
