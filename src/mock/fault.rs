@@ -349,7 +349,7 @@ faults! {
     ListenUpdateFirst, "listen-update-first", MODERN, "sends an update before it acknowledges the subscription";
     ChangeUnasked, "change-unasked", MODERN, "reports a changed list to a client that does not listen";
     // what is left of every area
-    BatchAllOrNothing, "batch-all-or-nothing", ONLY_2025_03_26, "refuses a batch as a whole for one invalid member, and ignores an empty one";
+    BatchAllOrNothing, "batch-all-or-nothing", ONLY_2025_03_26, "refuses a whole batch for one invalid member, and ignores an empty one";
     InterimCaching, "interim-caching", MODERN, "puts caching hints into a result that asks for a retry";
     InternalErrorCode, "internal-error-code", FROM_2024_11_05, "reports an internal error of resources/read under the code 0";
     NewerKeywordsUnchecked, "newer-keywords-unchecked", FROM_2025_11_25, "accepts arguments that prefixItems forbids";
