@@ -275,14 +275,13 @@ fn compare(folder: &Path) -> Result<(), String> {
         }
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
         for (difference, (count, told)) in &differences {
-            match JUSTIFIED.iter().find(|justified| justified.covers(difference)) {
-                Some(justified) => *reasons.entry(justified.4).or_default() += count,
-                None => {
-                    let Difference { side, definition, place, deformation } = difference;
-                    let told: String = told.chars().take(160).collect();
-                    let _infallible =
-                        writeln!(unjustified, "{revision} {side:?} {count} {definition} {place} {deformation}: {told}");
-                }
+            if let Some(justified) = JUSTIFIED.iter().find(|justified| justified.covers(difference)) {
+                *reasons.entry(justified.4).or_default() += count;
+            } else {
+                let Difference { side, definition, place, deformation } = difference;
+                let told: String = told.chars().take(160).collect();
+                let _infallible =
+                    writeln!(unjustified, "{revision} {side:?} {count} {definition} {place} {deformation}: {told}");
             }
         }
         let _infallible = writeln!(

@@ -424,7 +424,7 @@ faults! {
     CancelsByObject, "cancels-by-object", FROM_2024_11_05, "names the request that it cancels by an object";
     CancelledServed, "cancelled-served", FROM_2025_11_25, "answers requests after they were cancelled";
     // what is left of every area
-    BatchAllOrNothing, "batch-all-or-nothing", ONLY_2025_03_26, "refuses a batch as a whole for one invalid member, and ignores an empty one";
+    BatchAllOrNothing, "batch-all-or-nothing", ONLY_2025_03_26, "refuses a whole batch for one invalid member, and ignores an empty one";
     InterimCaching, "interim-caching", MODERN, "puts caching hints into a result that asks for a retry";
     InternalErrorCode, "internal-error-code", FROM_2024_11_05, "reports an internal error of resources/read under the code 0";
     NewerKeywordsUnchecked, "newer-keywords-unchecked", FROM_2025_11_25, "accepts arguments that prefixItems forbids";

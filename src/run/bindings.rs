@@ -313,6 +313,35 @@ fn hinted<'a>(case: &Case, offer: &'a Offer, session: &Session) -> Vec<Bound<'a>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::plan::Calls;
+
+    #[test]
+    fn arguments_of_the_newer_dialect_break_prefix_items_and_nothing_else() {
+        let tool = |schema: Value| {
+            Tool::new(&json!({"name": "pair", "inputSchema": schema}), Calls::Harmless).expect("it has a name")
+        };
+        let pair = json!({"type": "array", "prefixItems": [{"type": "string"}]});
+        let schema =
+            json!({"type": "object", "properties": {"n": {"type": "integer"}, "pair": pair}, "required": ["n"]});
+        let broken = newer(&tool(schema.clone())).expect("it has prefixItems");
+        assert_eq!(broken["pair"], json!([{"unexpected": true}]));
+        assert!(broken["n"].is_i64(), "{broken}");
+        let mut older = schema;
+        older["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+        assert_eq!(newer(&tool(older)), None);
+        assert_eq!(newer(&tool(json!({"type": "object"}))), None);
+    }
+
+    #[test]
+    fn the_newest_listed_version_with_a_handshake_is_found() {
+        let terms = |versions: Value| Terms {
+            client_capabilities: json!({}),
+            opening: Some(json!({"supportedVersions": versions})),
+        };
+        let listed = terms(json!(["2026-07-28", "2024-11-05", "2025-06-18", "2099-01-01"]));
+        assert_eq!(listed_version(&listed), Some("2025-06-18"));
+        assert_eq!(listed_version(&terms(json!(["2026-07-28"]))), None);
+    }
 
     #[test]
     fn what_is_asked_for_is_declined_in_its_own_form() {
