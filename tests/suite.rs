@@ -1,11 +1,13 @@
 //! The one test binary: every trial that is no unit test.
 //!
 //! `cargo test` runs everything. A part is run by the front of its names: `case/` (every case in both
-//! colours), `data/` (what the data promises), `hostile/` (what the judge must bear), `house/` (who
+//! colours), `data/` (what the data promises), `fuzzing/`
+//! (fuzzing, end to end), `hostile/` (what the judge must bear), `house/` (who
 //! imports whom), `real/` (real servers).
 
 mod builtin;
 mod data;
+mod fuzzing;
 mod hostile;
 mod house;
 mod matrix;
@@ -18,6 +20,7 @@ fn main() -> std::process::ExitCode {
     let mut trials: Vec<Trial> = Vec::new();
     trials.extend(matrix::trials());
     trials.extend(data::trials());
+    trials.extend(fuzzing::trials());
     trials.extend(hostile::trials());
     trials.extend(house::trials());
     trials.extend(real::trials());

@@ -78,7 +78,10 @@ pub fn climbs(times: &[Duration]) -> Option<Breach> {
         Breach::of_many(
             Oracle::LatencyClimb,
             "answers take longer with every call",
-            format!("the same calls took {first:.1?} at first and {last:.1?} after they had been made {} times", times.len()),
+            format!(
+                "the same calls took {first:.1?} at first and {last:.1?} after they had been made {} times",
+                times.len()
+            ),
         )
     })
 }

@@ -31,9 +31,7 @@ use super::plan::{FuzzPlan, Launcher};
 use super::target::Target;
 use crate::case::{Body, Case, Oracle};
 use crate::check::Judged;
-use crate::check::fuzz::{
-    Arguments, Breach, Call, Standing, Subject, finding, lints, misplaced_bound, unsatisfiable,
-};
+use crate::check::fuzz::{Arguments, Breach, Call, Standing, Subject, finding, lints, misplaced_bound, unsatisfiable};
 use crate::event::{Event, FuzzSummary, ToolFuzz};
 use crate::verdict::{CallKind, Finding, Verdict};
 
@@ -221,10 +219,8 @@ async fn by_itself(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
     stock.compile_all();
     let schema = stock.schema().schema();
     let idle = stock.breakers.iter().filter(|breaker| breaker.is_without_effect());
-    let misplaced: Vec<String> = idle
-        .filter(|breaker| misplaced_bound(schema, &breaker.site))
-        .map(|breaker| breaker.site.to_string())
-        .collect();
+    let misplaced: Vec<String> =
+        idle.filter(|breaker| misplaced_bound(schema, &breaker.site)).map(|breaker| breaker.site.to_string()).collect();
     if let Some(breach) = lints(&misplaced) {
         hunt.note(stock.tool, breach);
     }
@@ -267,12 +263,12 @@ fn shots(tool: usize, calls: Vec<Arc<Call>>) -> Vec<Shot> {
 
 /// The phases of a tool by itself; returns how many calls are left for those with values of others.
 async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: &mut Tally) -> Result<u64, String> {
-    let hint = |name: &str| tool.definition.pointer("/annotations").and_then(|a| a.get(name)) == Some(&Value::Bool(true));
+    let hint =
+        |name: &str| tool.definition.pointer("/annotations").and_then(|a| a.get(name)) == Some(&Value::Bool(true));
     let at = stock.tool;
     stock.doubled = hint("idempotentHint") && hunt.plan.calls >= 32;
     hunt.rig.ready().await?;
     let lists = if hint("readOnlyHint") { hunt.lists().await? } else { None };
-    let mut watch = Watch::begin(hunt.rig.process_id());
     let share = Share::of(hunt.plan.calls, stock.to_cover());
     let (mut coverage, mut malformed, mut rest) = (share.coverage, share.malformed, share.rest);
     while coverage > 0 && hunt.goes_on() {
@@ -293,6 +289,8 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
         hunt.round(&round, 1, tally, stock).await?;
     }
     rest += coverage + malformed;
+    // Only now: what is malformed is enormous, and leaves a heap that is.
+    let mut watch = Watch::begin(hunt.rig.process_id());
     let round = (rest / 8).clamp(ROUND, 1_024);
     while rest > 0 && hunt.goes_on() {
         let made = shots(at, stock.mixed(rest.min(round)));
@@ -322,12 +320,7 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
 }
 
 /// Calls with values out of results; what is left where none fit goes to others.
-async fn stateful(
-    hunt: &mut Hunt<'_>,
-    calls: u64,
-    stock: &mut Stock<'_>,
-    tally: &mut Tally,
-) -> Result<(), String> {
+async fn stateful(hunt: &mut Hunt<'_>, calls: u64, stock: &mut Stock<'_>, tally: &mut Tally) -> Result<(), String> {
     let at = stock.tool;
     let mut left = calls;
     while left > 0 && hunt.goes_on() {

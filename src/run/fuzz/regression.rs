@@ -273,7 +273,11 @@ impl Hunt<'_> {
             (_, Some(odd)) => Standing::Malformed(odd.grammar, odd.name),
             (Arguments::Json(arguments), None) => match self.schemas[tool] {
                 Some(schema) if schema.is_valid(arguments) => Standing::Valid,
-                Some(schema) => schema.sites().into_iter().find_map(|site: Site| broken_at(schema, site, arguments)).unwrap_or(Standing::Unknown),
+                Some(schema) => schema
+                    .sites()
+                    .into_iter()
+                    .find_map(|site: Site| broken_at(schema, site, arguments))
+                    .unwrap_or(Standing::Unknown),
                 None => Standing::Unknown,
             },
             (Arguments::Raw(_), None) => Standing::Unknown,
@@ -293,8 +297,9 @@ fn file_name(regression: &Regression, signature: &str) -> String {
         let safe = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
         safe.take(40).collect()
     };
-    let hash = signature.bytes().chain(regression.tool.bytes()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = signature
+        .bytes()
+        .chain(regression.tool.bytes())
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     format!("{}-{}-{:08x}.json", plain(&regression.case[5..]), plain(&regression.tool), hash & 0xffff_ffff)
 }

@@ -42,7 +42,7 @@ impl Watch {
         const MEMORY: u64 = 4 << 20;
         const FILES: u64 = 5;
         const CHILDREN: u64 = 3;
-        const SLOWER: Duration = Duration::from_micros(400);
+        const SLOWER: Duration = Duration::from_millis(1);
         let slower = match (self.first, self.last) {
             (Some(first), Some(last)) => last > first * 2 && last > first + SLOWER,
             _ => false,
@@ -62,8 +62,7 @@ impl Watch {
 impl Hunt<'_> {
     /// Makes the same calls of a tool again and again on a fresh process, and tells what only ever grows.
     pub(super) async fn look_at_trends(&mut self, stock: &Stock<'_>) -> Result<(), String> {
-        let shots: Vec<Shot> =
-            stock.picked(STRETCH).into_iter().map(|call| Shot { tool: stock.tool, call }).collect();
+        let shots: Vec<Shot> = stock.picked(STRETCH).into_iter().map(|call| Shot { tool: stock.tool, call }).collect();
         if shots.is_empty() {
             return Ok(());
         }
