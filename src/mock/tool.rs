@@ -264,6 +264,8 @@ fn annotations(entry: &Entry) -> Value {
             "openWorldHint": false,
         }),
         "erase" => json!({"readOnlyHint": false, "destructiveHint": true}),
+        // It changes the list, and takes the change back when it is called again.
+        "grow" => json!({"readOnlyHint": false, "destructiveHint": false}),
         _ => json!({"readOnlyHint": true}),
     }
 }
@@ -304,7 +306,7 @@ mod tests {
                 if tool["name"] == "erase" {
                     assert_eq!(tool["annotations"]["destructiveHint"], json!(true));
                 } else if let Some(annotations) = annotations {
-                    assert_eq!(annotations["readOnlyHint"], json!(true));
+                    assert_eq!(annotations["readOnlyHint"], json!(tool["name"] != "grow"));
                 }
             }
         }

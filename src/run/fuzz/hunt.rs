@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::pool::Pool;
 use super::rig::{Broken, Rig, Shot};
-use super::shrink::Test;
+use super::shrink::{Test, slim};
 use super::stock::Stock;
 use super::tally::Tally;
 use crate::case::Oracle;
@@ -26,6 +26,8 @@ const SILENCES: usize = 3;
 const STARTS: usize = 4_000;
 /// How many different findings of a tool are made small; more are told as they came.
 const INVESTIGATED: usize = 12;
+/// How many different findings of a tool are told.
+const FOUND: usize = 48;
 /// The most calls that are under way at once.
 pub(super) const MOST_IN_FLIGHT: usize = 64;
 
@@ -199,6 +201,7 @@ impl Hunt<'_> {
         let first = suspects.first().map_or(0, |(_, first)| first.id);
         let history: Vec<Shot> = record.iter().filter(|(id, _)| *id < first).map(|(_, shot)| shot.clone()).collect();
         let alone = suspects.len() == 1;
+        let last = suspects.last().map(|(_, last)| last.clone()).filter(|_| !alone);
         let mut culprit = false;
         for (index, exchange) in suspects {
             if self.is_over() || self.is_hopeless().is_some() {
@@ -216,9 +219,11 @@ impl Hunt<'_> {
             let breaches = self.take(&exchange, tally, stock);
             self.follow(shot.tool, &exchange, breaches, &record, stock).await?;
         }
-        if !culprit {
-            // None of them does it alone: what it takes to do it is a sequence that was not found.
+        if let (false, Some(last)) = (culprit, last) {
+            // None of them does it alone, so it takes some of what was called before.
             self.deaths += 1;
+            let breaches = judge(&self.subjects[stock.tool], &last);
+            self.follow(stock.tool, &last, breaches, &record, stock).await?;
         }
         Ok(())
     }
@@ -272,6 +277,14 @@ impl Hunt<'_> {
                 known.count += 1;
                 continue;
             }
+            if self.found.iter().filter(|found| found.tool == tool).count() >= FOUND {
+                // A server whose words never repeat makes no more findings than this.
+                let alike = |found: &&mut Found| found.tool == tool && found.breach.oracle == breach.oracle;
+                if let Some(alike) = self.found.iter_mut().find(alike) {
+                    alike.count += 1;
+                }
+                continue;
+            }
             // A call that was tried again alone has a later id than all that came before it.
             let history: Vec<Shot> =
                 record.iter().filter(|(id, _)| *id < exchange.id).map(|(_, shot)| shot.clone()).collect();
@@ -305,7 +318,7 @@ impl Hunt<'_> {
             tool,
             breach,
             count: 1,
-            exchanges: vec![exchange.clone()],
+            exchanges: vec![slim(exchange.clone())],
             counterexample: Some(counterexample),
             confirmation: None,
         }
