@@ -1,11 +1,12 @@
 //! The one test binary: every trial that is no unit test.
 //!
 //! `cargo test` runs everything. A part is run by the front of its names: `case/` (every case in both
-//! colours), `data/` (what the data promises), `hidden/` (faults for the fuzzer alone), `hostile/` (what
-//! the judge must bear), `house/` (who imports whom), `real/` (real servers).
+//! colours), `data/` (what the data promises), `fuzzing/` (fuzzing, end to end), `hidden/` (faults for the
+//! fuzzer alone), `hostile/` (what the judge must bear), `house/` (who imports whom), `real/` (real servers).
 
 mod builtin;
 mod data;
+mod fuzzing;
 mod hidden;
 mod hostile;
 mod house;
@@ -19,6 +20,7 @@ fn main() -> std::process::ExitCode {
     let mut trials: Vec<Trial> = Vec::new();
     trials.extend(matrix::trials());
     trials.extend(data::trials());
+    trials.extend(fuzzing::trials());
     trials.extend(hidden::trials());
     trials.extend(hostile::trials());
     trials.extend(house::trials());

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use mcp_conformance::case::{LoadError, SelectError};
 use mcp_conformance::report::Conclusion;
 use mcp_conformance::report::visible::visible;
+use mcp_conformance::run::RegressionError;
 
 /// Why the command line could not be followed.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +60,9 @@ pub(super) enum CliError {
         /// The areas that there are.
         known: Vec<String>,
     },
+    /// A file that is no failing call.
+    #[error("failed to {0}")]
+    Regression(#[from] RegressionError),
     /// The program does not know where it lies, so that it cannot start itself.
     #[error("failed to find this program's own file, which the demo starts as its server: {0}")]
     Own(io::Error),

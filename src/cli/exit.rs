@@ -25,6 +25,7 @@ fn number(outcome: &Result<Conclusion, CliError>) -> u8 {
             | CliError::Open { .. }
             | CliError::UnknownName { .. }
             | CliError::UnknownArea { .. }
+            | CliError::Regression(_)
             | CliError::Own(_)
             | CliError::Runtime(_)
             | CliError::Serve(_),

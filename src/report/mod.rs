@@ -9,6 +9,7 @@ pub mod visible;
 
 mod conclusion;
 mod example;
+mod fuzz_text;
 #[cfg(test)]
 mod golden;
 mod json;

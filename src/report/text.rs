@@ -6,6 +6,7 @@
 use std::io::{self, Write};
 
 use super::conclusion;
+use super::fuzz_text;
 use super::group::{Group, Told, group};
 use super::palette::{Palette, paint};
 use super::prose::{time, wrap};
@@ -68,6 +69,7 @@ impl Renderer for Text {
                 page.processes(report, out)?;
             }
             page.tools(report, out)?;
+            fuzz_text::tables(report, page.palette, page.everything(), out)?;
             if let Some(problem) = report.summary.as_ref().and_then(|summary| summary.problem.as_ref()) {
                 page.problem(problem, out)?;
             }
@@ -221,6 +223,9 @@ impl Page {
         }
         self.labelled("expected", &excerpt(&finding.expected, self.line(), 0), out)?;
         self.labelled("actual", &excerpt(&finding.actual, self.line(), 0), out)?;
+        for (label, text) in fuzz_text::details(finding) {
+            self.labelled(label, &text, out)?;
+        }
         if let Some(diff) = &finding.diff {
             self.diff(diff, out)?;
         }

@@ -273,7 +273,6 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
     stock.doubled = hint("idempotentHint") && hunt.plan.calls >= 32;
     hunt.rig.ready().await?;
     let lists = if hint("readOnlyHint") { hunt.lists().await? } else { None };
-    let mut watch = Watch::begin(hunt.rig.process_id());
     let share = Share::of(hunt.plan.calls, stock.to_cover());
     let (mut coverage, mut malformed, mut rest) = (share.coverage, share.malformed, share.rest);
     while coverage > 0 && hunt.goes_on() {
@@ -295,6 +294,8 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
         hunt.round(&round, 1, tally, stock).await?;
     }
     rest += coverage + malformed;
+    // Only now: what is malformed is enormous, and leaves a heap that is.
+    let mut watch = Watch::begin(hunt.rig.process_id());
     let round = (rest / 8).clamp(ROUND, 1_024);
     while rest > 0 && hunt.goes_on() {
         let made = shots(at, stock.mixed(rest.min(round)));

@@ -130,9 +130,9 @@ impl Rig {
         self.pipe.as_ref().and_then(Pipe::process_id)
     }
 
-    /// The calls of this process before an id, oldest first.
-    pub(super) fn history_before(&self, id: i64) -> Vec<Shot> {
-        self.history.iter().filter(|(known, ..)| *known < id).map(|(_, shot, _)| shot.clone()).collect()
+    /// The calls of this process with their ids, oldest first.
+    pub(super) fn record(&self) -> Vec<(i64, Shot)> {
+        self.history.iter().map(|(id, shot, _)| (*id, shot.clone())).collect()
     }
 
     /// The calls of this process, oldest first.

@@ -9,7 +9,7 @@ use super::hunt::{Found, Hunt};
 use super::rig::Shot;
 use super::stock::Stock;
 use crate::case::Oracle;
-use crate::check::fuzz::{Arguments, Breach, Call, Exchange, Fate, Standing, judge, outcome};
+use crate::check::fuzz::{Arguments, Breach, Call, Exchange, Fate, Standing, excerpt, judge, outcome};
 use crate::event::CallOutcome;
 use crate::fuzz::{Malformed, Shrinker, Tape};
 use crate::verdict::{Confirmation, Verdict};
@@ -61,6 +61,8 @@ pub(super) enum Test {
 pub(super) struct Sight {
     pub(super) exchange: Exchange,
     pub(super) more: Vec<Exchange>,
+    /// How many of the calls it took: fewer than were to be made, where an earlier one failed in this way.
+    taken: usize,
 }
 
 impl Hunt<'_> {
@@ -119,7 +121,8 @@ impl Hunt<'_> {
             needed = calls;
             needed.extend(shot.iter().map(|(shot, _)| shot.clone()));
             seen = self.fails(test, &needed, &breach, true, &mut budget).await?;
-            if seen.is_some() {
+            if let Some(sight) = &seen {
+                needed.truncate(sight.taken);
                 needed = self.fewer(test, needed, shot.is_some(), &breach, &mut budget).await?;
                 seen = self.smaller(test, &mut needed, &breach, stock, &mut budget).await?.or(seen);
             }
@@ -134,15 +137,16 @@ impl Hunt<'_> {
             }));
         };
         let judged = judge(&self.subjects[last.tool], &sight.exchange);
-        let breach = judged.into_iter().find(|again| again.is_like(&breach)).unwrap_or(breach);
+        // How long a hanging call was waited for was longer than it is while it is made small.
+        let again = judged.into_iter().find(|again| again.is_like(&breach) && again.oracle != Oracle::Hang);
+        let breach = again.unwrap_or(breach);
         let original = shot.as_ref().map_or(&sight.exchange, |(_, exchange)| exchange);
         let before = &needed[..needed.len() - 1];
         let mut counterexample = self.counterexample(last.tool, original, &sight.exchange, before, budget.attempts);
         if let Some(path) = self.write_down(test, &breach, &needed) {
             counterexample.file = Some(path);
         }
-        let mut exchanges = vec![sight.exchange];
-        exchanges.extend(sight.more);
+        let exchanges = std::iter::once(sight.exchange).chain(sight.more).map(slim).collect();
         Ok(Some(Found {
             tool: last.tool,
             breach,
@@ -192,10 +196,15 @@ impl Hunt<'_> {
         }
         let lists = if matches!(test, Test::Lists) { self.lists().await? } else { None };
         let limit = if breach.oracle == Oracle::Hang { self.limit().min(BRIEFLY) } else { self.limit() };
+        let mut taken = 0;
         for earlier in before {
             let exchange = self.rig.one(earlier, self.limit()).await?;
+            taken += 1;
             if exchange.fate != Fate::Answered {
-                return Ok(None);
+                // It may be the failure that is looked for, come earlier.
+                let judged = judge(&self.subjects[earlier.tool], &exchange);
+                let like = judged.iter().any(|again| again.is_like(breach)) && matches!(test, Test::Answer);
+                return Ok(like.then(|| Sight { exchange, more: Vec::new(), taken }));
             }
         }
         let mut exchange = self.rig.one(shot, limit).await?;
@@ -217,7 +226,7 @@ impl Hunt<'_> {
                 (outcome(&after) != CallOutcome::Success).then(|| vec![after])
             }
         };
-        Ok(more.map(|more| Sight { exchange, more }))
+        Ok(more.map(|more| Sight { exchange, more, taken: calls.len() }))
     }
 
     /// The second answer to a call, if it differs from the first and, where that is asked for, first answers do not.
@@ -256,10 +265,12 @@ impl Hunt<'_> {
                 }
                 let end = (at + size).min(last);
                 let rest: Vec<Shot> = needed[..at].iter().chain(&needed[end..]).cloned().collect();
-                if !rest.is_empty() && self.fails(test, &rest, breach, true, budget).await?.is_some() {
-                    needed = rest;
-                } else {
-                    at = end;
+                match self.fails(test, &rest, breach, true, budget).await? {
+                    Some(sight) => {
+                        needed = rest;
+                        needed.truncate(sight.taken);
+                    }
+                    None => at = end,
                 }
             }
             size = if size == 1 { 0 } else { size.div_ceil(2) };
@@ -341,6 +352,18 @@ impl Hunt<'_> {
         calls[at] = smallest;
         Ok(best)
     }
+}
+
+/// An exchange without what is enormous in its answers, to be kept.
+pub(super) fn slim(mut exchange: Exchange) -> Exchange {
+    const LARGEST: usize = 64 << 10;
+    for answer in &mut exchange.answers {
+        let text = answer.to_string();
+        if text.len() > LARGEST {
+            *answer = Value::String(excerpt(&text, 4_000));
+        }
+    }
+    exchange
 }
 
 /// Whether two answers are successes whose results differ.

@@ -31,7 +31,8 @@ impl Hunt<'_> {
     /// Holds the lists after the calls of a tool that says `readOnlyHint` against those before.
     pub(super) async fn look_at_lists(&mut self, before: Option<Value>, stock: &Stock<'_>) -> Result<(), String> {
         let after = self.lists().await?;
-        if before.is_none() || after.is_none() || before == after {
+        // Lists that differ from one look to the next change by themselves.
+        if before.is_none() || after.is_none() || before == after || after != self.lists().await? {
             return Ok(());
         }
         let breach = Breach::of_many(
@@ -51,7 +52,7 @@ impl Hunt<'_> {
         for canary in canaries.iter().filter(|canary| !own || canary.tool == stock.tool).take(CANARIES) {
             let calls = self.rig.history();
             let now = self.rig.one(canary, self.limit()).await?;
-            if outcome(&now) == CallOutcome::Success || calls.is_empty() {
+            if outcome(&now) == CallOutcome::Success || calls.is_empty() || is_limited(&now) {
                 continue;
             }
             self.rig.fresh().await?;
@@ -119,13 +120,26 @@ impl Hunt<'_> {
             let shot = Shot { tool: stock.tool, call: shot };
             let exchange = self.rig.one(&shot, self.limit()).await?;
             made += 1;
+            let is_new = |known: &(Shot, Value), result: &Value| {
+                known.1 != *result && known.0.call.arguments != shot.call.arguments
+            };
             if outcome(&exchange) == CallOutcome::Success
                 && let Some(result) = result_of(&exchange)
-                && picked.iter().all(|(_, known)| *known != result)
+                && picked.iter().all(|known| is_new(known, &result))
             {
                 picked.push((shot, result));
             }
         }
+        // What answers the same call otherwise the next time proves nothing.
+        let mut stable = Vec::new();
+        for (shot, result) in picked {
+            let again = self.rig.one(&shot, self.limit()).await?;
+            made += 1;
+            if result_of(&again).as_ref() == Some(&result) {
+                stable.push((shot, result));
+            }
+        }
+        let picked = stable;
         if picked.len() < 2 {
             return Ok(made);
         }
@@ -138,13 +152,17 @@ impl Hunt<'_> {
             if burst.broken.is_some() {
                 return Ok(made);
             }
-            let astray = burst.done.into_iter().find_map(|(index, exchange)| {
-                let result = result_of(&exchange)?;
-                if result == picked[index].1 {
-                    return None;
-                }
+            let got: Vec<(usize, Option<Value>)> =
+                burst.done.iter().map(|(index, exchange)| (*index, result_of(exchange))).collect();
+            let lost = |at: usize| {
+                let own = got.iter().find(|(index, _)| *index == at);
+                own.is_some_and(|(_, result)| result.as_ref() != Some(&picked[at].1))
+            };
+            let astray = burst.done.iter().find_map(|(index, exchange)| {
+                let result = result_of(exchange)?;
                 let other = picked.iter().position(|(_, known)| *known == result)?;
-                Some((exchange, other))
+                // Whose answer it is got another one itself.
+                (other != *index && lost(other)).then(|| (exchange.clone(), other))
             });
             match astray {
                 Some(found) => {
@@ -184,4 +202,12 @@ impl Hunt<'_> {
             None => self.found.push(found),
         }
     }
+}
+
+/// Whether an answer says that there were too many calls, as a server is asked to.
+fn is_limited(exchange: &Exchange) -> bool {
+    let said = exchange.answers.first().map(|answer| answer.to_string().to_lowercase()).unwrap_or_default();
+    ["rate limit", "rate-limit", "ratelimit", "too many", "throttl", "quota", "429"]
+        .iter()
+        .any(|word| said.contains(word))
 }

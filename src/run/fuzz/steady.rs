@@ -42,7 +42,7 @@ impl Watch {
         const MEMORY: u64 = 4 << 20;
         const FILES: u64 = 5;
         const CHILDREN: u64 = 3;
-        const SLOWER: Duration = Duration::from_micros(400);
+        const SLOWER: Duration = Duration::from_millis(1);
         let slower = match (self.first, self.last) {
             (Some(first), Some(last)) => last > first * 2 && last > first + SLOWER,
             _ => false,
