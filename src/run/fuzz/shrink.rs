@@ -195,7 +195,9 @@ impl Hunt<'_> {
             self.rig.fresh().await?;
         }
         let lists = if matches!(test, Test::Lists) { self.lists().await? } else { None };
-        let limit = if breach.oracle == Oracle::Hang { self.limit().min(BRIEFLY) } else { self.limit() };
+        // A garbled answer is one that never comes, too.
+        let silent = matches!(breach.oracle, Oracle::Hang | Oracle::MalformedAnswer | Oracle::StdoutNoise);
+        let limit = if silent { self.limit().min(BRIEFLY) } else { self.limit() };
         let mut taken = 0;
         for earlier in before {
             let exchange = self.rig.one(earlier, self.limit()).await?;

@@ -10,6 +10,8 @@ use crate::case::Oracle;
 use crate::check::fuzz::{Breach, Exchange, excerpt, outcome};
 use crate::event::CallOutcome;
 
+/// How many pages of a list are compared.
+const PAGES: usize = 50;
 /// How many other tools are called again after the calls of one.
 const CANARIES: usize = 16;
 /// How many calls are held against each other for swapped answers.
@@ -22,8 +24,16 @@ impl Hunt<'_> {
         let limit = self.limit();
         let mut lists = Vec::new();
         for (method, member) in self.listed {
-            let Some(result) = self.rig.listing(method, limit).await else { return Ok(None) };
-            lists.push(result.get(*member).cloned().unwrap_or_default());
+            // What is new commonly stands on the last page.
+            let mut cursor: Option<String> = None;
+            for _ in 0..PAGES {
+                let Some(result) = self.rig.listing(method, cursor.as_deref(), limit).await else { return Ok(None) };
+                lists.push(result.get(*member).cloned().unwrap_or_default());
+                cursor = result.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+                if cursor.is_none() {
+                    break;
+                }
+            }
         }
         Ok(Some(Value::Array(lists)))
     }
