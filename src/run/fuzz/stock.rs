@@ -173,7 +173,7 @@ impl<'s> Stock<'s> {
         let mut failed = 0;
         while (calls.len() as u64) < most && failed < 64 {
             self.turn += 1;
-            let made = if self.turn % 2 == 0 { self.invalid() } else { self.valid() };
+            let made = if self.turn.is_multiple_of(2) { self.invalid() } else { self.valid() };
             match made {
                 Some(call) => {
                     if self.doubled && call.standing == Standing::Valid && (calls.len() as u64) + 1 < most {
