@@ -148,17 +148,18 @@ impl Pipe {
                     // A server that closed its input says by its output what it does next.
                     _ => self.input = None,
                 },
-                read = self.output.read(&mut self.buffer) => self.take(read),
+                read = self.output.read(&mut self.buffer) => self.take(read.unwrap_or(0)),
             }
         } else {
             let read = self.output.read(&mut self.buffer).await;
-            self.take(read);
+            // An error ends the stream as much as its end does.
+            self.take(read.unwrap_or(0));
         }
     }
 
-    fn take(&mut self, read: std::io::Result<usize>) {
-        match read {
-            Ok(count) if count > 0 => {
+    fn take(&mut self, count: usize) {
+        match count {
+            1.. => {
                 let ready = &mut self.ready;
                 self.splitter.push(&self.buffer[..count], |frame| ready.push_back(frame));
                 if self.splitter.pending() > LINE {
@@ -166,7 +167,7 @@ impl Pipe {
                     self.closed = true;
                 }
             }
-            _ => {
+            0 => {
                 self.ready.extend(self.splitter.finish());
                 self.closed = true;
             }

@@ -101,7 +101,7 @@ pub(super) fn details(finding: &Finding) -> Vec<(&'static str, String)> {
     if let Some(example) = &finding.counterexample {
         let mut call = format!("{} {}", excerpt(&example.tool, 60, 0), excerpt(&example.arguments.to_string(), 300, 0));
         if !example.before.is_empty() {
-            call.push_str(&format!(", after {} other calls", example.before.len()));
+            call = format!("{call}, after {} other calls", example.before.len());
             if let [one] = example.before.as_slice() {
                 call = format!("{call}: {}", excerpt(&one.to_string(), 200, 0));
             }

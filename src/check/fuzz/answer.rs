@@ -26,7 +26,7 @@ fn last_words(stderr: &str) -> Option<&str> {
     let lines = || stderr.lines().filter(|line| !line.trim().is_empty());
     let telling =
         lines().filter(|line| ["panicked", "rror", "xception", "atal"].iter().any(|word| line.contains(word)));
-    telling.last().or_else(|| lines().last())
+    telling.rev().next().or_else(|| lines().rev().next())
 }
 
 /// No answer came.

@@ -267,12 +267,12 @@ fn shots(tool: usize, calls: Vec<Arc<Call>>) -> Vec<Shot> {
 
 /// The phases of a tool by itself; returns how many calls are left for those with values of others.
 async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: &mut Tally) -> Result<u64, String> {
-    let hint =
+    let says =
         |name: &str| tool.definition.pointer("/annotations").and_then(|a| a.get(name)) == Some(&Value::Bool(true));
     let at = stock.tool;
-    stock.doubled = hint("idempotentHint") && hunt.plan.calls >= 32;
+    stock.doubled = says("idempotentHint") && hunt.plan.calls >= 32;
     hunt.rig.ready().await?;
-    let lists = if hint("readOnlyHint") { hunt.lists().await? } else { None };
+    let lists = if says("readOnlyHint") { hunt.lists().await? } else { None };
     let share = Share::of(hunt.plan.calls, stock.to_cover());
     let (mut coverage, mut malformed, mut rest) = (share.coverage, share.malformed, share.rest);
     while coverage > 0 && hunt.goes_on() {

@@ -198,15 +198,13 @@ impl Hunt<'_> {
         // A garbled answer is one that never comes, too.
         let silent = matches!(breach.oracle, Oracle::Hang | Oracle::MalformedAnswer | Oracle::StdoutNoise);
         let limit = if silent { self.limit().min(BRIEFLY) } else { self.limit() };
-        let mut taken = 0;
-        for earlier in before {
+        for (at, earlier) in before.iter().enumerate() {
             let exchange = self.rig.one(earlier, self.limit()).await?;
-            taken += 1;
             if exchange.fate != Fate::Answered {
                 // It may be the failure that is looked for, come earlier.
                 let judged = judge(&self.subjects[earlier.tool], &exchange);
                 let like = judged.iter().any(|again| again.is_like(breach)) && matches!(test, Test::Answer);
-                return Ok(like.then(|| Sight { exchange, more: Vec::new(), taken }));
+                return Ok(like.then(|| Sight { exchange, more: Vec::new(), taken: at + 1 }));
             }
         }
         let mut exchange = self.rig.one(shot, limit).await?;

@@ -186,7 +186,7 @@ impl<'s> Stock<'s> {
             self.turn += 1;
             // While there are ways of breaking something that were never tried, two in three calls try one.
             let aims = self.next_round == 0 || self.breakers.iter().any(|breaker| !breaker.aimed.is_empty());
-            let is_valid = if aims { self.turn % 3 == 0 } else { self.turn % 2 == 1 };
+            let is_valid = if aims { self.turn.is_multiple_of(3) } else { !self.turn.is_multiple_of(2) };
             let made = if is_valid { self.valid() } else { self.invalid() };
             match made {
                 Some(call) => {
