@@ -237,12 +237,15 @@ impl Rig {
         }
     }
 
-    /// Reads a list of the server's: its first page, in the form that is compared.
-    pub(super) async fn listing(&mut self, method: &str, limit: Duration) -> Option<Value> {
-        let params = match self.revision.era() {
+    /// Reads one page of a list of the server's.
+    pub(super) async fn listing(&mut self, method: &str, cursor: Option<Value>, limit: Duration) -> Option<Value> {
+        let mut params = match self.revision.era() {
             Era::Stateless => json!({ "_meta": stateless_meta(&full_capabilities(self.revision)) }),
             Era::Handshake => json!({}),
         };
+        if let Some(cursor) = cursor {
+            params["cursor"] = cursor;
+        }
         self.request(method, &params, limit).await?.get("result").cloned()
     }
 
@@ -480,7 +483,7 @@ impl Rig {
     pub(super) async fn wait_for_more(&mut self, exchange: &mut Exchange) {
         const LONGEST: Duration = Duration::from_secs(1);
         let method = if self.revision.era() == Era::Stateless { "tools/list" } else { "ping" };
-        let answered = self.listing(method, LONGEST).await;
+        let answered = self.listing(method, None, LONGEST).await;
         exchange.noise.append(&mut self.noise);
         for (_, late) in std::mem::take(&mut self.late) {
             if late.id == exchange.id {
