@@ -56,6 +56,8 @@ pub(super) struct Hunt<'a> {
     pub(super) listed: &'static [(&'static str, &'static str)],
     /// Tools whose answers change by themselves.
     pub(super) changeable: Vec<usize>,
+    /// How long the plain call of the tool under test took, each time.
+    pub(super) plain_times: Vec<Duration>,
     /// Values out of results.
     pub(super) pool: Pool,
     pub(super) found: Vec<Found>,

@@ -237,14 +237,14 @@ impl Rig {
         }
     }
 
-    /// Reads a list of the server's: its first page, in the form that is compared.
-    pub(super) async fn listing(&mut self, method: &str, cursor: Option<&str>, limit: Duration) -> Option<Value> {
+    /// Reads one page of a list of the server's.
+    pub(super) async fn listing(&mut self, method: &str, cursor: Option<Value>, limit: Duration) -> Option<Value> {
         let mut params = match self.revision.era() {
             Era::Stateless => json!({ "_meta": stateless_meta(&full_capabilities(self.revision)) }),
             Era::Handshake => json!({}),
         };
         if let Some(cursor) = cursor {
-            params["cursor"] = Value::from(cursor);
+            params["cursor"] = cursor;
         }
         self.request(method, &params, limit).await?.get("result").cloned()
     }

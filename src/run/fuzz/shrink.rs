@@ -1,5 +1,6 @@
 //! Makes a failure small: fewer calls first, smaller arguments second, each attempt against a live server.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,9 +16,9 @@ use crate::fuzz::{Malformed, Shrinker, Tape};
 use crate::verdict::{Confirmation, Verdict};
 
 /// How many calls making one failure small may take.
-const ATTEMPTS: usize = 2_000;
+const ATTEMPTS: usize = 3_000;
 /// How long it may take.
-const TIME: Duration = Duration::from_secs(8);
+const TIME: Duration = Duration::from_secs(12);
 /// How often the smallest example is tried again.
 const CONFIRMED: usize = 3;
 /// A warning of a server that starts in this time is tried again as often as a failure; of a slower one, once.
@@ -255,6 +256,29 @@ impl Hunt<'_> {
         budget: &mut Budget,
     ) -> Result<Vec<Shot>, String> {
         let mut needed = calls;
+        // Often the last calls suffice, or those of one tool.
+        let mut shorter: Vec<Vec<Shot>> = [2, 3, 5, 9, 17]
+            .into_iter()
+            .filter(|length| *length < needed.len())
+            .map(|length| needed[needed.len() - length..].to_vec())
+            .collect();
+        if let Some(last) = needed.last() {
+            let tools: BTreeSet<usize> = needed.iter().map(|shot| shot.tool).collect();
+            for tool in tools {
+                let mut own: Vec<Shot> =
+                    needed[..needed.len() - 1].iter().filter(|s| s.tool == tool).cloned().collect();
+                own.push(last.clone());
+                shorter.push(own);
+            }
+        }
+        for calls in shorter {
+            if calls.len() < needed.len() && !budget.is_spent() {
+                if let Some(sight) = self.fails(test, &calls, breach, true, budget).await? {
+                    needed = calls;
+                    needed.truncate(sight.taken);
+                }
+            }
+        }
         let mut size = needed.len().div_ceil(2);
         while size > 0 {
             let mut at = 0;

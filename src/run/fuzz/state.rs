@@ -10,26 +10,42 @@ use crate::case::Oracle;
 use crate::check::fuzz::{Breach, Exchange, excerpt, outcome};
 use crate::event::CallOutcome;
 
-/// How many pages of a list are compared.
-const PAGES: usize = 50;
 /// How many other tools are called again after the calls of one.
 const CANARIES: usize = 16;
+/// How many pages of a list are compared.
+const PAGES: usize = 16;
+/// How many calls of other tools take part in that.
+const OTHERS: usize = 4;
 /// How many calls are held against each other for swapped answers.
 const SWAPPED: usize = 12;
 
 impl Hunt<'_> {
+    /// Keeps only the plain calls that are served more than once: what creates something need not be.
+    pub(super) async fn choose_canaries(&mut self) -> Result<(), String> {
+        for canary in std::mem::take(&mut self.canaries) {
+            let mut served = true;
+            for _ in 0..2 {
+                let exchange = self.rig.one(&canary, self.limit()).await?;
+                served &= outcome(&exchange) == CallOutcome::Success;
+            }
+            if served {
+                self.canaries.push(canary);
+            }
+        }
+        Ok(())
+    }
+
     /// What the server lists, in the form that is compared.
     pub(super) async fn lists(&mut self) -> Result<Option<Value>, String> {
         self.rig.ready().await?;
         let limit = self.limit();
         let mut lists = Vec::new();
         for (method, member) in self.listed {
-            // What is new commonly stands on the last page.
-            let mut cursor: Option<String> = None;
+            let mut cursor = None;
             for _ in 0..PAGES {
-                let Some(result) = self.rig.listing(method, cursor.as_deref(), limit).await else { return Ok(None) };
+                let Some(result) = self.rig.listing(method, cursor, limit).await else { return Ok(None) };
                 lists.push(result.get(*member).cloned().unwrap_or_default());
-                cursor = result.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+                cursor = result.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
                 if cursor.is_none() {
                     break;
                 }
@@ -62,6 +78,9 @@ impl Hunt<'_> {
         for canary in canaries.iter().filter(|canary| !own || canary.tool == stock.tool).take(CANARIES) {
             let calls = self.rig.history();
             let now = self.rig.one(canary, self.limit()).await?;
+            if canary.tool == stock.tool {
+                self.plain_times.push(now.took);
+            }
             if outcome(&now) == CallOutcome::Success || calls.is_empty() || is_limited(&now) {
                 continue;
             }
@@ -126,12 +145,14 @@ impl Hunt<'_> {
     pub(super) async fn look_for_swaps(&mut self, stock: &Stock<'_>) -> Result<u64, String> {
         let mut picked: Vec<(Shot, Value)> = Vec::new();
         let mut made = 0;
-        for shot in stock.picked(SWAPPED) {
-            let shot = Shot { tool: stock.tool, call: shot };
+        let others = self.canaries.iter().filter(|canary| canary.tool != stock.tool).take(OTHERS).cloned();
+        let own = stock.picked(SWAPPED).into_iter().map(|call| Shot { tool: stock.tool, call });
+        let candidates: Vec<Shot> = own.chain(others).collect();
+        for shot in candidates {
             let exchange = self.rig.one(&shot, self.limit()).await?;
             made += 1;
             let is_new = |known: &(Shot, Value), result: &Value| {
-                known.1 != *result && known.0.call.arguments != shot.call.arguments
+                known.1 != *result && (known.0.tool, &known.0.call.arguments) != (shot.tool, &shot.call.arguments)
             };
             if outcome(&exchange) == CallOutcome::Success
                 && let Some(result) = result_of(&exchange)

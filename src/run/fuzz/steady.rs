@@ -59,6 +59,15 @@ impl Watch {
     }
 }
 
+/// Whether the same call takes longer than it did, so that a closer look is worth it.
+pub(super) fn is_slower(times: &[Duration]) -> bool {
+    const SLOWER: Duration = Duration::from_millis(2);
+    match times {
+        [first, .., before, last] => before.min(last) > &(*first * 3) && *before.min(last) > *first + SLOWER,
+        _ => false,
+    }
+}
+
 impl Hunt<'_> {
     /// Makes the same calls of a tool again and again on a fresh process, and tells what only ever grows.
     pub(super) async fn look_at_trends(&mut self, stock: &Stock<'_>) -> Result<(), String> {
