@@ -191,7 +191,7 @@ fn fuzz(folder: &Path, tools: usize, calls: u64, more: &[&str]) -> io::Result<Fu
     let each = (calls / tools as u64).to_string();
     let own = env::current_exe()?;
     let mut child = Command::new(PROGRAM)
-        .args(["--select", "fuzz/*", "--revision", "2025-11-25", "--jobs", "1", "--fuzz", &each])
+        .args(["--select", "fuzz/*", "--revision", "2025-11-25", "--jobs", "1", "--fuzz-time", "1h", "--fuzz", &each])
         .args(more)
         .arg("--regressions")
         .arg(folder.join("regressions"))
