@@ -256,8 +256,11 @@ impl Hunt<'_> {
         budget: &mut Budget,
     ) -> Result<Vec<Shot>, String> {
         let mut needed = calls;
+        if let Some(length) = self.locate(test, &needed, budget).await? {
+            needed.truncate(length);
+        }
         // Often the last calls suffice, or those of one tool.
-        let mut shorter: Vec<Vec<Shot>> = [2, 3, 5, 9, 17]
+        let mut shorter: Vec<Vec<Shot>> = [1, 2, 3, 5, 9, 17]
             .into_iter()
             .filter(|length| *length < needed.len())
             .map(|length| needed[needed.len() - length..].to_vec())
@@ -300,6 +303,31 @@ impl Hunt<'_> {
             size = if size == 1 { 0 } else { size.div_ceil(2) };
         }
         Ok(needed)
+    }
+
+    /// How many calls it takes until another call or a list shows a failure, looked at after each.
+    async fn locate(&mut self, test: &Test, calls: &[Shot], budget: &mut Budget) -> Result<Option<usize>, String> {
+        if !matches!(test, Test::Lists | Test::Canary(_)) {
+            return Ok(None);
+        }
+        self.rig.fresh().await?;
+        let before = if matches!(test, Test::Lists) { self.lists().await? } else { None };
+        for (at, shot) in calls.iter().enumerate() {
+            if budget.is_spent() || self.rig.one(shot, self.limit()).await?.fate != Fate::Answered {
+                return Ok(None);
+            }
+            let shows = match test {
+                Test::Canary(canary) => outcome(&self.rig.one(canary, self.limit()).await?) != CallOutcome::Success,
+                _ => {
+                    let after = self.lists().await?;
+                    after.is_some() && after != before
+                }
+            };
+            if shows {
+                return Ok(Some(at + 1));
+            }
+        }
+        Ok(None)
     }
 
     /// The smallest arguments of the same class that fail: of the last call first, then of those before it.
