@@ -25,7 +25,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-conformance");
 /// Hidden faults of each kind, for a look at the fuzzer that takes seconds.
 const SAMPLE: [&str; 6] = [
     "search-limit-maximum",
-    "search-any-last-kind",
+    "search-rank-drifts",
     "transform-format-string",
     "search-limit-text",
     "draft-read-array",

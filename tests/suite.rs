@@ -2,16 +2,17 @@
 //!
 //! `cargo test` runs everything. A part is run by the front of its names: `case/` (every case in both
 //! colours), `data/` (what the data promises), `differential/` (our shapes against the official schemas),
-//! `hints/` (hint files and what they change), `hidden/` (faults for the fuzzer alone), `hostile/` (what the
-//! judge must bear), `house/` (who imports whom), `real/` (real servers), `browser/` (the HTML report in a
-//! browser), `formats/` (what reports are rendered into), `gating/` (what fails a run, and what is made of
-//! several).
+//! `fuzzing/` (fuzzing, end to end), `hidden/` (faults for the fuzzer alone), `hints/` (hint files and what they
+//! change), `hostile/` (what the judge must bear), `house/` (who imports whom), `real/` (real servers),
+//! `browser/` (the HTML report in a browser), `formats/` (what reports are rendered into), `gating/` (what
+//! fails a run, and what is made of several).
 
 mod browser;
 mod builtin;
 mod data;
 mod differential;
 mod formats;
+mod fuzzing;
 mod gating;
 mod hidden;
 mod hints;
@@ -28,6 +29,7 @@ fn main() -> std::process::ExitCode {
     trials.extend(matrix::trials());
     trials.extend(data::trials());
     trials.extend(differential::trials());
+    trials.extend(fuzzing::trials());
     trials.extend(hidden::trials());
     trials.extend(hints::trials());
     trials.extend(hostile::trials());

@@ -31,6 +31,8 @@ Examples:
   mcp-conformance --url http://127.0.0.1:3000/mcp -- ./my-server --port 3000
   mcp-conformance --baseline known.jsonc --report junit=junit.xml ./my-server
   mcp-conformance report report.json --report markdown=comment.md
+  mcp-conformance --select 'fuzz/*' --fuzz 5000 --tool 'search*' ./my-server
+  mcp-conformance --fuzz off ./my-server
   mcp-conformance --list --select stdio
   mcp-conformance explain tools/call/unknown-tool
   mcp-conformance hints --output mcp-hints.jsonc -- node server.js
@@ -68,6 +70,8 @@ pub(super) enum Command {
     Hints(HintsArgs),
     /// Judges the built-in server with three faults switched on; exits with 0 when it finds exactly those.
     Demo(DemoArgs),
+    /// Tries a failing call out of its file again; exits like a run.
+    Replay(ReplayArgs),
     /// The built-in server itself, over standard input and output.
     Serve(ServeArgs),
     /// Renders the JSON report of an earlier run again, in any format.
@@ -454,6 +458,36 @@ pub(super) struct MergeArgs {
 
     #[command(flatten)]
     pub(super) hold: HoldArgs,
+
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct ReplayArgs {
+    /// The file, as a run has written it below `--regressions`.
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+
+    /// The command that starts the server, with its arguments, after `--`.
+    #[arg(value_name = "SERVER", required = true, last = true)]
+    pub(super) server: Vec<String>,
+
+    /// The revision to speak, such as 2025-06-18 [default: the one that the file names].
+    #[arg(long, value_name = "REV")]
+    pub(super) revision: Option<Revision>,
+
+    /// How long a request may take, such as 5s or 500ms.
+    #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
+    pub(super) timeout: Duration,
+
+    /// A variable that the server is started with; may be repeated [default: it inherits ours].
+    #[arg(long, value_name = "K=V", value_parser = variable)]
+    pub(super) env: Vec<(String, String)>,
+
+    /// The folder that the server is started in [default: the current one].
+    #[arg(long, value_name = "DIR")]
+    pub(super) cwd: Option<PathBuf>,
 
     #[command(flatten)]
     pub(super) output: OutputArgs,

@@ -8,7 +8,7 @@ use mcp_conformance::report::Conclusion;
 
 use super::args::{Args, Command};
 use super::error::CliError;
-use super::{coverage, demo, exit, explain, hints, judge, render, serve};
+use super::{again, coverage, demo, exit, explain, hints, judge, render, serve};
 
 /// Does what the command line asks.
 pub(crate) fn main() -> ExitCode {
@@ -30,6 +30,7 @@ fn perform(args: Args) -> Result<Conclusion, CliError> {
         Some(Command::Coverage(coverage)) => written(|out| coverage::coverage(&coverage, out)),
         Some(Command::Hints(hints)) => hints::hints(&hints),
         Some(Command::Demo(demo)) => demo::demo(&demo),
+        Some(Command::Replay(replay)) => again::again(&replay),
         Some(Command::Serve(serve)) if serve.list_faults => written(|out| Ok(serve::list_faults(out)?)),
         Some(Command::Serve(serve)) => serve::serve(&serve),
         Some(Command::Report(args)) => render::report(&args),

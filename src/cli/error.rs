@@ -8,6 +8,7 @@ use mcp_conformance::client::SiteError;
 use mcp_conformance::report::merge::MergeError;
 use mcp_conformance::report::visible::visible;
 use mcp_conformance::report::{Conclusion, ReportError};
+use mcp_conformance::run::RegressionError;
 
 /// Why the command line could not be followed.
 #[derive(Debug, thiserror::Error)]
@@ -132,6 +133,9 @@ pub(super) enum CliError {
         /// The areas that there are.
         known: Vec<String>,
     },
+    /// A file that is no failing call.
+    #[error("failed to {0}")]
+    Regression(#[from] RegressionError),
     /// The program does not know where it lies, so that it cannot start itself.
     #[error("failed to find this program's own file, which the demo starts as its server: {0}")]
     Own(io::Error),

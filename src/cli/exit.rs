@@ -39,6 +39,7 @@ fn number(outcome: &Result<Conclusion, CliError>) -> u8 {
             | CliError::ReadReport { .. }
             | CliError::Report { .. }
             | CliError::Merge(_)
+            | CliError::Regression(_)
             | CliError::Own(_)
             | CliError::Runtime(_)
             | CliError::Serve(_),

@@ -235,6 +235,16 @@ fn options(scope: &Scope, judging: &Judging, calls: Calls, fail_on: FailOn) -> O
     }
 }
 
+/// The settings of a replay as its report repeats them.
+pub(super) fn replay_options(case: &str, timeout: Duration) -> Options {
+    Options {
+        select: vec![case.to_owned()],
+        calls: "destructive".to_owned(),
+        timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+        ..Options::default()
+    }
+}
+
 /// How many processes of the server run side by side: more than there are processors, since they wait
 /// more than they work.
 pub(super) fn side_by_side() -> usize {

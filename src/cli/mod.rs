@@ -2,6 +2,7 @@
 //!
 //! The only part that knows clap, and the only one that prints.
 
+mod again;
 mod args;
 mod cases;
 mod command;

@@ -110,7 +110,8 @@ impl Output {
         match self.detail {
             Detail::Everything => Live::lines(writer, self.color),
             Detail::Usual if Stream::Error.is_terminal() && !dumb => Live::progress(writer),
-            Detail::Usual | Detail::Verdict => Live::silent(writer),
+            Detail::Usual => Live::notices(writer),
+            Detail::Verdict => Live::silent(writer),
         }
     }
 

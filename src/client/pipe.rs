@@ -148,28 +148,22 @@ impl Pipe {
                     // A server that closed its input says by its output what it does next.
                     _ => self.input = None,
                 },
-                read = self.output.read(&mut self.buffer) => self.take(read),
+                read = self.output.read(&mut self.buffer) => self.take(read.unwrap_or(0)),
             }
         } else {
             let read = self.output.read(&mut self.buffer).await;
-            self.take(read);
+            // An error ends the stream as much as its end does.
+            self.take(read.unwrap_or(0));
         }
     }
 
-    fn take(&mut self, read: std::io::Result<usize>) {
-        match read {
-            Ok(count) if count > 0 => {
-                let ready = &mut self.ready;
-                self.splitter.push(&self.buffer[..count], |frame| ready.push_back(frame));
-                if self.splitter.pending() > LINE {
-                    self.ready.extend(self.splitter.finish());
-                    self.closed = true;
-                }
-            }
-            _ => {
-                self.ready.extend(self.splitter.finish());
-                self.closed = true;
-            }
+    fn take(&mut self, count: usize) {
+        let ready = &mut self.ready;
+        self.splitter.push(&self.buffer[..count], |frame| ready.push_back(frame));
+        // Nothing was read at the end of the stream.
+        if count == 0 || self.splitter.pending() > LINE {
+            self.ready.extend(self.splitter.finish());
+            self.closed = true;
         }
     }
 

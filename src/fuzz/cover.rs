@@ -541,4 +541,37 @@ mod tests {
             assert!(value.to_string().len() < 60, "{value}");
         }
     }
+
+    #[test]
+    fn bundles_meet_every_decision_in_fewer_instances() {
+        let schema = compile(&json!({
+            "type": "object",
+            "properties": {
+                "a": {"type": "integer", "minimum": 0, "maximum": 9},
+                "b": {"type": "string", "maxLength": 8},
+                "c": {"enum": [1, 2, 3, 4]}
+            },
+            "required": ["a"],
+            "additionalProperties": false
+        }));
+        let single = schema.valid().obligations();
+        let bundles = schema.valid().bundles();
+        assert_eq!(bundles.iter().map(Obligation::bundled).sum::<usize>(), single.len());
+        assert!(bundles.len() * 3 < single.len() * 2, "{} of {}", bundles.len(), single.len());
+        for bundle in &bundles {
+            let value = schema.valid().meet(bundle).expect("nothing here excludes anything else");
+            assert!(schema.is_valid(&value), "{value}");
+        }
+    }
+
+    #[test]
+    fn each_wrong_type_is_aimed_at() {
+        let schema = compile(&json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
+        let site = schema.sites().into_iter().find(|site| site.to_string() == "/properties/n type").expect("a site");
+        let generator = schema.violating(&site).expect("it has an effect");
+        let met: Vec<Value> = generator.aimed().iter().filter_map(|aim| generator.meet(aim)).collect();
+        let has = |is: fn(&Value) -> bool| met.iter().any(|value| is(&value["n"]));
+        assert!(has(Value::is_null) && has(Value::is_string) && has(Value::is_boolean), "{met:?}");
+        assert!(has(Value::is_array) && has(Value::is_object) && has(Value::is_f64), "{met:?}");
+    }
 }

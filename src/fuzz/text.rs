@@ -13,6 +13,8 @@ use super::{
 
 /// Strings longer than this are never asked for by choice.
 const LONG: usize = 4096;
+/// Longer than the buffers that programs commonly have for a line or a name.
+const BEYOND_BUFFERS: usize = 1_100;
 /// How often a string that fails its own check is drawn again.
 const ATTEMPTS: u64 = 24;
 
@@ -167,6 +169,10 @@ impl Text {
         let mut lengths = vec![self.min, self.min.saturating_add(1)];
         if self.max <= LONG {
             lengths.extend([self.max.saturating_sub(1), self.max]);
+        }
+        if self.is_free() && self.max > LONG {
+            // No bound is stated, so that one that is not is to be found.
+            lengths.push(BEYOND_BUFFERS);
         }
         lengths.retain(|length| (self.min..=self.max).contains(length));
         lengths.sort_unstable();

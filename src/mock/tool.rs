@@ -386,6 +386,8 @@ fn annotations(entry: &Entry) -> Value {
         "search" | "transform" => json!({"readOnlyHint": true, "idempotentHint": true}),
         "draft_open" => json!({"readOnlyHint": false, "destructiveHint": false, "idempotentHint": false}),
         "erase" => json!({"readOnlyHint": false, "destructiveHint": true}),
+        // It changes the list, and takes the change back when it is called again.
+        "grow" => json!({"readOnlyHint": false, "destructiveHint": false}),
         _ => json!({"readOnlyHint": true}),
     }
 }
@@ -428,7 +430,7 @@ mod tests {
                 } else if tool["name"] == "draft_open" {
                     assert_eq!(tool["annotations"]["destructiveHint"], json!(false));
                 } else if let Some(annotations) = annotations {
-                    assert_eq!(annotations["readOnlyHint"], json!(true));
+                    assert_eq!(annotations["readOnlyHint"], json!(tool["name"] != "grow"));
                 }
             }
         }

@@ -24,6 +24,7 @@ pub struct Live<W> {
     out: W,
     palette: Palette,
     lines: bool,
+    notices: bool,
     bar: Option<ProgressBar>,
     failing: usize,
 }
@@ -32,20 +33,28 @@ impl<W: Write + Send> Live<W> {
     /// Shows each message and each case as a line of `out`.
     #[must_use]
     pub fn lines(out: W, color: bool) -> Self {
-        Self { out, palette: Palette::new(color), lines: true, bar: None, failing: 0 }
+        Self { out, palette: Palette::new(color), lines: true, notices: false, bar: None, failing: 0 }
     }
 
     /// Shows a progress line on standard error, which has to be a terminal.
     #[must_use]
     pub fn progress(out: W) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        Self { out, palette: Palette::new(false), lines: false, bar: Some(bar), failing: 0 }
+        Self { out, palette: Palette::new(false), lines: false, notices: false, bar: Some(bar), failing: 0 }
     }
 
     /// Shows nothing.
     #[must_use]
     pub fn silent(out: W) -> Self {
-        Self { out, palette: Palette::new(false), lines: false, bar: None, failing: 0 }
+        Self { out, palette: Palette::new(false), lines: false, notices: false, bar: None, failing: 0 }
+    }
+
+    /// Shows only what has to be known before it happens: what will be fuzzed.
+    #[must_use]
+    pub fn notices(out: W) -> Self {
+        let mut live = Self::silent(out);
+        live.notices = true;
+        live
     }
 
     fn case(&mut self, result: &CaseResult) -> io::Result<()> {
@@ -130,6 +139,12 @@ fn style(template: &str) -> ProgressStyle {
 impl<W: Write + Send> Sink for Live<W> {
     fn on(&mut self, event: &Event) -> io::Result<()> {
         self.advance(event);
+        if self.notices
+            && let Some(line) = fuzzing(event)
+        {
+            writeln!(self.out, "{line}")?;
+            return self.out.flush();
+        }
         if !self.lines {
             return Ok(());
         }

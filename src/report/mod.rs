@@ -15,6 +15,7 @@ mod account;
 mod badge;
 mod conclusion;
 mod example;
+mod fuzz_text;
 mod github;
 #[cfg(test)]
 mod golden;

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 
 use super::account::doubt;
 use super::conclusion;
+use super::fuzz_text;
 use super::group::{Group, Told, group};
 use super::palette::{Palette, paint};
 use super::prose::{time, wrap};
@@ -73,6 +74,7 @@ impl Renderer for Text {
             }
             page.tools(report, out)?;
             page.hints(report, out)?;
+            fuzz_text::tables(report, page.palette, page.everything(), out)?;
             if let Some(problem) = report.summary.as_ref().and_then(|summary| summary.problem.as_ref()) {
                 page.problem(problem, out)?;
             }
@@ -287,6 +289,9 @@ impl Page {
         }
         self.labelled("expected", &excerpt(&finding.expected, self.line(), 0), out)?;
         self.labelled("actual", &excerpt(&finding.actual, self.line(), 0), out)?;
+        for (label, text) in fuzz_text::details(finding) {
+            self.labelled(label, &text, out)?;
+        }
         if let Some(diff) = &finding.diff {
             self.diff(diff, out)?;
         }

@@ -24,9 +24,9 @@ pub(super) fn crash(exchange: &Exchange, status: &str, stderr: &str) -> Breach {
 /// The line of an error stream that says most about an end: the first of the last paragraph that names a failure.
 fn last_words(stderr: &str) -> Option<&str> {
     let lines = || stderr.lines().filter(|line| !line.trim().is_empty());
-    let telling =
+    let mut telling =
         lines().filter(|line| ["panicked", "rror", "xception", "atal"].iter().any(|word| line.contains(word)));
-    telling.last().or_else(|| lines().last())
+    telling.next_back().or_else(|| lines().next_back())
 }
 
 /// No answer came.

@@ -46,11 +46,11 @@ pub fn class_of(exchange: &Exchange) -> String {
     let outcome = outcome(exchange);
     let mut class = outcome.as_str().to_owned();
     match (&exchange.fate, exchange.answers.first()) {
-        (Fate::Ended { status, .. }, _) => class.push_str(&format!(": {status}")),
+        (Fate::Ended { status, .. }, _) => class.extend([": ", status.as_str()]),
         (_, Some(response)) => {
             if let Some(error) = response.get("error") {
                 if let Some(code) = error.get("code").and_then(Value::as_i64) {
-                    class.push_str(&format!(" {code}"));
+                    class.extend([" ", code.to_string().as_str()]);
                 }
                 let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
                 class.push_str(": ");

@@ -115,9 +115,29 @@ fn is_known(subject: &Subject, exchange: &Exchange, found: &str) -> bool {
         Arguments::Json(value) => {
             let mut ours = Vec::new();
             texts(value, &mut ours);
+            names(value, &mut ours);
             ours.into_iter().any(named)
         }
         Arguments::Raw(bytes) => String::from_utf8_lossy(bytes).contains(found),
+    }
+}
+
+/// Every name of a member in a value.
+fn names<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
+    const MOST: usize = 256;
+    let mut pending = vec![value];
+    while let Some(value) = pending.pop() {
+        if found.len() >= MOST {
+            return;
+        }
+        match value {
+            Value::Array(items) => pending.extend(items),
+            Value::Object(members) => {
+                found.extend(members.keys().map(String::as_str));
+                pending.extend(members.values());
+            }
+            _ => {}
+        }
     }
 }
 

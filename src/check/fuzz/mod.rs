@@ -203,7 +203,8 @@ impl Breach {
     }
 
     fn showing(mut self, value: &Value) -> Self {
-        self.value = Some(value.clone());
+        const LARGEST: usize = 16 << 10;
+        self.value = Some(value).filter(|value| value.to_string().len() <= LARGEST).cloned();
         self
     }
 

@@ -30,7 +30,7 @@ pub fn skeleton(message: &str, arguments: &Arguments) -> String {
         match quote {
             Some(end) if c == end => {
                 quote = None;
-                skeleton.push_str("…");
+                skeleton.push('…');
                 skeleton.push(c);
             }
             Some(_) => {}

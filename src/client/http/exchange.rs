@@ -171,9 +171,8 @@ impl Exchanger {
                 None => break,
             }
         }
-        match outcome.status {
-            Some(200..=299) => self.site.settle(Mode::Streamable),
-            _ => {}
+        if let Some(200..=299) = outcome.status {
+            self.site.settle(Mode::Streamable);
         }
         if let Some(mut end) = outcome.held.take() {
             // What the page on backwards compatibility has a client do next.

@@ -42,8 +42,8 @@ pub(super) fn kinds(request: &Request<Incoming>) -> Option<Answer> {
     if sent.split(';').next().unwrap_or_default().trim() != "application/json" {
         return Some(failed(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a message is application/json"));
     }
-    let taken = text(request.headers().get(ACCEPT));
-    let takes = |kind: &str| taken.contains(kind) || taken.contains("*/*");
+    let accepted = text(request.headers().get(ACCEPT));
+    let takes = |kind: &str| accepted.contains(kind) || accepted.contains("*/*");
     (!takes("application/json") || !takes("text/event-stream"))
         .then(|| failed(StatusCode::NOT_ACCEPTABLE, "answers are application/json or text/event-stream"))
 }

@@ -189,16 +189,16 @@ impl Server {
     }
 
     /// The session that a request without a message belongs to.
-    fn session_of(&self, request: &Request<Incoming>) -> Result<(String, Session), Answer> {
+    fn session_of(&self, request: &Request<Incoming>) -> Result<(String, Session), Box<Answer>> {
         if header(request, "mcp-protocol-version") == Some("2026-07-28") {
-            return Err(failed(StatusCode::METHOD_NOT_ALLOWED, "this revision has POST alone"));
+            return Err(failed(StatusCode::METHOD_NOT_ALLOWED, "this revision has POST alone").into());
         }
         let Some(name) = header(request, "mcp-session-id") else {
-            return Err(failed(StatusCode::BAD_REQUEST, "the Mcp-Session-Id header is missing"));
+            return Err(failed(StatusCode::BAD_REQUEST, "the Mcp-Session-Id header is missing").into());
         };
         match self.sessions().get(name) {
             Some(session) => Ok((name.to_owned(), session.clone())),
-            None => Err(failed(StatusCode::NOT_FOUND, "there is no such session")),
+            None => Err(failed(StatusCode::NOT_FOUND, "there is no such session").into()),
         }
     }
 
@@ -209,7 +209,7 @@ impl Server {
         }
         match self.session_of(request) {
             Ok((_, session)) => session.listen(header(request, "last-event-id")).await,
-            Err(refusal) => refusal,
+            Err(refusal) => *refusal,
         }
     }
 
@@ -219,7 +219,7 @@ impl Server {
                 self.sessions().remove(&name);
                 empty(StatusCode::NO_CONTENT)
             }
-            Err(refusal) => refusal,
+            Err(refusal) => *refusal,
         }
     }
 

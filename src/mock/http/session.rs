@@ -115,14 +115,12 @@ async fn run(faults: Arc<FaultSet>, ended: Arc<Notify>, one: bool, mut orders: m
         Sessions { streams: Vec::new(), one, queue: Vec::new(), sent: Vec::new(), opened: 0, numbered: false };
     loop {
         let order = if connection.is_holding() {
-            match tokio::time::timeout(HOLD, orders.recv()).await {
-                Ok(order) => order,
-                Err(_) => {
-                    let outputs = connection.release();
-                    sessions.late(lines(outputs)).await;
-                    continue;
-                }
-            }
+            let Ok(order) = tokio::time::timeout(HOLD, orders.recv()).await else {
+                let outputs = connection.release();
+                sessions.late(lines(outputs)).await;
+                continue;
+            };
+            order
         } else {
             orders.recv().await
         };

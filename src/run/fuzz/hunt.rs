@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::pool::Pool;
 use super::rig::{Broken, Rig, Shot};
-use super::shrink::Test;
+use super::shrink::{Test, slim};
 use super::stock::Stock;
 use super::tally::Tally;
 use crate::case::Oracle;
@@ -26,6 +26,8 @@ const SILENCES: usize = 3;
 const STARTS: usize = 4_000;
 /// How many different findings of a tool are made small; more are told as they came.
 const INVESTIGATED: usize = 12;
+/// How many different findings of a tool are told.
+const FOUND: usize = 48;
 /// The most calls that are under way at once.
 pub(super) const MOST_IN_FLIGHT: usize = 64;
 
@@ -54,6 +56,8 @@ pub(super) struct Hunt<'a> {
     pub(super) listed: &'static [(&'static str, &'static str)],
     /// Tools whose answers change by themselves.
     pub(super) changeable: Vec<usize>,
+    /// How long the plain call of the tool under test took, each time.
+    pub(super) plain_times: Vec<Duration>,
     /// Values out of results.
     pub(super) pool: Pool,
     pub(super) found: Vec<Found>,
@@ -153,14 +157,21 @@ impl Hunt<'_> {
             let mut done = burst.done;
             done.sort_by_key(|(index, _)| *index);
             let done: Vec<Exchange> = done.into_iter().map(|(_, exchange)| exchange).collect();
+            let mut breaches = Vec::new();
             for exchange in &done {
-                self.take(shots[at].tool, exchange, Vec::new(), tally, stock).await?;
+                breaches.push(self.take(exchange, tally, stock));
+            }
+            // Making one failure small starts other processes, so what led to the others is kept before.
+            let record = if breaches.iter().any(|found| !found.is_empty()) { self.rig.record() } else { Vec::new() };
+            for (exchange, breaches) in done.iter().zip(breaches) {
+                self.follow(shots[at].tool, exchange, breaches, &record, stock).await?;
             }
             if stock.doubled {
                 self.look_at_pairs(&done, stock).await?;
             }
             for (shot, exchange) in self.rig.take_late() {
-                self.look(shot.tool, &exchange, Vec::new(), stock).await?;
+                let breaches = judge(&self.subjects[shot.tool], &exchange);
+                self.follow(shot.tool, &exchange, breaches, &record, stock).await?;
             }
             if let Some(broken) = burst.broken {
                 undisturbed = false;
@@ -188,8 +199,11 @@ impl Hunt<'_> {
             self.ended_early = Some("the server wrote without end".to_owned());
             return Ok(());
         }
-        let history = suspects.first().map(|(_, first)| self.rig.history_before(first.id)).unwrap_or_default();
+        let record = self.rig.record();
+        let first = suspects.first().map_or(0, |(_, first)| first.id);
+        let history: Vec<Shot> = record.iter().filter(|(id, _)| *id < first).map(|(_, shot)| shot.clone()).collect();
         let alone = suspects.len() == 1;
+        let last = suspects.last().map(|(_, last)| last.clone()).filter(|_| !alone);
         let mut culprit = false;
         for (index, exchange) in suspects {
             if self.is_over() || self.is_hopeless().is_some() {
@@ -204,11 +218,14 @@ impl Hunt<'_> {
                 Fate::Silent { .. } => self.silences += 1,
                 Fate::Answered => {}
             }
-            self.take(shot.tool, &exchange, history.clone(), tally, stock).await?;
+            let breaches = self.take(&exchange, tally, stock);
+            self.follow(shot.tool, &exchange, breaches, &record, stock).await?;
         }
-        if !culprit {
-            // None of them does it alone: what it takes to do it is a sequence that was not found.
+        if let (false, Some(last)) = (culprit, last) {
+            // None of them does it alone, so it takes some of what was called before.
             self.deaths += 1;
+            let breaches = judge(&self.subjects[stock.tool], &last);
+            self.follow(stock.tool, &last, breaches, &record, stock).await?;
         }
         Ok(())
     }
@@ -235,14 +252,7 @@ impl Hunt<'_> {
     }
 
     /// Counts an exchange and judges it.
-    async fn take(
-        &mut self,
-        tool: usize,
-        exchange: &Exchange,
-        history: Vec<Shot>,
-        tally: &mut Tally,
-        stock: &mut Stock<'_>,
-    ) -> Result<(), String> {
+    fn take(&mut self, exchange: &Exchange, tally: &mut Tally, stock: &mut Stock<'_>) -> Vec<Breach> {
         stock.count(&exchange.call);
         if tally.count(exchange) {
             stock.keep(&exchange.call);
@@ -251,25 +261,35 @@ impl Hunt<'_> {
             stock.succeeded(&exchange.call);
             self.pool.learn(exchange);
         }
-        self.look(tool, exchange, history, stock).await
+        let subject = &self.subjects[stock.tool];
+        self.context.judging(|| judge(subject, exchange))
     }
 
-    /// Judges an exchange; what is new is made small.
-    async fn look(
+    /// Counts what is known, and makes small what is new; `record` is what the process was called with.
+    async fn follow(
         &mut self,
         tool: usize,
         exchange: &Exchange,
-        history: Vec<Shot>,
+        breaches: Vec<Breach>,
+        record: &[(i64, Shot)],
         stock: &mut Stock<'_>,
     ) -> Result<(), String> {
-        let subjects = self.subjects;
-        let breaches = self.context.judging(|| judge(&subjects[tool], exchange));
         for breach in breaches {
             if let Some(known) = self.known(tool, &breach) {
                 known.count += 1;
                 continue;
             }
-            let history = if history.is_empty() { self.rig.history_before(exchange.id) } else { history.clone() };
+            if self.found.iter().filter(|found| found.tool == tool).count() >= FOUND {
+                // A server whose words never repeat makes no more findings than this.
+                let alike = |found: &&mut Found| found.tool == tool && found.breach.oracle == breach.oracle;
+                if let Some(alike) = self.found.iter_mut().find(alike) {
+                    alike.count += 1;
+                }
+                continue;
+            }
+            // A call that was tried again alone has a later id than all that came before it.
+            let history: Vec<Shot> =
+                record.iter().filter(|(id, _)| *id < exchange.id).map(|(_, shot)| shot.clone()).collect();
             let is_many = self.found.iter().filter(|found| found.tool == tool).count() >= INVESTIGATED;
             let found = if is_many || self.shrinking_took >= self.shrinking_until {
                 self.as_it_came(tool, breach, exchange, 0)
@@ -300,7 +320,7 @@ impl Hunt<'_> {
             tool,
             breach,
             count: 1,
-            exchanges: vec![exchange.clone()],
+            exchanges: vec![slim(exchange.clone())],
             counterexample: Some(counterexample),
             confirmation: None,
         }

@@ -33,6 +33,7 @@ use crate::case::{Body, Case, Oracle};
 use crate::check::Judged;
 use crate::check::fuzz::{Arguments, Breach, Call, Standing, Subject, finding, lints, misplaced_bound, unsatisfiable};
 use crate::event::{Event, FuzzSummary, ToolFuzz};
+use crate::fuzz::ToolSchema;
 use crate::verdict::{CallKind, Finding, Verdict};
 
 pub use self::regression::{Earlier, Regression, RegressionError};
@@ -44,10 +45,11 @@ const NEVER: u64 = 12;
 
 /// Why a tool is not fuzzed, if it is not.
 fn left_out(tool: &Tool, plan: &FuzzPlan) -> Option<String> {
-    // What nothing satisfies is told without a call.
-    if let Some(reason) = &tool.barred
-        && tool.schema.as_ref().and_then(unsatisfiable).is_none()
-    {
+    if tool.schema.as_ref().is_some_and(ToolSchema::is_unsatisfiable) {
+        // It cannot be called, which is what is to be told of it.
+        return None;
+    }
+    if let Some(reason) = &tool.barred {
         return Some(reason.clone());
     }
     let named = |globs: &[globset::GlobMatcher]| globs.iter().any(|glob| glob.is_match(&tool.name));
@@ -60,7 +62,6 @@ fn left_out(tool: &Tool, plan: &FuzzPlan) -> Option<String> {
     match tool.called {
         Some((Called::Unanswered, _)) => Some("its plain call took longer than the survey waits".to_owned()),
         Some((Called::Served | Called::Refused | Called::Ended, _)) => None,
-        None if tool.barred.is_some() => None,
         None => Some("the survey ended before its turn".to_owned()),
     }
 }
@@ -116,6 +117,7 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         canaries: canaries(&chosen),
         listed: listed(offer),
         changeable: Vec::new(),
+        plain_times: Vec::new(),
         pool: Pool::default(),
         found: Vec::new(),
         deadline: plan.time.map(|time| began + time),
@@ -127,6 +129,9 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         deaths: 0,
         silences: 0,
     };
+    if let Err(problem) = hunt.choose_canaries().await {
+        hunt.ended_early = Some(problem);
+    }
     let files = match (&plan.replay, &plan.regressions) {
         (Some((path, regression)), _) => vec![(path.clone(), regression.clone())],
         (None, Some(folder)) => Regression::read_all(folder),
@@ -219,6 +224,7 @@ async fn every_tool<'s>(hunt: &mut Hunt<'_>, chosen: &[&'s Tool]) -> Vec<ToolFuz
 async fn by_itself(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
     let Some(stock) = &mut work.stock else { return };
     (hunt.deaths, hunt.silences) = (0, 0);
+    hunt.plain_times.clear();
     let outcome = phases(hunt, work.tool, stock, &mut work.tally).await;
     stock.compile_all();
     let schema = stock.schema().schema();
@@ -267,13 +273,13 @@ fn shots(tool: usize, calls: Vec<Arc<Call>>) -> Vec<Shot> {
 
 /// The phases of a tool by itself; returns how many calls are left for those with values of others.
 async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: &mut Tally) -> Result<u64, String> {
-    let hint =
+    let says =
         |name: &str| tool.definition.pointer("/annotations").and_then(|a| a.get(name)) == Some(&Value::Bool(true));
     let at = stock.tool;
-    stock.doubled = hint("idempotentHint") && hunt.plan.calls >= 32;
+    stock.doubled = says("idempotentHint") && hunt.plan.calls >= 32;
     hunt.rig.ready().await?;
-    let lists = if hint("readOnlyHint") { hunt.lists().await? } else { None };
-    let mut watch = Watch::begin(hunt.rig.process_id());
+    let lists = if says("readOnlyHint") { hunt.lists().await? } else { None };
+    hunt.look_at_canaries(true, stock).await?;
     let share = Share::of(hunt.plan.calls, stock.to_cover());
     let (mut coverage, mut malformed, mut rest) = (share.coverage, share.malformed, share.rest);
     while coverage > 0 && hunt.goes_on() {
@@ -295,6 +301,8 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
         hunt.round(&round, 1, tally, stock).await?;
     }
     rest += coverage + malformed;
+    // Only now: what is malformed is enormous, and leaves a heap that is.
+    let mut watch = Watch::begin(hunt.rig.process_id());
     let round = (rest / 8).clamp(ROUND, 1_024);
     while rest > 0 && hunt.goes_on() {
         let made = shots(at, stock.mixed(rest.min(round)));
@@ -317,7 +325,8 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
     }
     hunt.look_at_lists(lists, stock).await?;
     hunt.look_at_canaries(false, stock).await?;
-    if watch.is_suspicious(hunt.rig.process_id()) && hunt.goes_on() {
+    let slower = steady::is_slower(&hunt.plain_times);
+    if (slower || watch.is_suspicious(hunt.rig.process_id())) && hunt.goes_on() {
         hunt.look_at_trends(stock).await?;
     }
     Ok(share.stateful + rest)

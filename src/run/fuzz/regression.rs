@@ -166,12 +166,12 @@ impl Hunt<'_> {
                 _ => None,
             },
         };
-        let mut text = serde_json::to_string_pretty(&regression).ok()?;
-        text.push('\n');
+        let mut written = serde_json::to_string_pretty(&regression).ok()?;
+        written.push('\n');
         let path = folder.join(file_name(&regression, &breach.signature));
         // A folder that cannot be written to keeps nobody from the report.
         fs::create_dir_all(folder).ok()?;
-        fs::write(&path, text).ok()?;
+        fs::write(&path, written).ok()?;
         Some(path.to_string_lossy().into_owned())
     }
 

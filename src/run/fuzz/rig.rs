@@ -131,9 +131,9 @@ impl Rig {
         self.pipe.as_ref().and_then(Pipe::process_id)
     }
 
-    /// The calls of this process before an id, oldest first.
-    pub(super) fn history_before(&self, id: i64) -> Vec<Shot> {
-        self.history.iter().filter(|(known, ..)| *known < id).map(|(_, shot, _)| shot.clone()).collect()
+    /// The calls of this process with their ids, oldest first.
+    pub(super) fn record(&self) -> Vec<(i64, Shot)> {
+        self.history.iter().map(|(id, shot, _)| (*id, shot.clone())).collect()
     }
 
     /// The calls of this process, oldest first.
@@ -238,12 +238,15 @@ impl Rig {
         }
     }
 
-    /// Reads a list of the server's: its first page, in the form that is compared.
-    pub(super) async fn listing(&mut self, method: &str, limit: Duration) -> Option<Value> {
-        let params = match self.revision.era() {
+    /// Reads one page of a list of the server's.
+    pub(super) async fn listing(&mut self, method: &str, cursor: Option<Value>, limit: Duration) -> Option<Value> {
+        let mut params = match self.revision.era() {
             Era::Stateless => json!({ "_meta": stateless_meta(&full_capabilities(self.revision)) }),
             Era::Handshake => json!({}),
         };
+        if let Some(cursor) = cursor {
+            params["cursor"] = cursor;
+        }
         self.request(method, &params, limit).await?.get("result").cloned()
     }
 
@@ -481,7 +484,7 @@ impl Rig {
     pub(super) async fn wait_for_more(&mut self, exchange: &mut Exchange) {
         const LONGEST: Duration = Duration::from_secs(1);
         let method = if self.revision.era() == Era::Stateless { "tools/list" } else { "ping" };
-        let answered = self.listing(method, LONGEST).await;
+        let answered = self.listing(method, None, LONGEST).await;
         exchange.noise.append(&mut self.noise);
         for (_, late) in std::mem::take(&mut self.late) {
             if late.id == exchange.id {

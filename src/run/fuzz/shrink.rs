@@ -1,5 +1,6 @@
 //! Makes a failure small: fewer calls first, smaller arguments second, each attempt against a live server.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,15 +10,15 @@ use super::hunt::{Found, Hunt};
 use super::rig::Shot;
 use super::stock::Stock;
 use crate::case::Oracle;
-use crate::check::fuzz::{Arguments, Breach, Call, Exchange, Fate, Standing, judge, outcome};
+use crate::check::fuzz::{Arguments, Breach, Call, Exchange, Fate, Standing, excerpt, judge, outcome};
 use crate::event::CallOutcome;
 use crate::fuzz::{Malformed, Shrinker, Tape};
 use crate::verdict::{Confirmation, Verdict};
 
 /// How many calls making one failure small may take.
-const ATTEMPTS: usize = 2_000;
+const ATTEMPTS: usize = 3_000;
 /// How long it may take.
-const TIME: Duration = Duration::from_secs(8);
+const TIME: Duration = Duration::from_secs(12);
 /// How often the smallest example is tried again.
 const CONFIRMED: usize = 3;
 /// A warning of a server that starts in this time is tried again as often as a failure; of a slower one, once.
@@ -61,6 +62,8 @@ pub(super) enum Test {
 pub(super) struct Sight {
     pub(super) exchange: Exchange,
     pub(super) more: Vec<Exchange>,
+    /// How many of the calls it took: fewer than were to be made, where an earlier one failed in this way.
+    taken: usize,
 }
 
 impl Hunt<'_> {
@@ -119,7 +122,8 @@ impl Hunt<'_> {
             needed = calls;
             needed.extend(shot.iter().map(|(shot, _)| shot.clone()));
             seen = self.fails(test, &needed, &breach, true, &mut budget).await?;
-            if seen.is_some() {
+            if let Some(sight) = &seen {
+                needed.truncate(sight.taken);
                 needed = self.fewer(test, needed, shot.is_some(), &breach, &mut budget).await?;
                 seen = self.smaller(test, &mut needed, &breach, stock, &mut budget).await?.or(seen);
             }
@@ -134,15 +138,16 @@ impl Hunt<'_> {
             }));
         };
         let judged = judge(&self.subjects[last.tool], &sight.exchange);
-        let breach = judged.into_iter().find(|again| again.is_like(&breach)).unwrap_or(breach);
+        // How long a hanging call was waited for was longer than it is while it is made small.
+        let again = judged.into_iter().find(|again| again.is_like(&breach) && again.oracle != Oracle::Hang);
+        let breach = again.unwrap_or(breach);
         let original = shot.as_ref().map_or(&sight.exchange, |(_, exchange)| exchange);
         let before = &needed[..needed.len() - 1];
         let mut counterexample = self.counterexample(last.tool, original, &sight.exchange, before, budget.attempts);
         if let Some(path) = self.write_down(test, &breach, &needed) {
             counterexample.file = Some(path);
         }
-        let mut exchanges = vec![sight.exchange];
-        exchanges.extend(sight.more);
+        let exchanges = std::iter::once(sight.exchange).chain(sight.more).map(slim).collect();
         Ok(Some(Found {
             tool: last.tool,
             breach,
@@ -191,11 +196,16 @@ impl Hunt<'_> {
             self.rig.fresh().await?;
         }
         let lists = if matches!(test, Test::Lists) { self.lists().await? } else { None };
-        let limit = if breach.oracle == Oracle::Hang { self.limit().min(BRIEFLY) } else { self.limit() };
-        for earlier in before {
+        // A garbled answer is one that never comes, too.
+        let silent = matches!(breach.oracle, Oracle::Hang | Oracle::MalformedAnswer | Oracle::StdoutNoise);
+        let limit = if silent { self.limit().min(BRIEFLY) } else { self.limit() };
+        for (at, earlier) in before.iter().enumerate() {
             let exchange = self.rig.one(earlier, self.limit()).await?;
             if exchange.fate != Fate::Answered {
-                return Ok(None);
+                // It may be the failure that is looked for, come earlier.
+                let judged = judge(&self.subjects[earlier.tool], &exchange);
+                let like = judged.iter().any(|again| again.is_like(breach)) && matches!(test, Test::Answer);
+                return Ok(like.then(|| Sight { exchange, more: Vec::new(), taken: at + 1 }));
             }
         }
         let mut exchange = self.rig.one(shot, limit).await?;
@@ -217,7 +227,7 @@ impl Hunt<'_> {
                 (outcome(&after) != CallOutcome::Success).then(|| vec![after])
             }
         };
-        Ok(more.map(|more| Sight { exchange, more }))
+        Ok(more.map(|more| Sight { exchange, more, taken: calls.len() }))
     }
 
     /// The second answer to a call, if it differs from the first and, where that is asked for, first answers do not.
@@ -246,6 +256,33 @@ impl Hunt<'_> {
         budget: &mut Budget,
     ) -> Result<Vec<Shot>, String> {
         let mut needed = calls;
+        if let Some(length) = self.locate(test, &needed, budget).await? {
+            needed.truncate(length);
+        }
+        // Often the last calls suffice, or those of one tool.
+        let mut shorter: Vec<Vec<Shot>> = [1, 2, 3, 5, 9, 17]
+            .into_iter()
+            .filter(|length| *length < needed.len())
+            .map(|length| needed[needed.len() - length..].to_vec())
+            .collect();
+        if let Some(last) = needed.last() {
+            let tools: BTreeSet<usize> = needed.iter().map(|shot| shot.tool).collect();
+            for tool in tools {
+                let mut own: Vec<Shot> =
+                    needed[..needed.len() - 1].iter().filter(|s| s.tool == tool).cloned().collect();
+                own.push(last.clone());
+                shorter.push(own);
+            }
+        }
+        for calls in shorter {
+            if calls.len() < needed.len()
+                && !budget.is_spent()
+                && let Some(sight) = self.fails(test, &calls, breach, true, budget).await?
+            {
+                needed = calls;
+                needed.truncate(sight.taken);
+            }
+        }
         let mut size = needed.len().div_ceil(2);
         while size > 0 {
             let mut at = 0;
@@ -256,15 +293,41 @@ impl Hunt<'_> {
                 }
                 let end = (at + size).min(last);
                 let rest: Vec<Shot> = needed[..at].iter().chain(&needed[end..]).cloned().collect();
-                if !rest.is_empty() && self.fails(test, &rest, breach, true, budget).await?.is_some() {
-                    needed = rest;
-                } else {
-                    at = end;
+                match self.fails(test, &rest, breach, true, budget).await? {
+                    Some(sight) => {
+                        needed = rest;
+                        needed.truncate(sight.taken);
+                    }
+                    None => at = end,
                 }
             }
             size = if size == 1 { 0 } else { size.div_ceil(2) };
         }
         Ok(needed)
+    }
+
+    /// How many calls it takes until another call or a list shows a failure, looked at after each.
+    async fn locate(&mut self, test: &Test, calls: &[Shot], budget: &mut Budget) -> Result<Option<usize>, String> {
+        if !matches!(test, Test::Lists | Test::Canary(_)) {
+            return Ok(None);
+        }
+        self.rig.fresh().await?;
+        let before = if matches!(test, Test::Lists) { self.lists().await? } else { None };
+        for (at, shot) in calls.iter().enumerate() {
+            if budget.is_spent() || self.rig.one(shot, self.limit()).await?.fate != Fate::Answered {
+                return Ok(None);
+            }
+            let shows = if let Test::Canary(canary) = test {
+                outcome(&self.rig.one(canary, self.limit()).await?) != CallOutcome::Success
+            } else {
+                let after = self.lists().await?;
+                after.is_some() && after != before
+            };
+            if shows {
+                return Ok(Some(at + 1));
+            }
+        }
+        Ok(None)
     }
 
     /// The smallest arguments of the same class that fail: of the last call first, then of those before it.
@@ -341,6 +404,18 @@ impl Hunt<'_> {
         calls[at] = smallest;
         Ok(best)
     }
+}
+
+/// An exchange without what is enormous in its answers, to be kept.
+pub(super) fn slim(mut exchange: Exchange) -> Exchange {
+    const LARGEST: usize = 64 << 10;
+    for answer in &mut exchange.answers {
+        let text = answer.to_string();
+        if text.len() > LARGEST {
+            *answer = Value::String(excerpt(&text, 4_000));
+        }
+    }
+    exchange
 }
 
 /// Whether two answers are successes whose results differ.

@@ -12,18 +12,44 @@ use crate::event::CallOutcome;
 
 /// How many other tools are called again after the calls of one.
 const CANARIES: usize = 16;
+/// How many pages of a list are compared.
+const PAGES: usize = 16;
+/// How many calls of other tools take part in that.
+const OTHERS: usize = 4;
 /// How many calls are held against each other for swapped answers.
 const SWAPPED: usize = 12;
 
 impl Hunt<'_> {
+    /// Keeps only the plain calls that are served more than once: what creates something need not be.
+    pub(super) async fn choose_canaries(&mut self) -> Result<(), String> {
+        for canary in std::mem::take(&mut self.canaries) {
+            let mut served = true;
+            for _ in 0..2 {
+                let exchange = self.rig.one(&canary, self.limit()).await?;
+                served &= outcome(&exchange) == CallOutcome::Success;
+            }
+            if served {
+                self.canaries.push(canary);
+            }
+        }
+        Ok(())
+    }
+
     /// What the server lists, in the form that is compared.
     pub(super) async fn lists(&mut self) -> Result<Option<Value>, String> {
         self.rig.ready().await?;
         let limit = self.limit();
         let mut lists = Vec::new();
         for (method, member) in self.listed {
-            let Some(result) = self.rig.listing(method, limit).await else { return Ok(None) };
-            lists.push(result.get(*member).cloned().unwrap_or_default());
+            let mut cursor = None;
+            for _ in 0..PAGES {
+                let Some(result) = self.rig.listing(method, cursor, limit).await else { return Ok(None) };
+                lists.push(result.get(*member).cloned().unwrap_or_default());
+                cursor = result.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
+                if cursor.is_none() {
+                    break;
+                }
+            }
         }
         Ok(Some(Value::Array(lists)))
     }
@@ -31,7 +57,8 @@ impl Hunt<'_> {
     /// Holds the lists after the calls of a tool that says `readOnlyHint` against those before.
     pub(super) async fn look_at_lists(&mut self, before: Option<Value>, stock: &Stock<'_>) -> Result<(), String> {
         let after = self.lists().await?;
-        if before.is_none() || after.is_none() || before == after {
+        // Lists that differ from one look to the next change by themselves.
+        if before.is_none() || after.is_none() || before == after || after != self.lists().await? {
             return Ok(());
         }
         let breach = Breach::of_many(
@@ -51,7 +78,10 @@ impl Hunt<'_> {
         for canary in canaries.iter().filter(|canary| !own || canary.tool == stock.tool).take(CANARIES) {
             let calls = self.rig.history();
             let now = self.rig.one(canary, self.limit()).await?;
-            if outcome(&now) == CallOutcome::Success || calls.is_empty() {
+            if canary.tool == stock.tool {
+                self.plain_times.push(now.took);
+            }
+            if outcome(&now) == CallOutcome::Success || calls.is_empty() || is_limited(&now) {
                 continue;
             }
             self.rig.fresh().await?;
@@ -115,17 +145,32 @@ impl Hunt<'_> {
     pub(super) async fn look_for_swaps(&mut self, stock: &Stock<'_>) -> Result<u64, String> {
         let mut picked: Vec<(Shot, Value)> = Vec::new();
         let mut made = 0;
-        for shot in stock.picked(SWAPPED) {
-            let shot = Shot { tool: stock.tool, call: shot };
+        let others = self.canaries.iter().filter(|canary| canary.tool != stock.tool).take(OTHERS).cloned();
+        let own = stock.picked(SWAPPED).into_iter().map(|call| Shot { tool: stock.tool, call });
+        let candidates: Vec<Shot> = own.chain(others).collect();
+        for shot in candidates {
             let exchange = self.rig.one(&shot, self.limit()).await?;
             made += 1;
+            let is_new = |known: &(Shot, Value), result: &Value| {
+                known.1 != *result && (known.0.tool, &known.0.call.arguments) != (shot.tool, &shot.call.arguments)
+            };
             if outcome(&exchange) == CallOutcome::Success
                 && let Some(result) = result_of(&exchange)
-                && picked.iter().all(|(_, known)| *known != result)
+                && picked.iter().all(|known| is_new(known, &result))
             {
                 picked.push((shot, result));
             }
         }
+        // What answers the same call otherwise the next time proves nothing.
+        let mut stable = Vec::new();
+        for (shot, result) in picked {
+            let again = self.rig.one(&shot, self.limit()).await?;
+            made += 1;
+            if result_of(&again).as_ref() == Some(&result) {
+                stable.push((shot, result));
+            }
+        }
+        let picked = stable;
         if picked.len() < 2 {
             return Ok(made);
         }
@@ -138,13 +183,17 @@ impl Hunt<'_> {
             if burst.broken.is_some() {
                 return Ok(made);
             }
-            let astray = burst.done.into_iter().find_map(|(index, exchange)| {
-                let result = result_of(&exchange)?;
-                if result == picked[index].1 {
-                    return None;
-                }
+            let got: Vec<(usize, Option<Value>)> =
+                burst.done.iter().map(|(index, exchange)| (*index, result_of(exchange))).collect();
+            let lost = |at: usize| {
+                let own = got.iter().find(|(index, _)| *index == at);
+                own.is_some_and(|(_, result)| result.as_ref() != Some(&picked[at].1))
+            };
+            let astray = burst.done.iter().find_map(|(index, exchange)| {
+                let result = result_of(exchange)?;
                 let other = picked.iter().position(|(_, known)| *known == result)?;
-                Some((exchange, other))
+                // Whose answer it is got another one itself.
+                (other != *index && lost(other)).then(|| (exchange.clone(), other))
             });
             match astray {
                 Some(found) => {
@@ -184,4 +233,12 @@ impl Hunt<'_> {
             None => self.found.push(found),
         }
     }
+}
+
+/// Whether an answer says that there were too many calls, as a server is asked to.
+fn is_limited(exchange: &Exchange) -> bool {
+    let said = exchange.answers.first().map(|answer| answer.to_string().to_lowercase()).unwrap_or_default();
+    ["rate limit", "rate-limit", "ratelimit", "too many", "throttl", "quota", "429"]
+        .iter()
+        .any(|word| said.contains(word))
 }

@@ -42,7 +42,7 @@ impl Watch {
         const MEMORY: u64 = 4 << 20;
         const FILES: u64 = 5;
         const CHILDREN: u64 = 3;
-        const SLOWER: Duration = Duration::from_micros(400);
+        const SLOWER: Duration = Duration::from_millis(1);
         let slower = match (self.first, self.last) {
             (Some(first), Some(last)) => last > first * 2 && last > first + SLOWER,
             _ => false,
@@ -56,6 +56,15 @@ impl Watch {
             _ => false,
         };
         slower || grown
+    }
+}
+
+/// Whether the same call takes longer than it did, so that a closer look is worth it.
+pub(super) fn is_slower(times: &[Duration]) -> bool {
+    const SLOWER: Duration = Duration::from_millis(2);
+    match times {
+        [first, .., before, last] => before.min(last) > &(*first * 3) && *before.min(last) > *first + SLOWER,
+        _ => false,
     }
 }
 

@@ -184,9 +184,10 @@ impl<'s> Stock<'s> {
         let mut failed = 0;
         while (calls.len() as u64) < most && failed < 64 {
             self.turn += 1;
-            // While there are ways of breaking something that were never tried, two in three calls try one.
+            // While there are ways of breaking something that were never tried, most calls try one.
             let aims = self.next_round == 0 || self.breakers.iter().any(|breaker| !breaker.aimed.is_empty());
-            let is_valid = if aims { self.turn % 3 == 0 } else { self.turn % 2 == 1 };
+            let every = if self.doubled { 6 } else { 3 };
+            let is_valid = if aims { self.turn.is_multiple_of(every) } else { !self.turn.is_multiple_of(2) };
             let made = if is_valid { self.valid() } else { self.invalid() };
             match made {
                 Some(call) => {

@@ -43,7 +43,7 @@ impl Tally {
         let mut class = class_of(exchange);
         let is_new = !self.classes.contains_key(&class);
         if is_new && self.classes.len() >= CLASSES {
-            class = "other".to_owned();
+            "other".clone_into(&mut class);
         }
         let (count, example) = self.classes.entry(class).or_default();
         *count += 1;

@@ -1,0 +1,140 @@
+//! What fuzzing exercised and found, for a reader at a terminal.
+
+use std::io::{self, Write};
+
+use super::Report;
+use super::palette::{Palette, paint};
+use super::prose::time;
+use super::visible::excerpt;
+use crate::event::{CallOutcome, FuzzSummary, ToolFuzz};
+use crate::verdict::Finding;
+
+/// How many tools are listed where not everything is asked for.
+const TOOLS: usize = 40;
+/// How wide the name of a tool may be.
+const NAME: usize = 28;
+
+/// Writes a table for each revision that was fuzzed: a line for each tool that was called.
+pub(super) fn tables(report: &Report, palette: Palette, everything: bool, out: &mut dyn Write) -> io::Result<()> {
+    for target in &report.targets {
+        let Some(fuzz) = &target.summary.fuzz else { continue };
+        let title = format!("Fuzzed in {}, seed {}", target.summary.revision, fuzz.seed);
+        writeln!(out, "{}", paint(palette.strong, title))?;
+        let called: Vec<&ToolFuzz> = fuzz.tools.iter().filter(|tool| !tool.calls.is_empty()).collect();
+        if !called.is_empty() {
+            let width = called.iter().map(|tool| shown(tool).chars().count()).max().unwrap_or(0).max(4);
+            let head = format!(
+                "{:<width$}  {:>7} {:>7} {:>7} {:>6}  {:>9} {:>9}  {:>8} {:>8}",
+                "tool", "calls", "served", "refused", "other", "covered", "broken", "p50", "p99"
+            );
+            writeln!(out, "  {}", paint(palette.faint, head))?;
+            let most = if everything { called.len() } else { TOOLS };
+            for tool in called.iter().take(most) {
+                writeln!(out, "  {}", line(tool, width))?;
+            }
+            if called.len() > most {
+                writeln!(out, "  and {} more; -v lists them", called.len() - most)?;
+            }
+        }
+        for tool in called.iter().filter(|tool| tool.note.is_some()) {
+            let note = tool.note.as_deref().unwrap_or_default();
+            writeln!(out, "  {}: {}", shown(tool), excerpt(note, 200, 0))?;
+        }
+        writeln!(out, "  {}", paint(palette.faint, closing(fuzz)))?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn shown(tool: &ToolFuzz) -> String {
+    excerpt(&tool.tool, NAME, 0)
+}
+
+fn line(tool: &ToolFuzz, width: usize) -> String {
+    let of = |wanted: &[CallOutcome]| -> u64 {
+        tool.calls.iter().filter(|calls| wanted.contains(&calls.outcome)).map(|calls| calls.count).sum()
+    };
+    let served = of(&[CallOutcome::Success]);
+    let refused = of(&[CallOutcome::ToolError, CallOutcome::InvalidParams]);
+    let all: u64 = tool.calls.iter().map(|calls| calls.count).sum();
+    let with_effect = || tool.keywords.iter().filter(|keyword| !keyword.without_effect);
+    let broken = with_effect().filter(|keyword| keyword.broken > 0).count();
+    let micros = |of: fn(&crate::event::Latency) -> u64| match &tool.latency {
+        #[expect(clippy::cast_precision_loss, reason = "it is shown to two digits")]
+        Some(latency) => time(of(latency) as f64 / 1_000.0),
+        None => "-".to_owned(),
+    };
+    format!(
+        "{:<width$}  {all:>7} {served:>7} {refused:>7} {:>6}  {:>9} {:>9}  {:>8} {:>8}",
+        shown(tool),
+        all - served - refused,
+        format!("{}/{}", tool.met, tool.obligations),
+        format!("{broken}/{}", with_effect().count()),
+        micros(|latency| latency.p50_us),
+        micros(|latency| latency.p99_us),
+    )
+}
+
+/// The whole of it, in one line.
+fn closing(fuzz: &FuzzSummary) -> String {
+    let gaps: usize = fuzz.tools.iter().map(|tool| tool.gaps.len()).sum();
+    let left_out = fuzz.tools.iter().filter(|tool| tool.calls.is_empty()).count();
+    let mut parts = vec![format!("{} calls in {}", fuzz.calls, time(fuzz.wall_ms))];
+    let mut add = |count: u64, words: &str| {
+        if count > 0 {
+            parts.push(format!("{count} {words}"));
+        }
+    };
+    add(fuzz.shrinking, "of them to make failures small");
+    add(fuzz.restarts as u64, "restarts");
+    add(left_out as u64, "tools not called");
+    add(gaps as u64, "gaps");
+    if let Some(reason) = &fuzz.ended_early {
+        parts.push(format!("ended early: {}", excerpt(reason, 200, 0)));
+    }
+    parts.join("; ")
+}
+
+/// What a finding of the fuzzer's says beside the others, by label.
+pub(super) fn details(finding: &Finding) -> Vec<(&'static str, String)> {
+    let mut details = Vec::new();
+    if let Some(example) = &finding.counterexample {
+        let mut call = format!("{} {}", excerpt(&example.tool, 60, 0), excerpt(&example.arguments.to_string(), 300, 0));
+        if !example.before.is_empty() {
+            call = format!("{call}, after {} other calls", example.before.len());
+            if let [one] = example.before.as_slice() {
+                call = format!("{call}: {}", excerpt(&one.to_string(), 200, 0));
+            }
+        }
+        details.push(("call", call));
+        if let Some(breaks) = &example.breaks {
+            details.push(("odd in", excerpt(breaks.trim(), 120, 0)));
+        }
+    }
+    if let Some(confirmation) = finding.confirmation {
+        let flaky = if confirmation.is_flaky() { "FLAKY: " } else { "" };
+        details.push((
+            "again on",
+            format!("{flaky}{} of {} fresh processes did the same", confirmation.failed, confirmation.tried),
+        ));
+    }
+    details
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::example;
+
+    #[test]
+    fn each_tool_that_was_called_has_a_line() {
+        let mut bytes = Vec::new();
+        tables(&example(), Palette::new(false), false, &mut bytes).expect("a vector takes all that is written");
+        let text = String::from_utf8(bytes).expect("UTF-8");
+        let search: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with("search ")).collect();
+        assert_eq!(search.len(), 1, "{text}");
+        assert!(search[0].contains("24/26") && search[0].contains("262"), "{text}");
+        assert!(!text.contains("delete_file"), "{text}");
+        assert!(text.contains("ended early: the server could not be started again"), "{text}");
+    }
+}

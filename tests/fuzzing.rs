@@ -1,0 +1,194 @@
+//! Fuzzing, end to end: the real program on the built-in server, and on that server behind a filter that
+//! makes it fail.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Trial;
+use mcp_conformance::report::Report;
+use mcp_conformance::verdict::{Finding, Verdict};
+
+use crate::trial;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-conformance");
+
+/// Ends the server when `echo` is called with a text that holds a capital letter.
+const CRASHES: &str = r#"sed -u -e '/"name":"echo".*"text":"[^"]*[A-Z]/Q7' | exec "$0" serve"#;
+/// Ends the server at every call.
+const ALWAYS_CRASHES: &str = r#"sed -u -e '/tools.call/Q7' | exec "$0" serve"#;
+/// Swallows calls of `echo` whose text holds a capital letter, so that nobody answers them.
+const HANGS: &str = r#"sed -u -e '/"name":"echo".*"text":"[^"]*[A-Z]/d' | exec "$0" serve"#;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("fuzzing/the-same-seed-makes-the-same-calls", the_same_seed_makes_the_same_calls),
+        trial("fuzzing/a-crash-is-found-made-small-written-and-replayed", a_crash_is_found),
+        trial("fuzzing/a-hang-is-found", a_hang_is_found),
+        trial("fuzzing/the-conforming-server-has-no-finding", the_conforming_server_has_no_finding),
+        trial("fuzzing/a-server-that-always-ends-is-borne", a_server_that_always_ends_is_borne),
+    ]
+}
+
+/// What a run of the program came to.
+struct Run {
+    code: Option<i32>,
+    report: Report,
+    took: Duration,
+}
+
+impl Run {
+    fn of(folder: &Path, options: &[&str], server: &[&str]) -> Result<Self, String> {
+        let path = folder.join("report.json");
+        let began = Instant::now();
+        let status = Command::new(PROGRAM)
+            .current_dir(folder)
+            .args(options)
+            .args(["--quiet", "--report"])
+            .arg(format!("json={}", path.display()))
+            .arg("--")
+            .args(server)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .map_err(|error| error.to_string())?;
+        let text = fs::read_to_string(&path).map_err(|error| error.to_string())?;
+        let report = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        Ok(Self { code: status.code(), report, took: began.elapsed() })
+    }
+
+    fn findings(&self, case: &str) -> Vec<&Finding> {
+        self.report.results().filter(|result| result.case == case).flat_map(|result| &result.findings).collect()
+    }
+}
+
+/// A server behind a filter of its input.
+fn filtered(filter: &str) -> [&str; 4] {
+    ["sh", "-c", filter, PROGRAM]
+}
+
+fn folder() -> Result<tempfile::TempDir, String> {
+    tempfile::tempdir().map_err(|error| error.to_string())
+}
+
+const FUZZ: [&str; 4] = ["--select", "fuzz/*", "--revision", "2025-11-25"];
+
+fn the_same_seed_makes_the_same_calls() -> Result<(), String> {
+    let mut calls: Vec<Vec<String>> = Vec::new();
+    for _ in 0..2 {
+        let folder = folder()?;
+        let tee = r#"tee "$1/$$.lines" | exec "$0" serve"#;
+        let path = folder.path().to_string_lossy().into_owned();
+        let options = ["--seed", "5", "--fuzz", "120", "--tool", "add", "--tool", "weather", "--regressions", "none"];
+        Run::of(folder.path(), &[&FUZZ[..], &options[..]].concat(), &["sh", "-c", tee, PROGRAM, &path])?;
+        let mut most: Vec<String> = Vec::new();
+        for entry in fs::read_dir(folder.path()).map_err(|error| error.to_string())?.flatten() {
+            if entry.path().extension().is_none_or(|ending| ending != "lines") {
+                continue;
+            }
+            let bytes = fs::read(entry.path()).map_err(|error| error.to_string())?;
+            let text = String::from_utf8_lossy(&bytes);
+            let made = text.lines().filter(|line| line.contains("tools/call"));
+            let made: Vec<String> = made.map(|line| line.chars().take(500).collect()).collect();
+            if made.len() > most.len() {
+                most = made;
+            }
+        }
+        calls.push(most);
+    }
+    if calls[0].len() < 200 {
+        return Err(format!("only {} calls were made", calls[0].len()));
+    }
+    match calls[0].iter().zip(&calls[1]).position(|(first, second)| first != second) {
+        None if calls[0].len().abs_diff(calls[1].len()) < 600 => Ok(()),
+        None => Err(format!("{} calls against {}", calls[0].len(), calls[1].len())),
+        Some(at) => Err(format!("call {at} differs:\n{}\n{}", calls[0][at], calls[1][at])),
+    }
+}
+
+fn a_crash_is_found() -> Result<(), String> {
+    let folder = folder()?;
+    let options = [&FUZZ[..], &["--tool", "echo"]].concat();
+    let run = Run::of(folder.path(), &options, &filtered(CRASHES))?;
+    if run.code != Some(1) {
+        return Err(format!("exit code {:?}", run.code));
+    }
+    let findings = run.findings("fuzz/crash");
+    let [finding] = findings.as_slice() else { return Err(format!("{} findings", findings.len())) };
+    let example = finding.counterexample.as_deref().ok_or("it has no counterexample")?;
+    let text = example.arguments["text"].as_str().unwrap_or_default();
+    if text.len() != 1 || !text.chars().all(|c| c.is_ascii_uppercase()) || !example.before.is_empty() {
+        return Err(format!("the counterexample is {} after {:?}", example.arguments, example.before));
+    }
+    if finding.confirmation.is_none_or(|confirmation| confirmation.is_flaky()) {
+        return Err(format!("it is not confirmed: {:?}", finding.confirmation));
+    }
+    let file = example.file.as_deref().ok_or("it was not written down")?;
+    if !finding.replay.contains("replay") || !finding.replay.contains(file) {
+        return Err(format!("the command that replays it is {}", finding.replay));
+    }
+    let replay = |server: &[&str]| {
+        let status = Command::new(PROGRAM)
+            .current_dir(folder.path())
+            .args(["replay", file, "--"])
+            .args(server)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status();
+        status.map(|status| status.code()).map_err(|error| error.to_string())
+    };
+    match (replay(&filtered(CRASHES))?, replay(&[PROGRAM, "serve"])?) {
+        (Some(1), Some(0)) => {}
+        codes => return Err(format!("the replays exit with {codes:?}")),
+    }
+    let again = Run::of(folder.path(), &[&options[..], &["--fuzz", "1"]].concat(), &filtered(CRASHES))?;
+    if again.findings("fuzz/crash").len() != 1 {
+        return Err("the next run does not try the failing call first".to_owned());
+    }
+    Ok(())
+}
+
+fn a_hang_is_found() -> Result<(), String> {
+    let folder = folder()?;
+    let options = [&FUZZ[..], &["--tool", "echo", "--timeout", "500ms", "--regressions", "none"]].concat();
+    let run = Run::of(folder.path(), &options, &filtered(HANGS))?;
+    let findings = run.findings("fuzz/hang");
+    if findings.is_empty() {
+        return Err("no call hangs".to_owned());
+    }
+    if run.took > Duration::from_secs(90) { Err(format!("it took {:?}", run.took)) } else { Ok(()) }
+}
+
+fn the_conforming_server_has_no_finding() -> Result<(), String> {
+    for (seed, revision) in [("1", "2026-07-28"), ("2", "2025-11-25"), ("3", "2024-11-05")] {
+        let folder = folder()?;
+        let options = ["--select", "fuzz/*", "--revision", revision, "--seed", seed];
+        let run = Run::of(folder.path(), &options, &[PROGRAM, "serve"])?;
+        let bad: Vec<String> = run
+            .report
+            .results()
+            .filter(|result| matches!(result.verdict, Verdict::Fail | Verdict::Warn | Verdict::Error))
+            .map(|result| format!("{} in {revision}, seed {seed}: {:#?}", result.case, result.findings))
+            .collect();
+        if !bad.is_empty() {
+            return Err(bad.join("\n"));
+        }
+        let calls = run.report.targets.iter().filter_map(|target| target.summary.fuzz.as_ref()).map(|fuzz| fuzz.calls);
+        if calls.sum::<u64>() < 1_000 {
+            return Err(format!("little was called in {revision}"));
+        }
+    }
+    Ok(())
+}
+
+fn a_server_that_always_ends_is_borne() -> Result<(), String> {
+    let folder = folder()?;
+    let options = [&FUZZ[..], &["--fuzz-time", "20s", "--tool", "e*", "--regressions", "none"]].concat();
+    let run = Run::of(folder.path(), &options, &filtered(ALWAYS_CRASHES))?;
+    if run.findings("fuzz/crash").is_empty() {
+        return Err("no crash was found".to_owned());
+    }
+    if run.took > Duration::from_secs(120) { Err(format!("it took {:?}", run.took)) } else { Ok(()) }
+}
