@@ -743,7 +743,7 @@ mod tests {
             // What may come back.
             (
                 acting("{\"raw\": \"\", \"expect\": [{\"is\": [\"eror\"]}]}"),
-                "6:32: unknown word `eror`: here stands one of `result`, `success`, `tool-error`, `input-required`, `error`, `malformed`, `silence`, `closed`, `stdin-closed`, `sigterm`, `sigkill` (did you mean `error`?)",
+                "6:32: unknown word `eror`: here stands one of `result`, `success`, `tool-error`, `input-required`, `error`, `malformed`, `silence`, `refused`, `closed`, `stdin-closed`, `sigterm`, `sigkill` (did you mean `error`?)",
             ),
             (
                 acting("{\"raw\": \"\", \"expect\": [{\"is\": [\"sigterm\"]}]}"),

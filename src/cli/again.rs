@@ -1,6 +1,5 @@
 //! `replay`: one failing call out of its file, and nothing else.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_conformance::report::Conclusion;
