@@ -114,12 +114,18 @@ fn every_requirement_is_answered() -> Result<(), String> {
 }
 
 /// The requirements that have a reason although their like has a case, each with what makes it differ.
-const UNLIKE: [(&str, &str); 3] = [
+const UNLIKE: [(&str, &str); 6] = [
     (
         "completion-rate-limit",
         "its like are about what is answered, this about how often, which only a flood would show",
     ),
+    ("elicit-identity-binding", "its like are about what is asked, this about whom the answers are kept for"),
+    (
+        "elicit-third-party-credentials",
+        "its like are about what is asked, this about what becomes of a login on the server's page",
+    ),
     ("errors-no-new-legacy-codes", "its like are about codes that may not be used, this about when one was first used"),
+    ("sampling-sensitive-data", "its like are about the shape of messages, this about what they mean to somebody"),
     ("security-rate-limit", "its like are about what is answered, this about how often, which only a flood would show"),
 ];
 

@@ -111,13 +111,6 @@ pub(super) fn details(finding: &Finding) -> Vec<(&'static str, String)> {
             details.push(("odd in", excerpt(breaks.trim(), 120, 0)));
         }
     }
-    if let Some(confirmation) = finding.confirmation {
-        let flaky = if confirmation.is_flaky() { "FLAKY: " } else { "" };
-        details.push((
-            "again on",
-            format!("{flaky}{} of {} fresh processes did the same", confirmation.failed, confirmation.tried),
-        ));
-    }
     details
 }
 

@@ -256,7 +256,7 @@ pub(super) fn candidates<'a>(
     offer: &'a Offer,
     session: &mut Session,
 ) -> Result<Vec<Option<Bound<'a>>>, Unfilled> {
-    const MOST: usize = 24;
+    const MOST: usize = 40;
     let placeholders = case.placeholders();
     let of_tool: Vec<&Placeholder> = placeholders.iter().filter(|placeholder| placeholder.is_of_tool()).collect();
     let asked = case.needs.asked.as_ref();

@@ -18,6 +18,8 @@ pub(super) enum Called {
     Served,
     /// It was answered by a result with `isError: true`, or by an error.
     Refused,
+    /// It was refused for what the client lacks: a capability, or that it is called as a task.
+    Lacking,
     /// It was not answered while we waited.
     Unanswered,
     /// The server ended, or closed its output, before it was answered.
@@ -77,7 +79,9 @@ impl Tool {
     /// Whether cases may use it: it may be called, and a first call was answered soon.
     pub(super) fn is_usable(&self) -> bool {
         self.barred.is_none()
-            && self.called.is_some_and(|(how, took)| matches!(how, Called::Served | Called::Refused) && took < QUICK)
+            && self.called.is_some_and(|(how, took)| {
+                matches!(how, Called::Served | Called::Refused | Called::Lacking) && took < QUICK
+            })
     }
 
     /// Whether a first call was served as it ought to be.

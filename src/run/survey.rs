@@ -204,10 +204,19 @@ async fn take_answer(
     }
     let how = match served.response.get("result") {
         Some(result) if result.get("isError") != Some(&Value::Bool(true)) && !served.asks() => Called::Served,
+        _ if is_lacking(&offer.tools[call.tool].definition, &served.response) => Called::Lacking,
         _ => Called::Refused,
     };
     offer.tools[call.tool].called = Some((how, call.since.elapsed()));
     true
+}
+
+/// Whether a tool refuses a client for what that lacks: a capability that it did not declare (2026-07-28,
+/// `basic/index#error-codes`), or that it calls the tool as a task (2025-11-25, `basic/utilities/tasks`).
+fn is_lacking(definition: &Value, response: &Value) -> bool {
+    const MISSING_CAPABILITY: i64 = -32_021;
+    response.pointer("/error/code").and_then(Value::as_i64) == Some(MISSING_CAPABILITY)
+        || definition.pointer("/execution/taskSupport").is_some_and(|support| support == "required")
 }
 
 /// Waits for the calls that are under way to be answered, one after the other.

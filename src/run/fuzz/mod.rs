@@ -60,6 +60,9 @@ fn left_out(tool: &Tool, plan: &FuzzPlan) -> Option<String> {
         return Some("it was left out (--skip-tool)".to_owned());
     }
     match tool.called {
+        Some((Called::Lacking, _)) => {
+            Some("it asks for a capability that the client lacks, or to be called as a task".to_owned())
+        }
         Some((Called::Unanswered, _)) => Some("its plain call took longer than the survey waits".to_owned()),
         Some((Called::Served | Called::Refused | Called::Ended, _)) => None,
         None => Some("the survey ended before its turn".to_owned()),
