@@ -206,8 +206,15 @@ fn runs_are_compared() -> Result<(), String> {
     program(folder, &["diff", "a.json", "b.json", "--format", "markdown"])?.with_code(1)?.says("### 1 fixed").map(drop)
 }
 
-/// A report with what may differ between a run and its parts taken out: times, processes, and how much the cases
-/// that watch have seen.
+/// The tools that were fuzzed.
+fn fuzzed(report: &Report) -> Vec<String> {
+    let summaries = report.targets.iter().filter_map(|target| target.summary.fuzz.as_ref());
+    let tools = summaries.flat_map(|fuzz| &fuzz.tools).filter(|tool| !tool.calls.is_empty());
+    tools.map(|tool| tool.tool.clone()).collect()
+}
+
+/// A report with what may differ between a run and its parts taken out: times, processes, counts of calls, and how
+/// much the cases that watch have seen.
 fn masked(report: &Report) -> Result<Value, String> {
     let mut report = report.clone();
     report.started.clear();
@@ -215,6 +222,7 @@ fn masked(report: &Report) -> Result<Value, String> {
     summary.timing = mcp_conformance::event::Timing::default();
     for target in &mut report.targets {
         target.summary.launches.clear();
+        target.summary.fuzz = None;
         target.summary.stderr.clear();
         for result in &mut target.results {
             (result.took_ms, result.seen) = (0.0, 0);
@@ -240,6 +248,9 @@ fn shards_merged_are_the_whole() -> Result<(), String> {
     let merge = ["merge", "3.json", "1.json", "2.json", "--quiet", "--report", "json=merged.json"];
     program(folder, &merge)?.with_code(1)?;
     let (whole, merged) = (report(folder, "whole.json")?, report(folder, "merged.json")?);
+    if fuzzed(&whole).is_empty() || fuzzed(&whole) != fuzzed(&merged) {
+        return Err(format!("fuzzed as a whole: {:?}; in parts: {:?}", fuzzed(&whole), fuzzed(&merged)));
+    }
     let (whole, merged) = (masked(&whole)?, masked(&merged)?);
     if whole != merged {
         let lines = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();

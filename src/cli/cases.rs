@@ -30,9 +30,10 @@ pub(super) fn selected(scope: &Scope) -> Result<Vec<Arc<Case>>, CliError> {
         .collect())
 }
 
-/// Whether a case runs in a shard. One that watches runs in each of them, as each sees messages of its own.
+/// Whether a case runs in a shard. One that watches runs in each of them, as each sees messages of its own, and
+/// so does one that looks at fuzzing, which is split by tool.
 fn is_of(shard: Shard, case: &Case) -> bool {
-    matches!(case.body, Body::Watch { .. }) || shard.holds(&case.id)
+    matches!(case.body, Body::Watch { .. } | Body::Fuzz(_)) || shard.holds(&case.id)
 }
 
 /// The hints of a file, if one is named; they may be for any case, selected or not.

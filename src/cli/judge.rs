@@ -5,6 +5,7 @@ use std::num::NonZero;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use mcp_conformance::case::Shard;
 use mcp_conformance::client;
 use mcp_conformance::event::Sink;
 use mcp_conformance::report::{Conclusion, FailOn, Options, Report};
@@ -54,7 +55,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
         shutdown_grace: SHUTDOWN_GRACE,
         jobs: args.judging.jobs.map_or_else(side_by_side, usize::from),
         seed: args.judging.seed,
-        fuzz: fuzz_plan(&args.fuzzing),
+        fuzz: fuzz_plan(&args.fuzzing, args.scope.shard),
         retries: args.judging.retries.into(),
         show_wire: output.shows_wire(),
         replay_prefix: replay::prefix(args),
@@ -190,7 +191,7 @@ pub(super) fn calls(safe: bool, destructive: bool, launcher: &Launcher) -> Calls
 }
 
 /// What fuzzing is to do, if anything.
-fn fuzz_plan(fuzzing: &Fuzzing) -> Option<FuzzPlan> {
+fn fuzz_plan(fuzzing: &Fuzzing, shard: Option<Shard>) -> Option<FuzzPlan> {
     let Fuzz::Calls(calls) = fuzzing.fuzz else { return None };
     Some(FuzzPlan {
         calls,
@@ -203,6 +204,7 @@ fn fuzz_plan(fuzzing: &Fuzzing) -> Option<FuzzPlan> {
         regressions: (fuzzing.regressions.as_os_str() != "none").then(|| fuzzing.regressions.clone()),
         replay: None,
         every_revision: fuzzing.fuzz_revisions == FuzzRevisions::All,
+        shard,
     })
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::fuzz::Regression;
-use crate::case::{Case, Hint};
+use crate::case::{Case, Hint, Shard};
 use crate::client::Site;
 use crate::mock::FaultSet;
 use crate::spec::{Revision, Transport};
@@ -61,6 +61,8 @@ pub struct FuzzPlan {
     pub replay: Option<(PathBuf, Regression)>,
     /// Whether it is done in every revision, rather than in the newest alone.
     pub every_revision: bool,
+    /// The part of the tools that it is done to, where a run is split over several machines.
+    pub shard: Option<Shard>,
 }
 
 impl FuzzPlan {
@@ -78,6 +80,7 @@ impl FuzzPlan {
             regressions: None,
             replay: None,
             every_revision: false,
+            shard: None,
         }
     }
 }

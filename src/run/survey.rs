@@ -212,10 +212,13 @@ async fn take_answer(
 }
 
 /// Whether a tool refuses a client for what that lacks: a capability that it did not declare (2026-07-28,
-/// `basic/index#error-codes`), or that it calls the tool as a task (2025-11-25, `basic/utilities/tasks`).
+/// `basic/index#error-codes`), a page that the user has visited (2025-11-25, `client/elicitation`), or that it
+/// calls the tool as a task (2025-11-25, `basic/utilities/tasks`).
 fn is_lacking(definition: &Value, response: &Value) -> bool {
     const MISSING_CAPABILITY: i64 = -32_021;
-    response.pointer("/error/code").and_then(Value::as_i64) == Some(MISSING_CAPABILITY)
+    const PAGE_FIRST: i64 = -32_042;
+    let code = response.pointer("/error/code").and_then(Value::as_i64);
+    matches!(code, Some(MISSING_CAPABILITY | PAGE_FIRST))
         || definition.pointer("/execution/taskSupport").is_some_and(|support| support == "required")
 }
 

@@ -279,9 +279,9 @@ fn notes(offer: &Offer) -> Vec<ToolNote> {
                 }
                 (None, Some((Called::Ended, _))) => Some("the server ended before its call was answered".to_owned()),
                 (None, Some((Called::Refused, _))) => Some("its plain call was refused".to_owned()),
-                (None, Some((Called::Lacking, _))) => {
-                    Some("it asks for a capability that the client lacks, or to be called as a task".to_owned())
-                }
+                (None, Some((Called::Lacking, _))) => Some(
+                    "it asks for what the client lacks: a capability, a visited page, or a call as a task".to_owned(),
+                ),
                 (None, Some((Called::Served, _))) => None,
                 (None, None) => Some("the survey ended before its turn".to_owned()),
             };

@@ -88,7 +88,7 @@ const trials = {
     assert.deepEqual(
       await page.value(() => [...document.querySelectorAll(".results tbody tr")]
         .filter((row) => row.checkVisibility()).map((row) => row.querySelector("code").textContent)),
-      ["tools/call/unknown-tool", "tools/list/cursor-altered"],
+      ["tools/call/unknown-tool", "tools/list/cursor-altered", "tools/tasks/required"],
     );
     await page.value(() => document.getElementById("clear").click());
     await page.value(() => new Promise((done) => setTimeout(done, 250)));

@@ -59,9 +59,12 @@ fn left_out(tool: &Tool, plan: &FuzzPlan) -> Option<String> {
     if named(&plan.skip_tools) {
         return Some("it was left out (--skip-tool)".to_owned());
     }
+    if plan.shard.is_some_and(|shard| !shard.holds(&tool.name)) {
+        return Some("it belongs to another shard".to_owned());
+    }
     match tool.called {
         Some((Called::Lacking, _)) => {
-            Some("it asks for a capability that the client lacks, or to be called as a task".to_owned())
+            Some("it asks for what the client lacks: a capability, a visited page, or a call as a task".to_owned())
         }
         Some((Called::Unanswered, _)) => Some("its plain call took longer than the survey waits".to_owned()),
         Some((Called::Served | Called::Refused | Called::Ended, _)) => None,
