@@ -73,7 +73,7 @@ fn folder() -> Result<tempfile::TempDir, String> {
     tempfile::tempdir().map_err(|error| error.to_string())
 }
 
-const FUZZ: [&str; 4] = ["--select", "fuzz/*", "--revision", "2025-11-25"];
+const FUZZ: [&str; 6] = ["--fuzz", "200", "--select", "fuzz/*", "--revision", "2025-11-25"];
 
 fn the_same_seed_makes_the_same_calls() -> Result<(), String> {
     let mut calls: Vec<Vec<String>> = Vec::new();
@@ -164,7 +164,7 @@ fn a_hang_is_found() -> Result<(), String> {
 fn the_conforming_server_has_no_finding() -> Result<(), String> {
     for (seed, revision) in [("1", "2026-07-28"), ("2", "2025-11-25"), ("3", "2024-11-05")] {
         let folder = folder()?;
-        let options = ["--select", "fuzz/*", "--revision", revision, "--seed", seed];
+        let options = ["--fuzz", "200", "--select", "fuzz/*", "--revision", revision, "--seed", seed];
         let run = Run::of(folder.path(), &options, &[PROGRAM, "serve"])?;
         let bad: Vec<String> = run
             .report

@@ -240,10 +240,10 @@ fn shards_merged_are_the_whole() -> Result<(), String> {
     let folder = folder()?;
     let folder = folder.path();
     let faults = [FAULT, "unknown-tool-succeeds"];
-    judge(folder, &["--quiet", "--report", "json=whole.json"], &faults)?;
+    judge(folder, &["--fuzz", "20", "--quiet", "--report", "json=whole.json"], &faults)?;
     for part in ["1", "2", "3"] {
         let (shard, file) = (format!("{part}/3"), format!("json={part}.json"));
-        judge(folder, &["--quiet", "--shard", &shard, "--report", &file], &faults)?;
+        judge(folder, &["--fuzz", "20", "--quiet", "--shard", &shard, "--report", &file], &faults)?;
     }
     let merge = ["merge", "3.json", "1.json", "2.json", "--quiet", "--report", "json=merged.json"];
     program(folder, &merge)?.with_code(1)?;

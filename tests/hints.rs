@@ -79,7 +79,7 @@ fn judge(options: &[&str], server: &[&str]) -> Result<Report, String> {
     let folder = tempfile::tempdir().map_err(told)?;
     let path = folder.path().join("report.json");
     let report = format!("json={}", path.display());
-    let own = ["--revision", REVISION.as_str(), "--quiet", "--report", &report];
+    let own = ["--revision", REVISION.as_str(), "--fuzz", "off", "--quiet", "--report", &report];
     let output = run(&[&own, options].concat(), server)?;
     let text = fs::read_to_string(&path).map_err(|error| format!("no report ({error}): {}", words(&output)))?;
     serde_json::from_str(&text).map_err(told)

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::{Report, Requirements, Target};
 use crate::case::Shard;
-use crate::event::{CaseResult, RunSummary, TargetSummary, ToolNote};
+use crate::event::{CaseResult, RunSummary, Skipped, TargetSummary, ToolNote};
 use crate::verdict::Verdict;
 
 /// Why reports cannot be merged.
@@ -154,6 +154,13 @@ fn join_result(known: &mut CaseResult, more: CaseResult) {
     if !matches!(verdict, Verdict::Skip | Verdict::Error) {
         known.reason = None;
     }
+    known.skipped = match (verdict, known.skipped, more.skipped) {
+        (Verdict::Skip, Some(Skipped::NotShown), _) | (Verdict::Skip, _, Some(Skipped::NotShown)) => {
+            Some(Skipped::NotShown)
+        }
+        (Verdict::Skip, own, other) => own.or(other),
+        _ => None,
+    };
     known.verdict = verdict;
     // What every shard sees, it sees alike: the one that saw most speaks for all.
     known.seen = known.seen.max(more.seen);
