@@ -122,7 +122,7 @@ fn a_crash_is_found() -> Result<(), String> {
     if text.len() != 1 || !text.chars().all(|c| c.is_ascii_uppercase()) || !example.before.is_empty() {
         return Err(format!("the counterexample is {} after {:?}", example.arguments, example.before));
     }
-    if finding.confirmation.is_none_or(|confirmation| confirmation.is_flaky()) {
+    if finding.confirmation.is_none_or(mcp_conformance::verdict::Confirmation::is_flaky) {
         return Err(format!("it is not confirmed: {:?}", finding.confirmation));
     }
     let file = example.file.as_deref().ok_or("it was not written down")?;
