@@ -386,7 +386,8 @@ mod tests {
     }
 
     fn poison(value: &mut serde_json::Value, attack: &str) {
-        const KEPT: [&str; 7] = ["kind", "outcome", "skipped", "revision", "verdict", "level", "direction"];
+        const KEPT: [&str; 9] =
+            ["kind", "outcome", "skipped", "revision", "verdict", "level", "direction", "fail-on", "shard"];
         match value {
             serde_json::Value::String(text) => text.push_str(attack),
             serde_json::Value::Array(items) => items.iter_mut().for_each(|item| poison(item, attack)),
