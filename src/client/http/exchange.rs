@@ -76,6 +76,8 @@ struct State {
     /// The answers that are being read.
     open: BTreeMap<usize, HttpEnd>,
     tasks: Vec<AbortHandle>,
+    /// The requests whose answers are still read.
+    asked: Vec<(Id, AbortHandle)>,
 }
 
 /// What to send.
@@ -135,12 +137,36 @@ impl Exchanger {
     /// Sends a message and records it. A request is answered later; for anything else the answer to the POST
     /// is waited for, at most `limit`, since it has to arrive before what follows it.
     pub(in crate::client) async fn send(self: &Arc<Self>, frame: Frame, mark: Option<Mark>, limit: Duration) {
+        if self.stateless
+            && let Some(id) = frame.json().and_then(cancelled)
+        {
+            // Here the end of the stream is the cancellation, and no notification says so.
+            self.close(id);
+            return;
+        }
         let asks = frame.json().is_none_or(|value| messages(value).any(|message| !is_unanswered(message)));
+        let asked = frame.json().map(ids).unwrap_or_default();
         let sent = self.record.add(Event::Sent { frame, mark });
         let this = Arc::clone(self);
         let task = self.aside(async move { this.deliver(sent).await });
+        self.note_asked(asked, &task.abort_handle());
         if !asks {
             let _slow = tokio::time::timeout(limit, task).await;
+        }
+    }
+
+    /// Takes note of the requests that a task reads the answer to.
+    fn note_asked(&self, asked: Vec<Id>, task: &AbortHandle) {
+        let mut state = self.state();
+        state.asked.retain(|(_, asking)| !asking.is_finished());
+        state.asked.extend(asked.into_iter().map(|id| (id, task.clone())));
+    }
+
+    /// Closes the answer to a request.
+    fn close(&self, id: &Id) {
+        let state = self.state();
+        for (_, asking) in state.asked.iter().filter(|(own, _)| same_id(own, id)) {
+            asking.abort();
         }
     }
 
@@ -596,6 +622,12 @@ impl Exchanger {
 /// Whether a message is one that nothing answers.
 fn is_unanswered(message: &Value) -> bool {
     matches!(Kind::of(message), Kind::Notification { .. } | Kind::Response { .. })
+}
+
+/// The request that a message cancels.
+fn cancelled(message: &Value) -> Option<&Id> {
+    message.get("method").filter(|method| *method == "notifications/cancelled")?;
+    message.pointer("/params/requestId")
 }
 
 /// The ids of the requests in a message.
