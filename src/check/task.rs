@@ -9,7 +9,7 @@ use super::act::shortened;
 use super::connection::{Seen, breach, pages_of};
 use super::watch::{Index, method_of};
 use crate::case::Pattern;
-use crate::transcript::Exchange;
+use crate::transcript::{Event, Exchange};
 use crate::wire::{Id, Kind};
 
 const RELATED: &str = "_meta/io.modelcontextprotocol~1related-task/taskId";
@@ -312,6 +312,10 @@ pub(super) fn input_related(index: &Index<'_>) -> Seen {
 /// Whether progress on a task ends when the task does.
 pub(super) fn progress_stops(index: &Index<'_>) -> Seen {
     let mut seen = Seen::default();
+    // Over HTTP messages of different streams overtake each other, so that their order proves nothing.
+    if index.record.entries.iter().any(|entry| matches!(entry.event, Event::HttpRequest(_))) {
+        return seen;
+    }
     let all = sightings(index);
     for exchange in of(index, "tools/call") {
         let token = exchange.request.pointer("/params/_meta/progressToken");
