@@ -2,6 +2,7 @@
 
 mod again;
 mod asking;
+mod astray;
 mod bindings;
 mod conduct;
 mod exchange;

@@ -12,6 +12,7 @@ use tokio::task::AbortHandle;
 
 use super::header::{Mirrored, mirrored, stateless};
 use super::site::{Mode, Site};
+use super::trouble::{self, words};
 use crate::client::record::Record;
 use crate::client::responder::Responder;
 use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest, Mark, SseNote, messages};
@@ -433,7 +434,12 @@ impl Exchanger {
                     break;
                 }
             }
-            if self.record.state().closed {
+            // What is no event in the end is not waited for either: its end may never come.
+            let beyond = decoder.pending() > self.record.limits.line;
+            if beyond {
+                self.record.add(Event::Overflow);
+            }
+            if beyond || end.trouble.is_some() || self.record.state().closed {
                 break;
             }
             let noted = HttpEnd { number, ..end.clone() };
@@ -460,6 +466,9 @@ impl Exchanger {
                 let text = String::from_utf8_lossy(&data);
                 // Elsewhere is where nothing is sent to; a check sees that nothing came of it.
                 let url = self.site.url.join(text.trim()).ok().filter(|url| self.site.is_same_origin(url));
+                if url.is_none() {
+                    end.trouble = Some(format!("{} ({})", trouble::ELSEWHERE, text.trim()));
+                }
                 self.endpoint.send_replace(url.map_or(Endpoint::Failed, Endpoint::Named));
             }
             Some(data) => {
@@ -678,19 +687,4 @@ async fn read_body(mut response: Response, end: &mut HttpEnd, limit: usize) -> V
             return body;
         }
     }
-}
-
-/// An error of the HTTP client with its causes, in one line.
-fn words(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text.push_str(": ");
-            text.push_str(&inner_text);
-        }
-        cause = inner.source();
-    }
-    text
 }

@@ -11,6 +11,7 @@
 mod exchange;
 mod header;
 mod site;
+pub mod trouble;
 
 pub(super) use exchange::Exchanger;
 pub use site::{Site, SiteError};
