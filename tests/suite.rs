@@ -19,6 +19,8 @@ mod hints;
 mod hostile;
 mod house;
 mod http_hostile;
+mod http_parity;
+mod http_secrets;
 mod matrix;
 mod raw;
 mod real;
@@ -36,6 +38,8 @@ fn main() -> std::process::ExitCode {
     trials.extend(hints::trials());
     trials.extend(hostile::trials());
     trials.extend(http_hostile::trials());
+    trials.extend(http_parity::trials());
+    trials.extend(http_secrets::trials());
     trials.extend(house::trials());
     trials.extend(real::trials());
     trials.extend(browser::trials());

@@ -379,7 +379,10 @@ async fn missing(context: &Context, absent: Absent) -> Problem {
         kind: ProblemKind::NotAServer,
         message,
         hint: hint.to_owned(),
-        stderr: context.host.output().await,
+        stderr: match &context.plan.launcher {
+            Launcher::Http(server) => context.host.output(server).await,
+            Launcher::Command(_) | Launcher::BuiltIn(_) => String::new(),
+        },
         evidence: Vec::new(),
     }
 }

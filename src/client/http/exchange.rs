@@ -457,8 +457,10 @@ impl Exchanger {
             outcome.retry = Some(Duration::from_millis(retry));
         }
         let names_endpoint = event.event.as_deref() == Some("endpoint");
-        let mut note = SseNote { event: event.event, id: event.id, retry: event.retry, data: "none" };
-        match event.data.map(|data| self.site.masked_bytes(data)) {
+        let shown = |text: Option<String>| text.map(|text| self.site.masked(&text));
+        let mut note =
+            SseNote { event: shown(event.event), id: shown(event.id), retry: shown(event.retry), data: "none" };
+        match event.data {
             None => {}
             Some(data) if data.is_empty() => note.data = "empty",
             Some(data) if names_endpoint && *self.endpoint.borrow() == Endpoint::Awaited => {
@@ -467,11 +469,12 @@ impl Exchanger {
                 // Elsewhere is where nothing is sent to; a check sees that nothing came of it.
                 let url = self.site.url.join(text.trim()).ok().filter(|url| self.site.is_same_origin(url));
                 if url.is_none() {
-                    end.trouble = Some(format!("{} ({})", trouble::ELSEWHERE, text.trim()));
+                    end.trouble = Some(self.site.masked(&format!("{} ({})", trouble::ELSEWHERE, text.trim())));
                 }
                 self.endpoint.send_replace(url.map_or(Endpoint::Failed, Endpoint::Named));
             }
             Some(data) => {
+                let data = self.site.masked_bytes(data);
                 let frame =
                     if event.cut == 0 { Frame::parse(&data) } else { Frame::too_long(&data, data.len() + event.cut) };
                 note.data = if frame.json().is_some() { "message" } else { "other" };
