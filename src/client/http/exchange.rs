@@ -14,18 +14,19 @@ use super::header::{Mirrored, mirrored, stateless};
 use super::site::{Mode, Site};
 use crate::client::record::Record;
 use crate::client::responder::Responder;
-use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest, Mark, SseNote, messages};
+use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest, Mark, SseNote, messages, outline};
 use crate::wire::{Frame, Id, Kind, MAX_MESSAGE_BYTES, SseDecoder, SseEvent, same_id};
 
 /// What a client accepts as an answer to a message.
-const BOTH: &str = "application/json, text/event-stream";
-const STREAM: &str = "text/event-stream";
+pub(super) const BOTH: &str = "application/json, text/event-stream";
+pub(super) const STREAM: &str = "text/event-stream";
 
 /// How much of a body that is no message is kept, in bytes.
-const KEPT: usize = 4_096;
+pub(super) const KEPT: usize = 4_096;
 
-/// How many events of a stream are noted.
-const NOTED: usize = 1_000;
+/// How many events of a stream are noted, and how many characters of one that is no JSON.
+pub(super) const NOTED: usize = 1_000;
+pub(super) const SHOWN: usize = 500;
 
 /// How often a stream that broke off is taken up again, and the longest that we wait before.
 const RESUMED: usize = 5;
@@ -43,8 +44,8 @@ const STATELESS: &str = "2026-07-28";
 
 /// A connection over HTTP.
 pub(in crate::client) struct Exchanger {
-    site: Arc<Site>,
-    record: Arc<Record>,
+    pub(super) site: Arc<Site>,
+    pub(super) record: Arc<Record>,
     responder: Responder,
     /// Whether the connection is of the stateless era.
     stateless: bool,
@@ -65,9 +66,9 @@ enum Endpoint {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    next: usize,
-    session: Option<String>,
+pub(super) struct State {
+    pub(super) next: usize,
+    pub(super) session: Option<String>,
     /// The version that was agreed on, where requests have to name it.
     version: Option<String>,
     mirrored: Mirrored,
@@ -113,7 +114,7 @@ impl Exchanger {
         Self { site, record, responder, stateless, state: Mutex::default(), endpoint }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -122,8 +123,21 @@ impl Exchanger {
         self.stateless || self.site.mode() != Some(Mode::Sse)
     }
 
+    /// Where messages go.
+    pub(super) fn message_url(&self) -> Url {
+        match &*self.endpoint.borrow() {
+            Endpoint::Named(url) if !self.stateless => url.clone(),
+            _ => self.site.url.clone(),
+        }
+    }
+
+    /// The session that the server opened, if it did.
+    pub(in crate::client) fn session(&self) -> Option<String> {
+        self.state().session.clone()
+    }
+
     /// Runs something aside until the connection ends.
-    fn aside(&self, work: impl Future<Output = ()> + Send + 'static) -> tokio::task::JoinHandle<()> {
+    pub(super) fn aside(&self, work: impl Future<Output = ()> + Send + 'static) -> tokio::task::JoinHandle<()> {
         let task = tokio::spawn(work);
         let mut state = self.state();
         state.tasks.retain(|task| !task.is_finished());
@@ -218,7 +232,7 @@ impl Exchanger {
     }
 
     /// The headers that go with a message.
-    fn headers(&self, message: Option<&Value>, accept: &'static str) -> HeaderMap {
+    pub(super) fn headers(&self, message: Option<&Value>, accept: &'static str) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static(accept));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -327,12 +341,13 @@ impl Exchanger {
             target: self.site.masked(&target),
             headers,
             carries: order.carries.clone(),
+            ..HttpRequest::default()
         }));
         number
     }
 
     /// A header's value as it may be recorded.
-    fn shown(&self, value: &HeaderValue) -> String {
+    pub(super) fn shown(&self, value: &HeaderValue) -> String {
         if value.is_sensitive() {
             return "[secret]".to_owned();
         }
@@ -396,6 +411,7 @@ impl Exchanger {
         // JSON that was promised is a message also where it is none that we know.
         if speaks || is_json(&kind) && outcome.status == Some(200) {
             outcome.spoke = true;
+            end.message = frame.json().map(outline);
             self.take(frame, awaited);
         } else {
             let end_at = body.len().min(KEPT);
@@ -451,13 +467,15 @@ impl Exchanger {
             outcome.retry = Some(Duration::from_millis(retry));
         }
         let names_endpoint = event.event.as_deref() == Some("endpoint");
-        let mut note = SseNote { event: event.event, id: event.id, retry: event.retry, data: "none" };
+        let mut note =
+            SseNote { event: event.event, id: event.id, retry: event.retry, data: "none", ..SseNote::default() };
         match event.data.map(|data| self.site.masked_bytes(data)) {
             None => {}
             Some(data) if data.is_empty() => note.data = "empty",
             Some(data) if names_endpoint && *self.endpoint.borrow() == Endpoint::Awaited => {
                 note.data = "other";
                 let text = String::from_utf8_lossy(&data);
+                note.text = Some(text.chars().take(SHOWN).collect());
                 // Elsewhere is where nothing is sent to; a check sees that nothing came of it.
                 let url = self.site.url.join(text.trim()).ok().filter(|url| self.site.is_same_origin(url));
                 self.endpoint.send_replace(url.map_or(Endpoint::Failed, Endpoint::Named));
@@ -466,6 +484,7 @@ impl Exchanger {
                 let frame =
                     if event.cut == 0 { Frame::parse(&data) } else { Frame::too_long(&data, data.len() + event.cut) };
                 note.data = if frame.json().is_some() { "message" } else { "other" };
+                note.message = frame.json().map(outline);
                 outcome.spoke = true;
                 self.take(frame, awaited);
             }
@@ -637,7 +656,7 @@ fn ids(message: &Value) -> Vec<Id> {
 }
 
 /// The media type of an answer, without parameters, in lower case.
-fn media_type(response: &Response) -> String {
+pub(super) fn media_type(response: &Response) -> String {
     let value = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
@@ -681,7 +700,7 @@ async fn read_body(mut response: Response, end: &mut HttpEnd, limit: usize) -> V
 }
 
 /// An error of the HTTP client with its causes, in one line.
-fn words(error: &reqwest::Error) -> String {
+pub(super) fn words(error: &reqwest::Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
