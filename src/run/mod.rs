@@ -16,6 +16,7 @@ mod offer;
 mod others;
 mod plan;
 mod probe;
+mod probing;
 mod reply;
 mod retry;
 mod session;

@@ -52,6 +52,8 @@ pub(super) enum Mode {
 pub struct Site {
     pub(super) url: Url,
     pub(super) client: reqwest::Client,
+    /// The same with the names of headers in title case.
+    pub(super) titled: reqwest::Client,
     /// Headers that go with every request.
     pub(super) headers: HeaderMap,
     /// Texts that are never recorded.
@@ -90,22 +92,26 @@ impl Site {
         // What holds another goes first, so that nothing of it is left.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         secrets.dedup();
-        let mut builder = reqwest::Client::builder()
-            .redirect(Policy::none())
-            .connect_timeout(Duration::from_secs(10))
-            .pool_idle_timeout(Duration::from_secs(20))
-            .http1_only()
-            .referer(false)
-            .user_agent(concat!("mcp-conformance/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&url) {
-            builder = builder.no_proxy();
-        }
-        if insecure {
-            builder = builder.danger_accept_invalid_certs(true);
-        }
+        let builder = || {
+            let mut builder = reqwest::Client::builder()
+                .redirect(Policy::none())
+                .connect_timeout(Duration::from_secs(10))
+                .pool_idle_timeout(Duration::from_secs(20))
+                .http1_only()
+                .referer(false)
+                .user_agent(concat!("mcp-conformance/", env!("CARGO_PKG_VERSION")));
+            if is_loopback(&url) {
+                builder = builder.no_proxy();
+            }
+            if insecure {
+                builder = builder.danger_accept_invalid_certs(true);
+            }
+            builder
+        };
         // Another part of the program may have chosen a provider, which is as good.
         let _chosen = rustls::crypto::ring::default_provider().install_default();
-        Ok(Arc::new(Self { url, client: builder.build()?, headers: own, secrets, mode: Mutex::new(None) }))
+        let (client, titled) = (builder().build()?, builder().http1_title_case_headers().build()?);
+        Ok(Arc::new(Self { url, client, titled, headers: own, secrets, mode: Mutex::new(None) }))
     }
 
     /// The address.
@@ -125,6 +131,12 @@ impl Site {
     pub fn host_and_port(&self) -> Option<(String, u16)> {
         let host = self.url.host_str()?.trim_matches(['[', ']']).to_owned();
         Some((host, self.url.port_or_known_default()?))
+    }
+
+    /// Whether messages travel by the older transport there, as far as that is known.
+    #[must_use]
+    pub fn is_older(&self) -> bool {
+        self.mode() == Some(Mode::Sse)
     }
 
     pub(super) fn mode(&self) -> Option<Mode> {
