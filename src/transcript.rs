@@ -3,6 +3,7 @@
 //! Plain vocabulary. Who answers whom is read off the record here, so that a check needs nothing
 //! but a transcript.
 
+mod challenge;
 mod http;
 
 use std::sync::Arc;

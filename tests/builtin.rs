@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_conformance::case::{self, Case};
 use mcp_conformance::client::Site;
 use mcp_conformance::event::{CaseResult, Event, RunSummary, Sink};
-use mcp_conformance::mock::{Fault, FaultSet, serve_http};
+use mcp_conformance::mock::{Fault, FaultSet, HttpFault, serve_http, serve_http_protected};
 use mcp_conformance::run::{Calls, HttpServer, Launcher, Plan, Revisions, run};
 use mcp_conformance::spec::Revision;
 use tokio::sync::watch;
@@ -71,12 +71,40 @@ pub(crate) fn judge_over_http(
     cases: Vec<Arc<Case>>,
     endpoint: &str,
 ) -> Found {
+    // What shows in a protected server only is looked for in one, with a token that it takes.
+    let token = faults.iter().any(Fault::is_of_protection).then(|| {
+        let narrow = faults.contains(Fault::Http(HttpFault::AuthScopeBare));
+        if narrow { NARROW.to_owned() } else { TOKEN.to_owned() }
+    });
+    judge_with_token(faults, revisions, cases, endpoint, token)
+}
+
+/// The token of the protected server.
+const TOKEN: &str = "conformance-token";
+
+/// A token that it takes for everything but calls.
+const NARROW: &str = "conformance-token-narrow";
+
+/// The same, of a protected server where a token is given.
+fn judge_with_token(
+    faults: FaultSet,
+    revisions: &[Revision],
+    cases: Vec<Arc<Case>>,
+    endpoint: &str,
+    token: Option<String>,
+) -> Found {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
-        let server = tokio::spawn(serve_http(listener, Arc::new(faults)));
-        let site = Site::new(&format!("http://{address}/{endpoint}"), &[], false).expect("it is an address");
+        let faults = Arc::new(faults);
+        let server = match token {
+            Some(_) => tokio::spawn(serve_http_protected(listener, faults, TOKEN.to_owned())),
+            None => tokio::spawn(serve_http(listener, faults)),
+        };
+        let headers: Vec<(String, String)> =
+            token.map(|token| ("Authorization".to_owned(), format!("Bearer {token}"))).into_iter().collect();
+        let site = Site::new(&format!("http://{address}/{endpoint}"), &headers, false).expect("it is an address");
         let found = carry_out(Launcher::Http(HttpServer { site, command: None }), revisions, cases).await;
         server.abort();
         found
@@ -140,9 +168,25 @@ pub(crate) fn clean_over_http() -> &'static [(String, Found)] {
             let found = judge_over_http(FaultSet::from(variant), &Revision::ALL, http_cases(), ENDPOINTS[0]);
             runs.push((variant.to_string(), found));
         }
+        let every = Revision::ALL;
+        let found = judge_with_token(FaultSet::none(), &every, http_cases(), ENDPOINTS[0], Some(TOKEN.to_owned()));
+        runs.push(("protected".to_owned(), found));
+        for variant in PROTECTED_VARIANTS {
+            let speaks = |revision: &Revision| variant.revisions().iter().any(|own| own.name() == revision.as_str());
+            let revisions: Vec<Revision> = Revision::ALL.into_iter().filter(speaks).collect();
+            let found = judge_over_http(FaultSet::from(variant), &revisions, http_cases(), ENDPOINTS[0]);
+            runs.push((variant.to_string(), found));
+        }
+        // With this token calls are refused, which is all that is looked at.
+        let of_auth = http_cases().into_iter().filter(|case| case.id.starts_with("auth/")).collect();
+        let found = judge_with_token(FaultSet::none(), &every, of_auth, ENDPOINTS[0], Some(NARROW.to_owned()));
+        runs.push(("protected, with a token of little scope".to_owned(), found));
         runs
     })
 }
+
+/// Variants of the protected server that conform in the revisions in which they show.
+const PROTECTED_VARIANTS: [Fault; 2] = [Fault::Http(HttpFault::AuthPathOnly), Fault::Http(HttpFault::AuthDefaults)];
 
 /// Variants of the built-in server that conform over HTTP, for what the plain one cannot show.
 pub(crate) const HTTP_VARIANTS: [Fault; 0] = [];

@@ -114,7 +114,13 @@ fn every_requirement_is_answered() -> Result<(), String> {
 }
 
 /// The requirements that have a reason although their like has a case, each with what makes it differ.
-const UNLIKE: [(&str, &str); 6] = [
+const UNLIKE: [(&str, &str); 9] = [
+    (
+        "auth-audience-validation",
+        "its like are about tokens that anybody can make up, this about one that is good for another server",
+    ),
+    ("auth-no-token-passthrough", "its like are about what is answered, this about what the server sends to others"),
+    ("auth-scope-hierarchy", "its like are about tokens that anybody can make up, this about one of a broader scope"),
     (
         "completion-rate-limit",
         "its like are about what is answered, this about how often, which only a flood would show",

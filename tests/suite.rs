@@ -5,7 +5,8 @@
 //! `fuzzing/` (fuzzing, end to end), `hidden/` (faults for the fuzzer alone), `hints/` (hint files and what they
 //! change), `hostile/` (what the judge must bear), `house/` (who imports whom), `real/` (real servers),
 //! `browser/` (the HTML report in a browser), `formats/` (what reports are rendered into), `gating/` (what
-//! fails a run, and what is made of several).
+//! fails a run, and what is made of several), `parity/` (the same findings over both transports), `auth/` (protected
+//! servers).
 
 mod browser;
 mod builtin;
@@ -18,6 +19,7 @@ mod hidden;
 mod hints;
 mod hostile;
 mod house;
+mod http_auth;
 mod http_hostile;
 mod http_parity;
 mod http_secrets;
@@ -37,6 +39,7 @@ fn main() -> std::process::ExitCode {
     trials.extend(hidden::trials());
     trials.extend(hints::trials());
     trials.extend(hostile::trials());
+    trials.extend(http_auth::trials());
     trials.extend(http_hostile::trials());
     trials.extend(http_parity::trials());
     trials.extend(http_secrets::trials());

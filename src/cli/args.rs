@@ -526,6 +526,11 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(super) http: Option<std::net::SocketAddr>,
 
+    /// Serves over HTTP who brings the bearer token that this variable holds, as an OAuth resource server does;
+    /// the same token with `-narrow` behind it may not call tools [default: everybody].
+    #[arg(long, value_name = "VAR", requires = "http")]
+    pub(super) protected: Option<String>,
+
     /// Lists the faults and serves nothing.
     #[arg(long)]
     pub(super) list_faults: bool,

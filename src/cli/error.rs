@@ -29,6 +29,9 @@ pub(super) enum CliError {
     /// Options for servers over HTTP without an address.
     #[error("--header, --bearer-env and --insecure are for servers over HTTP: give the address, or --url")]
     HttpWithoutUrl,
+    /// The variable that is to hold the token of the built-in server.
+    #[error("--protected {0}: there is no such variable, or it is empty or not text; set it to the token")]
+    NoServedToken(String),
     /// A header that is none. It may be a secret, so it is not repeated.
     #[error("--header: a header has a name, a colon and a value; write it as --header 'Name: value'")]
     Header,

@@ -21,6 +21,7 @@ fn number(outcome: &Result<Conclusion, CliError>) -> u8 {
             | CliError::HttpWithoutUrl
             | CliError::Header
             | CliError::NoToken(_)
+            | CliError::NoServedToken(_)
             | CliError::MisplacedWord(_)
             | CliError::RevisionChoice(_)
             | CliError::Pattern(_)

@@ -11,6 +11,11 @@ use super::error::CliError;
 /// Serves standard input and output until the input ends.
 pub(super) fn serve(args: &ServeArgs) -> Result<Conclusion, CliError> {
     let faults: FaultSet = args.fault.iter().copied().collect();
+    let token = args.protected.as_ref().map(|variable| {
+        let token = std::env::var(variable).ok().filter(|token| !token.trim().is_empty());
+        token.ok_or_else(|| CliError::NoServedToken(variable.clone()))
+    });
+    let token = token.transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::Runtime)?;
     if let Some(noise) = mock::stderr_noise(&faults) {
         io::stderr().write_all(noise.as_bytes()).map_err(CliError::Serve)?;
@@ -23,7 +28,11 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Conclusion, CliError> {
             let listener = tokio::net::TcpListener::bind(address).await?;
             // Whoever took any free port has to learn which.
             writeln!(io::stderr(), "listening at http://{}/mcp", listener.local_addr()?)?;
-            return mock::serve_http(listener, faults.clone().into()).await;
+            let faults = faults.clone().into();
+            return match token {
+                Some(token) => mock::serve_http_protected(listener, faults, token).await,
+                None => mock::serve_http(listener, faults).await,
+            };
         }
         mock::serve(tokio::io::stdin(), tokio::io::stdout(), &faults).await
     });

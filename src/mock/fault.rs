@@ -544,6 +544,12 @@ impl Fault {
         matches!(self, Self::Http(_))
     }
 
+    /// Whether it shows in a protected server only.
+    #[must_use]
+    pub fn is_of_protection(self) -> bool {
+        matches!(self, Self::Http(fault) if fault.is_of_protection())
+    }
+
     /// Whether no case can see it, since only a fuzzer comes across what triggers it.
     #[must_use]
     pub const fn is_hidden(self) -> bool {

@@ -14,6 +14,8 @@ pub(super) struct Astray {
     pub(super) hint: &'static str,
     /// How much it tells beside what other attempts met.
     pub(super) weight: u8,
+    /// Whether a token is asked for.
+    pub(super) locked: bool,
 }
 
 const USUAL: &str = "is it running, and is the path right? many servers answer at /mcp, older ones at /sse";
@@ -34,7 +36,7 @@ pub(super) fn astray(entries: &[Arc<Entry>]) -> Option<Astray> {
         })
         .collect();
     if let Some(trouble) = ends.iter().rev().find_map(|end| end.trouble.clone()) {
-        return Some(Astray { hint: remedy(&trouble), words: trouble, weight: 2 });
+        return Some(Astray { hint: remedy(&trouble), words: trouble, weight: 2, locked: false });
     }
     let (end, head) = ends.iter().rev().find_map(|end| Some((*end, head_of(end.number)?)))?;
     Some(said(end, head))
@@ -81,7 +83,7 @@ fn said(end: &HttpEnd, head: &HttpHead) -> Astray {
         401 | 403 => {
             let challenge = header("www-authenticate")
                 .map_or_else(String::new, |challenge| format!(", WWW-Authenticate: {challenge}"));
-            let words = format!("HTTP status {status}{challenge}: it wants to know who asks");
+            let words = format!("HTTP status {status}{challenge}");
             (words, "give it a token with --bearer-env VAR, or what else it asks for with --header 'Name: value'")
         }
         429 | 503 => {
@@ -98,7 +100,7 @@ fn said(end: &HttpEnd, head: &HttpHead) -> Astray {
         }
         _ => (plain, USUAL),
     };
-    Astray { words, hint, weight: 1 }
+    Astray { words, hint, weight: 1, locked: status == 401 }
 }
 
 #[cfg(test)]

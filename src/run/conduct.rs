@@ -330,6 +330,13 @@ async fn judge(context: &Context) -> Option<Problem> {
         case.runs_in(*revision) && (!matches!(case.body, Body::Fuzz(_)) || fuzzed(revision))
     };
     let runs = |revision: &Revision| context.plan.cases.iter().filter(|case| counts(case, revision)).count();
+    if let Some(revision) = locked_in(&probed.refused).filter(|_| probed.sessions.is_empty()) {
+        // Nobody gets in, which is to be told; what is seen from outside is judged all the same.
+        let cases = target::seen_from_outside(context, revision);
+        context.emit(&Event::Probed { revisions: vec![revision], cases: cases.len() });
+        target::judge_from_outside(context, revision, cases).await;
+        return Some(unjudged(context, probed.refused).await);
+    }
     context.emit(&Event::Probed { revisions: revisions.clone(), cases: revisions.iter().map(runs).sum() });
     if probed.sessions.is_empty() {
         return Some(unjudged(context, probed.refused).await);
@@ -357,6 +364,15 @@ async fn judge(context: &Context) -> Option<Problem> {
         problem = problem.or(finished.ok().flatten());
     }
     problem.or(unspoken)
+}
+
+/// The revision in which a server is judged that asks everybody for a token, if that is why it did not open: the
+/// newest with a handshake, as nothing tells which it speaks.
+fn locked_in(refused: &[(Revision, Refused)]) -> Option<Revision> {
+    let locked = refused.iter().filter(|(_, r)| matches!(&r.reason, Refusal::Http(astray) if astray.locked));
+    locked
+        .map(|(revision, _)| *revision)
+        .max_by_key(|revision| (revision.era() == crate::spec::Era::Handshake, *revision))
 }
 
 /// Why a server that is ours to start over HTTP could not be asked.

@@ -218,6 +218,9 @@ pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration, transp
             "is it a stdio server? one that listens on a port prints nothing here; give a slow one longer with --startup-timeout"
                 .to_owned(),
         ),
+        Refusal::Http(astray) if astray.locked => {
+            (format!("the server asks for a token: {}", astray.words), astray.hint.to_owned())
+        }
         Refusal::Http(astray) => {
             (format!("no MCP server answers at the address: {}", astray.words), astray.hint.to_owned())
         }

@@ -224,6 +224,48 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, th
     })
 }
 
+/// The cases that need nothing of a server but what it answers to anybody.
+pub(super) fn seen_from_outside(context: &Context, revision: Revision) -> Vec<Arc<Case>> {
+    let is_seen = |case: &&Arc<Case>| {
+        let Body::Act(act) = &case.body else { return false };
+        act.process == Process::Unopened && act.steps.iter().all(|step| step.http.is_some())
+    };
+    let runs = |case: &&Arc<Case>| case.runs_in(revision) && context.plan.reaches(case);
+    context.plan.cases.iter().filter(runs).filter(is_seen).cloned().collect()
+}
+
+/// Judges a server that opens for nobody by such cases.
+pub(super) async fn judge_from_outside(context: &Context, revision: Revision, cases: Vec<Arc<Case>>) {
+    let (_offers, offer) = watch::channel(Some(Arc::default()));
+    let target = Target {
+        context: context.clone(),
+        revision,
+        offer,
+        dead: Arc::new(watch::Sender::new(None)),
+        stuck: Arc::default(),
+        totals: Arc::default(),
+        doubts: None,
+        passes: Arc::default(),
+    };
+    let mut done = Vec::new();
+    for case in cases {
+        done.extend(lane::alone(target.clone(), case).await);
+    }
+    let totals = *target.totals.lock().unwrap_or_else(PoisonError::into_inner);
+    context.emit(&Event::TargetFinished(Box::new(TargetSummary {
+        revision,
+        server_info: None,
+        capabilities: None,
+        tools: Vec::new(),
+        hints: Vec::new(),
+        launches: done.iter().map(|kept: &Kept| launch(&kept.ended)).collect(),
+        stderr: String::new(),
+        ended_early: target.dead(),
+        fuzz: None,
+        totals,
+    })));
+}
+
 /// Judges the watching cases by every connection of the target.
 fn tell_watching(target: &Target, cases: &[Arc<Case>], done: &Done) {
     let connected: Vec<Connected> = done

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::challenge::read_challenges;
 use super::{Entry, Event, Mark, Transcript};
 use crate::wire::Id;
 
@@ -196,6 +197,9 @@ pub fn exchange_value(request: &HttpRequest, head: Option<&HttpHead>, end: Optio
     if let Some(head) = head {
         value["status"] = json!(head.status);
         value["headers"] = object(&head.headers);
+        if let Some(challenges) = challenges(head) {
+            value["challenges"] = challenges;
+        }
     }
     if let Some(end) = end {
         value["body"] = body(end);
@@ -204,7 +208,17 @@ pub fn exchange_value(request: &HttpRequest, head: Option<&HttpHead>, end: Optio
 }
 
 fn head_value(head: &HttpHead) -> Value {
-    json!({ "status": head.status, "headers": object(&head.headers) })
+    let mut value = json!({ "status": head.status, "headers": object(&head.headers) });
+    if let Some(challenges) = challenges(head) {
+        value["challenges"] = challenges;
+    }
+    value
+}
+
+/// What an answer says in `WWW-Authenticate`, where it has one: the parameters of each scheme, by its name.
+fn challenges(head: &HttpHead) -> Option<Value> {
+    let headers = object(&head.headers);
+    headers.get("www-authenticate")?.as_str().map(|text| Value::Object(read_challenges(text)))
 }
 
 fn body(end: &HttpEnd) -> Value {

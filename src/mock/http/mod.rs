@@ -8,6 +8,7 @@ mod answer;
 mod deviation;
 mod fault;
 mod gate;
+mod guard;
 mod session;
 
 use std::collections::HashMap;
@@ -29,6 +30,7 @@ use tokio::sync::Notify;
 
 use answer::{Answer, empty, failed, refused};
 use deviation::{Asked, alter_answer, alter_post, has};
+use guard::Guard;
 use session::{Post, Session};
 
 pub use fault::HttpFault;
@@ -51,6 +53,8 @@ struct Server {
     /// The streams of `subscriptions/listen`, each a session of its own that sees what the others do.
     listeners: Mutex<Vec<Session>>,
     ended: Arc<Notify>,
+    /// What stands before a protected server.
+    guard: Option<Guard>,
 }
 
 /// Serves HTTP on a listener until a fault ends the server.
@@ -58,6 +62,18 @@ struct Server {
 /// # Errors
 /// When a connection cannot be accepted.
 pub async fn serve_http(listener: TcpListener, faults: Arc<FaultSet>) -> io::Result<()> {
+    serve_all(listener, faults, None).await
+}
+
+/// As [`serve_http`], as an OAuth resource server that serves who brings this token.
+///
+/// # Errors
+/// When a connection cannot be accepted.
+pub async fn serve_http_protected(listener: TcpListener, faults: Arc<FaultSet>, token: String) -> io::Result<()> {
+    serve_all(listener, faults, Some(Guard::new(token))).await
+}
+
+async fn serve_all(listener: TcpListener, faults: Arc<FaultSet>, guard: Option<Guard>) -> io::Result<()> {
     let ended = Arc::new(Notify::new());
     let server = Arc::new(Server {
         stateless: Session::open(Arc::clone(&faults), Arc::clone(&ended), false),
@@ -65,6 +81,7 @@ pub async fn serve_http(listener: TcpListener, faults: Arc<FaultSet>) -> io::Res
         sessions: Mutex::default(),
         listeners: Mutex::default(),
         ended: Arc::clone(&ended),
+        guard,
     });
     let mut connections = tokio::task::JoinSet::new();
     loop {
@@ -115,6 +132,13 @@ impl Server {
         if let Some(refusal) = gate::origin(request.headers().get(HOST), request.headers().get(ORIGIN)) {
             return refusal;
         }
+        if let Some(guard) = &self.guard {
+            let session = header(&request, "mcp-session-id").unwrap_or_default();
+            let in_session = self.sessions().contains_key(session);
+            if let Some(answer) = guard.answer(&request, in_session, &self.faults) {
+                return answer;
+            }
+        }
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let answer = match (path.as_str(), &method) {
             ("/mcp", &Method::POST) => return self.post(request).await,
@@ -139,6 +163,11 @@ impl Server {
         let Ok(message) = serde_json::from_slice::<Value>(&body) else {
             return refused(StatusCode::BAD_REQUEST, PARSE_ERROR, "Parse error");
         };
+        if let Some(refusal) =
+            self.guard.as_ref().and_then(|guard| guard.refuse_call(&parts.headers, &message, &self.faults))
+        {
+            return refusal;
+        }
         let stateless = gate::is_stateless(&parts.headers, &message);
         alter_post(&mut parts.headers, &message, stateless, &self.faults);
         let answer = self.post_message(&parts.headers, body, message.clone(), stateless).await;
