@@ -191,12 +191,15 @@ impl Transcript {
             // An id of null tells nothing: it answers what was sent last before it, if anything.
             let last_sent =
                 self.entries[..position].iter().rposition(|entry| matches!(entry.event, Event::Sent { .. }));
+            let carried = self.carried(position);
             let open = exchanges
                 .iter_mut()
                 .filter(|exchange| exchange.sent < position && exchange.responses.is_empty())
                 .find(|exchange| {
                     if id.is_null() {
-                        Some(exchange.sent) == last_sent && !follows_unanswerable(&self.entries[..exchange.sent])
+                        Some(exchange.sent) == last_sent
+                            && carried.is_none_or(|at| at == exchange.sent)
+                            && !follows_unanswerable(&self.entries[..exchange.sent])
                     } else {
                         same_id_loosely(id_of(exchange.request), id)
                     }
@@ -207,6 +210,17 @@ impl Transcript {
             }
         }
         exchanges
+    }
+
+    /// The message that a body over HTTP answers: the end of the answer stands right behind it.
+    fn carried(&self, position: usize) -> Option<usize> {
+        let Event::HttpEnd(end) = &self.entries.get(position + 1)?.event else { return None };
+        let before = &self.entries[..position];
+        let carried = before.iter().rev().find_map(|entry| match &entry.event {
+            Event::HttpRequest(request) if request.number == end.number => request.carries.as_ref(),
+            _ => None,
+        })?;
+        before.iter().rposition(|entry| Arc::ptr_eq(entry, carried))
     }
 
     /// What the server asked of the client, apart from `ping`: each with method and params, be it a request

@@ -539,13 +539,42 @@ fn response_to(entries: &[Arc<Entry>], id: &Id) -> Option<Value> {
 /// A response that carries a damaged copy of the id: another type, or null while nothing else is open.
 fn loose_response_to(entries: &[Arc<Entry>], id: &Id) -> Option<Value> {
     let sent = entries.iter().filter(|entry| entry.sent().is_some()).count();
-    find_response(entries, |got| same_id_loosely(id, got) && (!got.is_null() || sent <= 1))
+    let others: Vec<&Value> = bodies_for_others(entries, id);
+    find_response_in(entries, |message, got| {
+        same_id_loosely(id, got)
+            && (!got.is_null() || sent <= 1 && !others.iter().any(|other| std::ptr::eq(*other, message)))
+    })
+}
+
+/// The bodies over HTTP that answer another request than the one with this id: the end of an answer stands right
+/// behind its body, and tells which request it belongs to.
+fn bodies_for_others<'a>(entries: &'a [Arc<Entry>], id: &Id) -> Vec<&'a Value> {
+    let is_own = |number: usize| {
+        entries.iter().any(|entry| match &entry.event {
+            Event::HttpRequest(request) if request.number == number => {
+                let carried = request.carries.as_ref().and_then(|entry| entry.sent());
+                carried.into_iter().flat_map(messages).any(|message| message.get("id").is_some_and(|own| own == id))
+            }
+            _ => false,
+        })
+    };
+    entries
+        .windows(2)
+        .filter_map(|pair| match &pair[1].event {
+            Event::HttpEnd(end) if !is_own(end.number) => pair[0].received(),
+            _ => None,
+        })
+        .collect()
 }
 
 fn find_response(entries: &[Arc<Entry>], wanted: impl Fn(&Id) -> bool) -> Option<Value> {
+    find_response_in(entries, |_, id| wanted(id))
+}
+
+fn find_response_in(entries: &[Arc<Entry>], wanted: impl Fn(&Value, &Id) -> bool) -> Option<Value> {
     entries.iter().rev().filter_map(|entry| entry.received()).flat_map(messages).find_map(|message| {
         match Kind::of(message) {
-            Kind::Response { id: Some(id) } if wanted(id) => Some(message.clone()),
+            Kind::Response { id: Some(id) } if wanted(message, id) => Some(message.clone()),
             _ => None,
         }
     })

@@ -291,6 +291,12 @@ impl Exchanger {
         let initializes = order.carries.as_ref().is_some_and(|entry| {
             entry.sent().and_then(|message| message.get("method")).is_some_and(|method| method == "initialize")
         });
+        // What is broken asks as well: an answer tells so.
+        let asks = order.carries.as_ref().is_some_and(|entry| {
+            entry.sent().is_none_or(|value| {
+                messages(value).next().is_none() || messages(value).any(|message| !is_unanswered(message))
+            })
+        });
         let mut awaited = order.awaited.clone();
         let mut outcome = Outcome::default();
         let mut next = Some(order);
@@ -302,7 +308,7 @@ impl Exchanger {
                 Ok(response) => {
                     outcome.status = Some(response.status().as_u16());
                     outcome.pause = pause(&response);
-                    self.read(number, response, &mut awaited, &mut outcome).await
+                    self.read(number, response, asks, &mut awaited, &mut outcome).await
                 }
                 Err(error) => {
                     let end = HttpEnd { number, trouble: Some(self.site.masked(&words(&error))), ..HttpEnd::default() };
@@ -412,6 +418,7 @@ impl Exchanger {
         self: &Arc<Self>,
         number: usize,
         response: Response,
+        asks: bool,
         awaited: &mut Vec<Id>,
         outcome: &mut Outcome,
     ) -> HttpEnd {
@@ -435,7 +442,16 @@ impl Exchanger {
             messages(value).any(|message| !matches!(Kind::of(message), Kind::Unknown | Kind::Batch(_)))
         });
         // JSON that was promised is a message also where it is none that we know.
-        if speaks || is_json(&kind) && outcome.status == Some(200) {
+        // A refusal of what nothing answers may say why by an error without an id, which answers nothing either.
+        let explains = !asks
+            && outcome.status.is_some_and(|status| status >= 400)
+            && frame.json().is_some_and(|value| {
+                messages(value)
+                    .all(|message| message.get("error").is_some() && message.get("id").is_none_or(Value::is_null))
+            });
+        if explains {
+            end.message = frame.json().map(outline);
+        } else if speaks || is_json(&kind) && outcome.status == Some(200) {
             outcome.spoke = true;
             end.message = frame.json().map(outline);
             self.take(frame, awaited);
