@@ -272,7 +272,7 @@ mod tests {
 
     use super::*;
     use crate::report::visible::is_treacherous;
-    use crate::report::{HOSTILE, example, golden};
+    use crate::report::{HOSTILE, example, golden, poison};
 
     fn rendered(report: &Report) -> String {
         let mut bytes = Vec::new();
@@ -374,28 +374,9 @@ mod tests {
     /// The example with the attack in every text, ours included.
     fn poisoned(attack: &str) -> Report {
         let mut report = example();
-        let mut value = serde_json::to_value(&report).expect("a report is JSON");
-        poison(&mut value, attack);
-        report.targets = serde_json::from_value(value["targets"].clone()).expect("targets");
-        report.summary = serde_json::from_value(value["summary"].clone()).expect("a summary");
-        report.options = serde_json::from_value(value["options"].clone()).expect("options");
-        report.tool = serde_json::from_value(value["tool"].clone()).expect("a tool");
-        report.server.push_str(attack);
+        poison(&mut report, attack);
+        report.tool.version.push_str(attack);
         report.started.push_str(attack);
         report
-    }
-
-    fn poison(value: &mut serde_json::Value, attack: &str) {
-        const KEPT: [&str; 9] =
-            ["kind", "outcome", "skipped", "revision", "verdict", "level", "direction", "fail-on", "shard"];
-        match value {
-            serde_json::Value::String(text) => text.push_str(attack),
-            serde_json::Value::Array(items) => items.iter_mut().for_each(|item| poison(item, attack)),
-            serde_json::Value::Object(members) => {
-                let kept = members.iter_mut().filter(|(name, _)| !KEPT.contains(&name.as_str()));
-                kept.for_each(|(_, member)| poison(member, attack));
-            }
-            serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {}
-        }
     }
 }
