@@ -56,6 +56,8 @@ struct Page<'a> {
     shares: Vec<(&'static str, usize, usize)>,
     matrix: Matrix,
     problem: Option<Problem>,
+    /// What is to be edited in the baseline, a sentence each.
+    outdated: Vec<String>,
     open: &'a [Group],
     accepted: &'a [Group],
     has_marks: bool,
@@ -132,6 +134,12 @@ impl<'a> Page<'a> {
                 rows: time_line(&problem.evidence),
                 stderr: lines(&problem.stderr),
             }),
+            outdated: report
+                .baseline
+                .iter()
+                .flat_map(|held| held.complaints().chain(held.reminders()))
+                .map(|told| shown(&told))
+                .collect(),
             open: &findings.open,
             accepted: &findings.accepted,
             has_marks: findings.told().any(|told| told.flaky || told.accepted.is_some()),
