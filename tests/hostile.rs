@@ -24,10 +24,10 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-conformance");
 const MEMORY: u64 = 100 << 10;
 
 /// Bounds where silence is the point, so that it takes seconds instead of minutes.
-const IMPATIENT: [&str; 4] = ["--startup-timeout", "2s", "--timeout", "1s"];
+pub(crate) const IMPATIENT: [&str; 4] = ["--startup-timeout", "2s", "--timeout", "1s"];
 
 /// Settings for servers that answer.
-const PATIENT: [&str; 4] = ["--startup-timeout", "20s", "--timeout", "5s"];
+pub(crate) const PATIENT: [&str; 4] = ["--startup-timeout", "20s", "--timeout", "5s"];
 
 /// A case of a user's own, for servers that have tools.
 const OWN_CASE: &str = r#"{
@@ -84,10 +84,10 @@ impl Bad {
 }
 
 /// Long enough for a run in which nothing is waited for, on a machine that is busy.
-const SOON: Duration = Duration::from_secs(15);
+pub(crate) const SOON: Duration = Duration::from_secs(15);
 
 /// Long enough for a run in which the start-up is waited for, or every case is judged.
-const LATER: Duration = Duration::from_secs(45);
+pub(crate) const LATER: Duration = Duration::from_secs(45);
 
 fn bad_servers() -> Vec<Bad> {
     let bad = |name, server, code, says, limit| Bad { name, server, code, says, limit };
@@ -172,12 +172,12 @@ fn forking(first: &str, options: &str) -> Vec<String> {
 }
 
 /// What came of running the program.
-struct Run {
+pub(crate) struct Run {
     command: String,
-    code: Option<i32>,
+    pub(crate) code: Option<i32>,
     /// Standard output and standard error.
-    text: String,
-    wall: Duration,
+    pub(crate) text: String,
+    pub(crate) wall: Duration,
     /// The most memory that it held, in KiB, where the system tells.
     peak: Option<u64>,
     /// Processes that carry its mark and are still there.
@@ -186,12 +186,26 @@ struct Run {
 
 impl Run {
     /// Judges a server.
-    fn of(options: &[&str], server: &[&str]) -> Result<Self, String> {
-        Self::with_signal(options, server, None)
+    pub(crate) fn of(options: &[&str], server: &[&str]) -> Result<Self, String> {
+        Self::with(options, server, &[], None)
     }
 
-    /// Judges a server, and sends a signal to the judge after a while.
-    fn with_signal(options: &[&str], server: &[&str], signal: Option<(Signal, Duration)>) -> Result<Self, String> {
+    /// Judges a server with variables in our own environment.
+    pub(crate) fn with_variables(
+        options: &[&str],
+        server: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Result<Self, String> {
+        Self::with(options, server, variables, None)
+    }
+
+    /// Judges a server, and sends a signal to the judge after a while where one is given.
+    fn with(
+        options: &[&str],
+        server: &[&str],
+        variables: &[(&str, &str)],
+        signal: Option<(Signal, Duration)>,
+    ) -> Result<Self, String> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let mark = format!("MCP_CONFORMANCE_TRIAL={}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let (name, value) = mark.split_once('=').expect("it was written with one");
@@ -205,6 +219,7 @@ impl Run {
             .arg("--")
             .args(server)
             .env(name, value)
+            .envs(variables.iter().copied())
             .env_remove("CI")
             .stdin(Stdio::null())
             .stdout(file.try_clone().map_err(told)?)
@@ -243,7 +258,7 @@ impl Run {
     }
 
     /// Demands an exit code and words, little memory, and that nothing is left.
-    fn expect(&self, code: i32, says: &[&str]) -> Result<(), String> {
+    pub(crate) fn expect(&self, code: i32, says: &[&str]) -> Result<(), String> {
         if self.code != Some(code) {
             return Err(self.complain(&format!("it does not exit with {code}")));
         }
@@ -260,11 +275,11 @@ impl Run {
         Ok(())
     }
 
-    fn within(&self, limit: Duration) -> Result<(), String> {
+    pub(crate) fn within(&self, limit: Duration) -> Result<(), String> {
         if self.wall > limit { Err(self.complain(&format!("it takes longer than {limit:?}"))) } else { Ok(()) }
     }
 
-    fn complain(&self, what: &str) -> String {
+    pub(crate) fn complain(&self, what: &str) -> String {
         const TAIL: usize = 6_000;
         let from = self.text.len().saturating_sub(TAIL);
         let from = (from..=self.text.len()).find(|at| self.text.is_char_boundary(*at)).unwrap_or_default();
@@ -341,7 +356,7 @@ fn a_signal_leaves_nothing(signal: Signal) -> Result<(), String> {
     let first = "setsid sleep 1000 & (trap '' TERM INT HUP; while :; do sleep 9; done) &";
     let server = forking(first, "--fault ignores-sigterm");
     let after = Duration::from_millis(1500);
-    let run = Run::with_signal(&["--timeout", "1s"], &words(&server), Some((signal, after)))?;
+    let run = Run::with(&["--timeout", "1s"], &words(&server), &[], Some((signal, after)))?;
     if run.wall < after {
         return Err(run.complain("the run was over before the signal"));
     }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::allotted::{Allotted, within};
-use super::http::{Exchanger, Site};
+use super::http::{Exchanger, Probe, ProbeError, ProbeOrder, Site};
 use super::process::{Process, Vigil};
 use super::record::{Keeping, Record};
 use super::responder::Responder;
@@ -128,6 +128,26 @@ impl Connection {
     #[must_use]
     pub fn answers_in_place(&self) -> bool {
         matches!(&self.peer, Peer::Http(exchanger) if exchanger.answers_in_place())
+    }
+
+    /// The session that a server over HTTP opened, if it did.
+    #[must_use]
+    pub fn http_session(&self) -> Option<String> {
+        match &self.peer {
+            Peer::Http(exchanger) => exchanger.session(),
+            Peer::Process(_) | Peer::Task { .. } => None,
+        }
+    }
+
+    /// Makes an HTTP request that is the caller's own, beside what carries the messages of the connection.
+    ///
+    /// # Errors
+    /// When the connection is not over HTTP, or the request cannot be made.
+    pub fn probe(&self, order: ProbeOrder) -> Result<Probe, ProbeError> {
+        match &self.peer {
+            Peer::Http(exchanger) => exchanger.probe(order),
+            Peer::Process(_) | Peer::Task { .. } => Err(ProbeError::NoHttp),
+        }
     }
 
     fn over<R, W>(output: R, input: W, peer: Peer, record: Arc<Record>, responder: Responder) -> Self

@@ -15,7 +15,7 @@ use super::conduct::Context;
 use super::plan::Revisions;
 use super::session::{Refusal, Refused, Session, full_capabilities};
 use crate::client::Connection;
-use crate::spec::{Era, Revision};
+use crate::spec::{Era, Revision, Transport};
 
 /// How long a process that is starting counts as busy.
 const BUSY: Duration = Duration::from_secs(2);
@@ -170,13 +170,13 @@ async fn out_of(mut patience: watch::Receiver<Patience>, era: Era) {
 }
 
 /// What the attempts say of a server that opened nothing, in one sentence and a hint.
-pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration) -> (String, String) {
+pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration, transport: Transport) -> (String, String) {
     let weight = |refused: &Refused| match &refused.reason {
         Refusal::NotStarted(_) => 10,
         Refusal::CutOff => 9,
         Refusal::Unreadable(_) => 8,
         Refusal::Echo => 7,
-        Refusal::Http(_) => 2,
+        Refusal::Http(astray) => astray.weight + 1,
         Refusal::Unusable(_) => 6,
         Refusal::Other(_) => 5,
         Refusal::Error(_) => 4,
@@ -192,7 +192,7 @@ pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration) -> (St
         return ("no revision was tried".to_owned(), "name a revision with --revision".to_owned());
     };
     let shown = |value: &serde_json::Value| value.to_string().chars().take(200).collect::<String>();
-    match &refused.reason {
+    let (message, hint) = match &refused.reason {
         Refusal::NotStarted(error) => (
             error.to_string(),
             "check that the path exists and is executable; a script needs its interpreter named, as in `node server.js`"
@@ -214,9 +214,9 @@ pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration) -> (St
         Refusal::Silent | Refusal::Idle(_) if wrote_noise(refused) => (
             match &refused.reason {
                 Refusal::Idle(idle) => {
-                    format!("the server wrote to its output, but no JSON-RPC answer, and then did nothing for {idle:.0?}")
+                    format!("the server wrote something, but no JSON-RPC answer, and then did nothing for {idle:.0?}")
                 }
-                _ => format!("the server wrote to its output, but no JSON-RPC answer within {startup:.0?}"),
+                _ => format!("the server wrote something, but no JSON-RPC answer within {startup:.0?}"),
             },
             "stdout carries nothing but messages, one line each; banners and logs go to stderr".to_owned(),
         ),
@@ -232,11 +232,9 @@ pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration) -> (St
             "is it a stdio server? one that listens on a port prints nothing here; give a slow one longer with --startup-timeout"
                 .to_owned(),
         ),
-        Refusal::Http(words) => (
-            format!("no MCP server answers at the address: {words}"),
-            "is it running, and is the path right? a server that needs a token gets it with --bearer-env or --header"
-                .to_owned(),
-        ),
+        Refusal::Http(astray) => {
+            (format!("no MCP server answers at the address: {}", astray.words), astray.hint.to_owned())
+        }
         Refusal::Echo => (
             "the program writes back what it is sent, so it is no MCP server".to_owned(),
             "name the command that starts the server, with its arguments".to_owned(),
@@ -257,6 +255,23 @@ pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration) -> (St
             format!("the server speaks {}, none of the revisions that were asked for", shown(&version.as_str().into())),
             "leave --revision out to judge the revisions that it speaks".to_owned(),
         ),
+    };
+    let hint = if transport == Transport::Http { over_http(&refused.reason).map_or(hint, str::to_owned) } else { hint };
+    (message, hint)
+}
+
+/// The hint where the usual one is about standard streams.
+fn over_http(reason: &Refusal) -> Option<&'static str> {
+    match reason {
+        Refusal::Ended => Some("see what the server prints, and the proxy in front of it if there is one"),
+        Refusal::CutOff | Refusal::Unreadable(_) => {
+            Some("is the address right? a request is answered by one JSON message, or by a stream of events that ends")
+        }
+        Refusal::Silent => {
+            Some("is the address right, http:// or https:// included? give a slow server longer with --startup-timeout")
+        }
+        Refusal::Echo => Some("is the address right? a request is answered, not sent back"),
+        _ => None,
     }
 }
 

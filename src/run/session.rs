@@ -9,6 +9,7 @@ use tokio::io::DuplexStream;
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
+use super::astray::{self, Astray};
 use super::plan::{Launcher, Plan, ServerCommand};
 use super::reply::Replies;
 use crate::client::{Connection, Keeping, LaunchError, Pipe, Responder, Waited};
@@ -74,7 +75,7 @@ pub(super) enum Refusal {
     /// It wrote back what we sent.
     Echo,
     /// It answered by HTTP alone, with this status and these words.
-    Http(String),
+    Http(Astray),
     /// It answered with an error.
     Error(Value),
     /// It answered with something that opens nothing.
@@ -94,7 +95,7 @@ impl Refusal {
             Self::CutOff => "wrote more than is kept before it answered the first message, and was cut off".to_owned(),
             Self::Unreadable(damage) => format!("answers the first message with a line that {}", damage.describe()),
             Self::Echo => "writes back what it is sent".to_owned(),
-            Self::Http(words) => format!("answers the first message with {words}"),
+            Self::Http(astray) => format!("answers the first message with no message: {}", astray.words),
             Self::Error(error) => format!("answers the first message with the error {error}"),
             Self::Unusable(_) => "answers the first message with a result that opens nothing".to_owned(),
             Self::Other(version) => format!("speaks {version}"),
@@ -320,19 +321,22 @@ impl Session {
             Waited::Came(None) => return Err(Refusal::Echo),
             Waited::Came(Some(sign)) => self.settle(0, &id, sign).await,
             Waited::TimedOut => {
+                let said = astray::refused(&self.connection.entries_from(0));
                 let waited = began.elapsed().min(limit);
                 self.connection.note(Event::TimedOut { waited });
-                return Err(if waited < limit { Refusal::Idle(idle) } else { Refusal::Silent });
-            }
-            Waited::Closed if self.connection.is_http() => {
-                return Err(self.http_trouble().map_or(Refusal::Ended, Refusal::Http));
+                let silent = if waited < limit { Refusal::Idle(idle) } else { Refusal::Silent };
+                return Err(said.map_or(silent, Refusal::Http));
             }
             Waited::Closed if self.connection.is_cut_off() => return Err(Refusal::CutOff),
+            Waited::Closed if self.connection.is_http() => {
+                return Err(self.astray().map_or(Refusal::Ended, Refusal::Http));
+            }
             Waited::Closed => return Err(Refusal::Ended),
         };
         let response = settled.map_err(|damage| match damage {
             Some(damage) => Refusal::Unreadable(damage),
-            None => self.http_trouble().map_or(Refusal::Silent, Refusal::Http),
+            None if self.connection.is_cut_off() => Refusal::CutOff,
+            None => self.astray().map_or(Refusal::Silent, Refusal::Http),
         })?;
         match response.get("result") {
             Some(result) => Ok(result.clone()),
@@ -476,24 +480,9 @@ impl Session {
         waited
     }
 
-    /// What came instead of a message over HTTP, in words.
-    fn http_trouble(&self) -> Option<String> {
-        let entries = self.connection.entries_from(0);
-        entries.iter().rev().find_map(|entry| match &entry.event {
-            Event::HttpEnd(end) => {
-                let head = entries.iter().find_map(|entry| match &entry.event {
-                    Event::HttpHead(head) if head.number == end.number => Some(head),
-                    _ => None,
-                });
-                let kind = head.and_then(|head| head.header("content-type")).unwrap_or("no content type");
-                match (&end.trouble, head) {
-                    (Some(trouble), _) => Some(trouble.clone()),
-                    (None, Some(head)) => Some(format!("HTTP status {} ({kind}) and no message", head.status)),
-                    (None, None) => None,
-                }
-            }
-            _ => None,
-        })
+    /// What came instead of a message over HTTP.
+    fn astray(&self) -> Option<Astray> {
+        astray::astray(&self.connection.entries_from(0))
     }
 
     /// Makes a request of the session's own and waits for its answer.
