@@ -249,9 +249,10 @@ pub(super) struct Fuzzing {
     #[arg(long, value_name = "N|off", default_value = "off", value_parser = fuzz, overrides_with = "fuzz")]
     pub(super) fuzz: Fuzz,
 
-    /// How long fuzzing may take in a revision.
-    #[arg(long, value_name = "DUR", default_value = "60s", value_parser = duration)]
-    pub(super) fuzz_time: Duration,
+    /// How long fuzzing may take in a revision, each tool getting its share of it [default: 60s for each 200 calls
+    /// of a tool, of which a tool takes no more than 10ms for each of its calls].
+    #[arg(long, value_name = "DUR", value_parser = duration)]
+    pub(super) fuzz_time: Option<Duration>,
 
     /// Whether to fuzz in the `newest` revision that is judged, or in `all` of them.
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = FuzzRevisions::Newest)]

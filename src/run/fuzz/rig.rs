@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::spare::Spares;
 use crate::check::fuzz::{Call, Exchange, Fate, is_noise};
 use crate::client::{Patience, Pipe, Responder, Waited};
 use crate::run::conduct::Context;
 use crate::run::reply::Replies;
-use crate::run::session::{full_capabilities, initialize_params, lean, stateless_meta};
+use crate::run::session::{full_capabilities, stateless_meta};
 use crate::spec::{Era, Revision};
 use crate::transcript::messages;
 use crate::wire::{Damage, Frame, Kind, same_id, same_id_loosely};
@@ -68,11 +69,11 @@ struct Open {
 
 /// Keeps a process of the server running and calls it.
 pub(super) struct Rig {
-    context: Context,
     pub(super) revision: Revision,
     names: Arc<[String]>,
     meta: String,
     responder: Responder,
+    spares: Spares,
     pipe: Option<Pipe>,
     next_id: i64,
     answered: usize,
@@ -101,13 +102,14 @@ impl Rig {
             Era::Handshake => String::new(),
         };
         Self {
-            context: context.clone(),
             revision,
             names,
             meta,
             responder: Responder::new(capabilities, Replies::default().answer()),
+            spares: Spares::new(context, revision),
             pipe: None,
-            next_id: 0,
+            // The first request opens the session.
+            next_id: 1,
             answered: 0,
             history: VecDeque::new(),
             history_bytes: 0,
@@ -161,6 +163,7 @@ impl Rig {
 
     /// Ends the process and waits for its end.
     pub(super) async fn end(&mut self) {
+        self.spares.end();
         if let Some(pipe) = self.pipe.take() {
             pipe.end(PATIENCE).await;
         }
@@ -181,31 +184,13 @@ impl Rig {
         self.starts += 1;
         self.answered = 0;
         self.forget();
-        self.context.count_launch();
-        let began = Instant::now();
-        let pipe = lean(&self.context.plan).map_err(|error| error.to_string())?;
-        self.pipe = Some(pipe);
-        let limit = self.context.plan.startup_timeout;
-        let capabilities = full_capabilities(self.revision);
-        let opened = match self.revision.era() {
-            Era::Handshake => {
-                let params = initialize_params(self.revision.as_str(), &capabilities);
-                self.request("initialize", &params, limit).await
+        let opened = self.spares.take().await?;
+        self.startup = opened.startup;
+        self.pipe = Some(opened.pipe);
+        for message in opened.asked {
+            if let Kind::Request { id, method } = Kind::of(&message) {
+                self.answer(id, method, message.get("params"));
             }
-            Era::Stateless => {
-                let params = json!({ "_meta": stateless_meta(&capabilities) });
-                self.request("server/discover", &params, limit).await
-            }
-        };
-        self.startup = began.elapsed();
-        if opened.is_none() {
-            self.drop_process();
-            return Err("another process of the server could not be opened".to_owned());
-        }
-        if self.revision.era() == Era::Handshake
-            && let Some(pipe) = &mut self.pipe
-        {
-            pipe.queue(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! What calls leave behind: lists that change, other calls that are served no more, answers that go astray.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::hunt::{Found, Hunt};
@@ -12,6 +14,8 @@ use crate::event::CallOutcome;
 
 /// How many other tools are called again after the calls of one.
 const CANARIES: usize = 16;
+/// A call that takes longer is not made again and again.
+const QUICK: Duration = Duration::from_millis(250);
 /// How many pages of a list are compared.
 const PAGES: usize = 16;
 /// How many calls of other tools take part in that.
@@ -20,13 +24,13 @@ const OTHERS: usize = 4;
 const SWAPPED: usize = 12;
 
 impl Hunt<'_> {
-    /// Keeps only the plain calls that are served more than once: what creates something need not be.
+    /// Keeps only the plain calls that are served more than once, and soon: what creates something need not be.
     pub(super) async fn choose_canaries(&mut self) -> Result<(), String> {
         for canary in std::mem::take(&mut self.canaries) {
             let mut served = true;
             for _ in 0..2 {
                 let exchange = self.rig.one(&canary, self.limit()).await?;
-                served &= outcome(&exchange) == CallOutcome::Success;
+                served &= outcome(&exchange) == CallOutcome::Success && exchange.took < QUICK;
             }
             if served {
                 self.canaries.push(canary);

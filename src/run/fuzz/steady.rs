@@ -16,6 +16,15 @@ const TIME: Duration = Duration::from_secs(5);
 /// How many stretches are told apart for memory.
 const JOINED: usize = 4;
 
+/// What seems to have come of a tool's calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Suspicion {
+    /// Answers take longer than they did.
+    Slower,
+    /// The process holds more than it did.
+    Grown,
+}
+
 /// What a tool's calls did to the server at first sight.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Watch {
@@ -37,8 +46,8 @@ impl Watch {
         self.last = Some(each);
     }
 
-    /// Whether it is worth a closer look.
-    pub(super) fn is_suspicious(&self, process: Option<i32>) -> bool {
+    /// What is worth a closer look.
+    pub(super) fn suspicion(&self, process: Option<i32>) -> Option<Suspicion> {
         const MEMORY: u64 = 4 << 20;
         const FILES: u64 = 5;
         const CHILDREN: u64 = 3;
@@ -55,7 +64,11 @@ impl Watch {
             }
             _ => false,
         };
-        slower || grown
+        match (slower, grown) {
+            (true, _) => Some(Suspicion::Slower),
+            (false, true) => Some(Suspicion::Grown),
+            (false, false) => None,
+        }
     }
 }
 
@@ -69,36 +82,14 @@ pub(super) fn is_slower(times: &[Duration]) -> bool {
 }
 
 impl Hunt<'_> {
-    /// Makes the same calls of a tool again and again on a fresh process, and tells what only ever grows.
-    pub(super) async fn look_at_trends(&mut self, stock: &Stock<'_>) -> Result<(), String> {
+    /// Makes the same calls of a tool again and again, and tells what only ever grows.
+    pub(super) async fn look_at_trends(&mut self, suspicion: Suspicion, stock: &Stock<'_>) -> Result<(), String> {
         let shots: Vec<Shot> = stock.picked(STRETCH).into_iter().map(|call| Shot { tool: stock.tool, call }).collect();
         if shots.is_empty() {
             return Ok(());
         }
-        let made = self.rig.calls;
-        let began = Instant::now();
-        self.rig.fresh().await?;
-        let (mut samples, mut times) = (Vec::new(), Vec::new());
-        samples.extend(self.rig.process_id().and_then(sample));
-        for _ in 0..STRETCHES {
-            if began.elapsed() > TIME {
-                break;
-            }
-            let stretch = Instant::now();
-            for shot in &shots {
-                if self.rig.one(shot, self.limit()).await?.fate != Fate::Answered {
-                    return Ok(());
-                }
-            }
-            times.push(stretch.elapsed());
-            samples.extend(self.rig.process_id().and_then(sample));
-        }
-        let calls = shots.len() as u64;
-        let joined: Vec<Sample> = samples.iter().copied().step_by(JOINED).collect();
-        let found: Vec<Breach> = [grows(&joined, calls * JOINED as u64), piles_up(&samples, calls), climbs(&times)]
-            .into_iter()
-            .flatten()
-            .collect();
+        let (made, began) = (self.rig.calls, Instant::now());
+        let found = self.trends(suspicion, &shots).await?;
         for breach in found {
             if self.known(stock.tool, &breach).is_none() {
                 let last = self.rig.one(&shots[0], self.limit()).await?;
@@ -108,7 +99,44 @@ impl Hunt<'_> {
         }
         self.shrinking += self.rig.calls - made;
         self.shrinking_took += began.elapsed();
-        self.rig.fresh().await
+        self.spare(began.elapsed());
+        Ok(())
+    }
+
+    /// What grows on a fresh process. Heaps and caches grow on every server for a while, so what seems to have
+    /// grown has to go on growing on the process where it was seen before a fresh one is started for it.
+    async fn trends(&mut self, suspicion: Suspicion, shots: &[Shot]) -> Result<Vec<Breach>, String> {
+        if suspicion == Suspicion::Grown && self.stretches(shots).await?.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.rig.fresh().await?;
+        let found = self.stretches(shots).await?;
+        self.rig.fresh().await?;
+        Ok(found)
+    }
+
+    /// What grows while the same calls are made stretch by stretch.
+    async fn stretches(&mut self, shots: &[Shot]) -> Result<Vec<Breach>, String> {
+        let began = Instant::now();
+        let (mut samples, mut times) = (Vec::new(), Vec::new());
+        samples.extend(self.rig.process_id().and_then(sample));
+        for _ in 0..STRETCHES {
+            if began.elapsed() > TIME {
+                break;
+            }
+            let stretch = Instant::now();
+            for shot in shots {
+                if self.rig.one(shot, self.limit()).await?.fate != Fate::Answered {
+                    return Ok(Vec::new());
+                }
+            }
+            times.push(stretch.elapsed());
+            samples.extend(self.rig.process_id().and_then(sample));
+        }
+        let calls = shots.len() as u64;
+        let joined: Vec<Sample> = samples.iter().copied().step_by(JOINED).collect();
+        let found = [grows(&joined, calls * JOINED as u64), piles_up(&samples, calls), climbs(&times)];
+        Ok(found.into_iter().flatten().collect())
     }
 }
 
