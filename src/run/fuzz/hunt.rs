@@ -82,7 +82,7 @@ pub(super) struct Hunt<'a> {
 }
 
 /// A tool's part of the time: what is slow is called less often, rather than at the cost of the others.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Turn {
     began: Instant,
     share: Duration,
@@ -90,11 +90,13 @@ pub(super) struct Turn {
     spared: Duration,
     /// The slowest call so far.
     slowest: Duration,
+    /// How long calls took that were served alone, the first ones of them.
+    pub(super) times: Vec<Duration>,
 }
 
 impl Turn {
     pub(super) fn new(share: Duration, slowest: Duration) -> Self {
-        Self { began: Instant::now(), share, spared: Duration::ZERO, slowest }
+        Self { began: Instant::now(), share, spared: Duration::ZERO, slowest, times: Vec::new() }
     }
 
     fn is_over(&self) -> bool {
@@ -102,7 +104,7 @@ impl Turn {
     }
 
     /// What is left of it.
-    pub(super) fn left(self) -> Duration {
+    pub(super) fn left(&self) -> Duration {
         (self.share + self.spared).saturating_sub(self.began.elapsed())
     }
 }
@@ -154,6 +156,12 @@ impl Hunt<'_> {
         self.limit().min(SOON.max(self.turn.slowest * SLOWER))
     }
 
+    /// What is left of the time for fuzzing, of which making failures small is no part.
+    pub(super) fn time_left(&self) -> Duration {
+        let until = self.deadline + self.shrinking_took.min(self.shrinking_until);
+        until.saturating_duration_since(Instant::now())
+    }
+
     /// Takes note of time that was no part of the tool's turn.
     pub(super) fn spare(&mut self, took: Duration) {
         self.turn.spared += took;
@@ -166,7 +174,7 @@ impl Hunt<'_> {
         }
         if self.context.is_stopping() {
             self.ended_early = Some("the run was interrupted".to_owned());
-        } else if Instant::now() >= self.deadline + self.shrinking_took {
+        } else if self.time_left().is_zero() {
             self.ended_early = Some("the time for it was used up".to_owned());
         } else if self.rig.starts > STARTS {
             self.ended_early = Some(format!("the server had to be started again {STARTS} times"));
@@ -293,16 +301,23 @@ impl Hunt<'_> {
             return Ok(exchange);
         }
         let began = Instant::now();
-        let settled = self.with_more_time(shot, history).await?;
+        // Where another tool was seen to hang in this way, what is asked of a request is enough.
+        let longer = if known.iter().any(|breach| self.is_known_elsewhere(shot.tool, breach)) { 1 } else { LONGER };
+        let settled = self.with_more_time(shot, history, self.limit() * longer).await?;
         if settled.fate != Fate::Answered {
+            self.shrinking_took += began.elapsed();
             self.spare(began.elapsed());
         }
         Ok(settled)
     }
 
     /// Makes a call that was not answered soon once more, on a fresh process.
-    async fn with_more_time(&mut self, shot: &Shot, history: &[Shot]) -> Result<Exchange, String> {
-        let longer = self.limit() * LONGER;
+    async fn with_more_time(
+        &mut self,
+        shot: &Shot,
+        history: &[Shot],
+        longer: Duration,
+    ) -> Result<Exchange, String> {
         self.rig.fresh().await?;
         let again = self.rig.one(shot, longer).await?;
         if again.fate != Fate::Answered || history.is_empty() || again.took > self.soon() / 2 {
@@ -327,8 +342,12 @@ impl Hunt<'_> {
             stock.keep(&exchange.call);
         }
         if exchange.call.standing == Standing::Valid && outcome(exchange) == CallOutcome::Success {
+            const TIMES: usize = 4_096;
             stock.succeeded(&exchange.call);
-            self.pool.learn(exchange);
+            self.pool.learn(stock.tool, exchange);
+            if exchange.alone && self.turn.times.len() < TIMES {
+                self.turn.times.push(exchange.took);
+            }
         }
         let subject = &self.subjects[stock.tool];
         self.context.judging(|| judge(subject, exchange))
@@ -363,7 +382,7 @@ impl Hunt<'_> {
             let found = if is_many || self.shrinking_took >= self.shrinking_until {
                 self.as_it_came(tool, breach, exchange, 0)
             } else {
-                let shot = Shot { tool, call: Arc::clone(&exchange.call) };
+                let shot = Shot::new(tool, Arc::clone(&exchange.call));
                 let came = breach.clone();
                 let found = self.investigate(&Test::Answer, breach, Some((shot, exchange)), history, stock).await?;
                 found.unwrap_or_else(|| self.as_it_came(tool, came, exchange, 0))

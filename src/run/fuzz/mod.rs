@@ -37,14 +37,14 @@ use crate::event::{Event, FuzzSummary, ToolFuzz};
 use crate::fuzz::ToolSchema;
 use crate::verdict::{CallKind, Finding, Verdict};
 
-pub use self::regression::{Earlier, Regression, RegressionError};
+pub use self::regression::{Earlier, Fed, Regression, RegressionError};
 
 /// How long fuzzing may take in a revision, unless that was said.
 const TIME: Duration = Duration::from_secs(60);
 /// How long making failures small may take in a revision.
 const SHRINKING: Duration = Duration::from_secs(45);
 /// How long a tool's turn may take for each of its calls, unless the time for all was said.
-const EACH: Duration = Duration::from_millis(10);
+const EACH: Duration = Duration::from_millis(15);
 /// The shortest turn.
 const SHORTEST: Duration = Duration::from_millis(500);
 /// How many valid calls a tool has to refuse before it counts as one that never succeeds.
@@ -189,7 +189,7 @@ fn canaries(chosen: &[&Tool]) -> Vec<Shot> {
     let of = |(tool, chosen): (usize, &&Tool)| {
         let arguments = Arguments::Json(chosen.arguments.clone().filter(|_| chosen.is_served())?);
         let call = Call { kind: CallKind::Valid, standing: Standing::Valid, arguments, tape: None };
-        Some(Shot { tool, call: Arc::new(call) })
+        Some(Shot::new(tool, Arc::new(call)))
     };
     chosen.iter().enumerate().filter_map(of).collect()
 }
@@ -293,7 +293,7 @@ async fn with_the_others(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
 const ROUND: u64 = 32;
 
 fn shots(tool: usize, calls: Vec<Arc<Call>>) -> Vec<Shot> {
-    calls.into_iter().map(|call| Shot { tool, call }).collect()
+    calls.into_iter().map(|call| Shot::new(tool, call)).collect()
 }
 
 /// The phases of a tool by itself; returns how many calls are left for those with values of others.
@@ -303,6 +303,7 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
     let at = stock.tool;
     stock.doubled = says("idempotentHint") && hunt.plan.calls >= 32;
     hunt.rig.ready().await?;
+    let mut watch = Watch::begin(hunt.rig.process_id());
     let lists = if says("readOnlyHint") { hunt.lists().await? } else { None };
     hunt.look_at_canaries(true, stock).await?;
     let share = Share::of(hunt.plan.calls, stock.to_cover());
@@ -326,8 +327,7 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
         hunt.round(&round, 1, tally, stock).await?;
     }
     rest += coverage + malformed;
-    // Only now: what is malformed is enormous, and leaves a heap that is.
-    let mut watch = Watch::begin(hunt.rig.process_id());
+    watch.settle(hunt.rig.process_id());
     let round = (rest / 8).clamp(ROUND, 1_024);
     while rest > 0 && hunt.goes_on() {
         let made = shots(at, stock.mixed(rest.min(round)));
@@ -350,8 +350,9 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
     }
     hunt.look_at_lists(lists, stock).await?;
     hunt.look_at_canaries(false, stock).await?;
-    let slower = steady::is_slower(&hunt.plain_times);
-    let suspicion = watch.suspicion(hunt.rig.process_id()).or(slower.then_some(Suspicion::Slower));
+    let slower = steady::is_slower(&hunt.plain_times) || steady::ends_slower(&hunt.turn.times);
+    let suspicion = watch.suspicion(hunt.rig.process_id());
+    let suspicion = if slower { Some(Suspicion::Clear) } else { suspicion };
     if let Some(suspicion) = suspicion
         && hunt.goes_on()
     {
@@ -365,7 +366,7 @@ async fn stateful(hunt: &mut Hunt<'_>, calls: u64, stock: &mut Stock<'_>, tally:
     let at = stock.tool;
     let mut left = calls;
     while left > 0 && hunt.goes_on() {
-        let made = shots(at, stock.stateful(left.min(ROUND), &hunt.pool));
+        let made = stock.stateful(left.min(ROUND), &hunt.pool);
         if made.is_empty() {
             break;
         }
@@ -387,7 +388,7 @@ async fn stateful(hunt: &mut Hunt<'_>, calls: u64, stock: &mut Stock<'_>, tally:
 impl Hunt<'_> {
     /// How long the turn of the next tool may take, of so many that are still to come.
     fn share(&self, tools: usize) -> Duration {
-        let left = self.deadline.saturating_duration_since(Instant::now());
+        let left = self.time_left();
         if self.plan.time.is_some() {
             return left / u32::try_from(tools.max(1)).unwrap_or(u32::MAX);
         }

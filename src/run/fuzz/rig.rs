@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::pool::Origin;
 use super::spare::Spares;
-use crate::check::fuzz::{Call, Exchange, Fate, is_noise};
+use crate::check::fuzz::{Arguments, Call, Exchange, Fate, is_noise};
 use crate::client::{Patience, Pipe, Responder, Waited};
 use crate::run::conduct::Context;
 use crate::run::reply::Replies;
@@ -34,6 +35,47 @@ const PATIENCE: Patience = Patience { input_closed: Duration::from_millis(20), s
 pub(super) struct Shot {
     pub(super) tool: usize,
     pub(super) call: Arc<Call>,
+    /// What of its arguments came out of earlier results.
+    pub(super) fed: Arc<[Feed]>,
+}
+
+/// A property of a call's arguments that stood in an earlier result.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Feed {
+    pub(super) property: String,
+    pub(super) origin: Origin,
+    /// The call that returned it, where that is known.
+    pub(super) source: Option<Arc<Call>>,
+}
+
+/// A call that was served, with its tool and its result.
+pub(super) type Served = (usize, Arc<Call>, Value);
+
+impl Shot {
+    pub(super) fn new(tool: usize, call: Arc<Call>) -> Self {
+        Self { tool, call, fed: Arc::default() }
+    }
+
+    /// The same call with what earlier results hold now: that of the very call which returned a value first, or
+    /// else of the last one of its tool.
+    pub(super) fn fed_by(&self, served: &[Served]) -> Self {
+        let Arguments::Json(arguments) = &self.call.arguments else { return self.clone() };
+        let mut renewed = arguments.clone();
+        for feed in self.fed.iter() {
+            let own = |known: &&Served| feed.source.as_ref().is_some_and(|source| Arc::ptr_eq(source, &known.1));
+            let of_tool = |known: &&Served| known.0 == feed.origin.tool;
+            let found = served.iter().rev().find(own).or_else(|| served.iter().rev().find(of_tool));
+            let value = found.and_then(|(_, _, result)| feed.origin.of(result));
+            if let (Some(value), Some(place)) = (value, renewed.get_mut(&feed.property)) {
+                *place = value;
+            }
+        }
+        if renewed == *arguments {
+            return self.clone();
+        }
+        let call = Call { arguments: Arguments::Json(renewed), ..(*self.call).clone() };
+        Self { call: Arc::new(call), ..self.clone() }
+    }
 }
 
 /// What stopped a burst before its end.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::hunt::{Found, Hunt};
-use super::rig::Shot;
+use super::rig::{Served, Shot};
 use super::stock::Stock;
 use crate::case::Oracle;
 use crate::check::fuzz::{Arguments, Breach, Call, Exchange, Fate, Standing, excerpt, judge, outcome};
@@ -113,7 +113,9 @@ impl Hunt<'_> {
         if let Some((failing, _)) = &shot {
             // What kills needs a fresh process anyway; anything else is tried where it was seen first.
             needed = vec![failing.clone()];
-            seen = self.fails(test, &needed, &breach, false, &mut budget).await?;
+            // What holds values of this process means nothing to another one by itself.
+            let fresh = !failing.fed.is_empty();
+            seen = self.fails(test, &needed, &breach, fresh, &mut budget).await?;
             if seen.is_none() && shows_late(breach.oracle) {
                 // What a call does after its answer is seen with the next one.
                 for earlier in calls.iter().rev().take(LATE) {
@@ -165,7 +167,7 @@ impl Hunt<'_> {
     }
 
     /// Whether another tool failed in the same way before.
-    fn is_known_elsewhere(&self, tool: usize, breach: &Breach) -> bool {
+    pub(super) fn is_known_elsewhere(&self, tool: usize, breach: &Breach) -> bool {
         self.found.iter().any(|found| found.tool != tool && found.breach.is_like(breach))
     }
 
@@ -239,8 +241,12 @@ impl Hunt<'_> {
         // A garbled answer is one that never comes, too.
         let silent = matches!(breach.oracle, Oracle::Hang | Oracle::MalformedAnswer | Oracle::StdoutNoise);
         let limit = if silent { self.limit().min(BRIEFLY) } else { self.limit() };
+        let mut served: Vec<Served> = Vec::new();
         for (at, earlier) in before.iter().enumerate() {
-            let exchange = self.rig.one(earlier, self.limit()).await?;
+            let exchange = self.rig.one(&earlier.fed_by(&served), self.limit()).await?;
+            if let Some(result) = exchange.answers.first().and_then(|answer| answer.get("result")) {
+                served.push((earlier.tool, Arc::clone(&earlier.call), result.clone()));
+            }
             if exchange.fate != Fate::Answered {
                 // It may be the failure that is looked for, come earlier.
                 let judged = judge(&self.subjects[earlier.tool], &exchange);
@@ -248,6 +254,7 @@ impl Hunt<'_> {
                 return Ok(like.then(|| Sight { exchange, more: Vec::new(), taken: at + 1 }));
             }
         }
+        let shot = &shot.fed_by(&served);
         let mut exchange = self.rig.one(shot, limit).await?;
         if exchange.fate == Fate::Answered && shows_late(breach.oracle) {
             self.rig.wait_for_more(&mut exchange).await;
@@ -299,12 +306,25 @@ impl Hunt<'_> {
         if let Some(length) = self.locate(test, &needed, budget).await? {
             needed.truncate(length);
         }
-        // Often the last calls suffice, or those of one tool.
-        let mut shorter: Vec<Vec<Shot>> = [1, 2, 3, 5, 9, 17]
+        // Often those suffice that returned what the last one holds, or the last calls, or those of one tool.
+        let mut shorter: Vec<Vec<Shot>> = Vec::new();
+        if let Some((last, before)) = needed.split_last()
+            && !last.fed.is_empty()
+        {
+            let is_source = |shot: &&Shot| {
+                let mut sources = last.fed.iter().filter_map(|feed| feed.source.as_ref());
+                sources.any(|source| Arc::ptr_eq(source, &shot.call))
+            };
+            let sources: Vec<Shot> = before.iter().filter(is_source).cloned().collect();
+            // The same call may have been made more than once.
+            shorter.extend(sources.last().map(|source| vec![source.clone(), last.clone()]));
+            shorter.push(sources.into_iter().chain([last.clone()]).collect());
+        }
+        let lengths = [1, 2, 3, 5, 9, 17]
             .into_iter()
             .filter(|length| *length < needed.len())
-            .map(|length| needed[needed.len() - length..].to_vec())
-            .collect();
+            .map(|length| needed[needed.len() - length..].to_vec());
+        shorter.extend(lengths);
         if let Some(last) = needed.last() {
             let tools: BTreeSet<usize> = needed.iter().map(|shot| shot.tool).collect();
             for tool in tools {

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::pool::Pool;
+use super::pool::{Learnt, Pool};
+use super::rig::{Feed, Shot};
 use crate::check::fuzz::{Arguments, Call, Standing};
 use crate::event::Gap;
 use crate::fuzz::{
@@ -383,10 +384,10 @@ impl<'s> Stock<'s> {
     }
 
     /// Calls with values out of earlier results, at most so many; fewer where none fit.
-    pub(super) fn stateful(&mut self, most: u64, pool: &Pool) -> Vec<Arc<Call>> {
+    pub(super) fn stateful(&mut self, most: u64, pool: &Pool) -> Vec<Shot> {
         const TRIED: u64 = 4;
         let Some(Value::Object(properties)) = self.schema.schema().get("properties") else { return Vec::new() };
-        let fitting: Vec<(&String, Vec<Value>)> =
+        let fitting: Vec<(&String, Vec<Learnt>)> =
             properties.keys().map(|name| (name, pool.of(name))).filter(|(_, values)| !values.is_empty()).collect();
         let mut calls = Vec::new();
         let mut tried = 0;
@@ -399,13 +400,14 @@ impl<'s> Stock<'s> {
                 self.schema.generate(&mut Random::new(self.random.next_bits()))
             };
             let Ok(mut arguments) = made else { break };
-            let mut fed = false;
+            let mut fed = Vec::new();
             for (name, values) in &fitting {
                 let at = self.random.index(values.len());
                 let Some(members) = arguments.as_object_mut() else { break };
-                let before = members.insert((*name).clone(), values[at].clone());
+                let before = members.insert((*name).clone(), values[at].value.clone());
                 if self.schema.is_valid(&arguments) {
-                    fed = true;
+                    let (origin, source) = (values[at].origin.clone(), Some(Arc::clone(&values[at].source)));
+                    fed.push(Feed { property: (*name).clone(), origin, source });
                 } else if let Some(members) = arguments.as_object_mut() {
                     match before {
                         Some(before) => {
@@ -417,9 +419,10 @@ impl<'s> Stock<'s> {
                     }
                 }
             }
-            if fed {
+            if !fed.is_empty() {
                 self.keep_near(&mut arguments, self.schema.valid());
-                calls.push(call(CallKind::Stateful, Standing::Valid, arguments, None));
+                let call = call(CallKind::Stateful, Standing::Valid, arguments, None);
+                calls.push(Shot { tool: self.tool, call, fed: fed.into() });
             }
         }
         calls
