@@ -52,6 +52,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         trials.push(trial(format!("hostile/signal/{name}-leaves-nothing"), move || a_signal_leaves_nothing(signal)));
     }
     trials.push(trial("hostile/ids-of-the-wrong-type-are-told-soon", ids_of_the_wrong_type_are_told_soon));
+    trials.push(trial("hostile/one-that-does-nothing-is-given-up-soon", one_that_does_nothing_is_given_up_soon));
+    trials.push(trial("hostile/one-that-is-busy-is-waited-for", one_that_is_busy_is_waited_for));
     trials.push(trial("hostile/text-of-the-server-steers-no-terminal", text_of_the_server_steers_no_terminal));
     trials.push(trial("hostile/cases/broken", every_fault_of_a_broken_case_is_told));
     trials.push(trial("hostile/cases/own", own_cases_run_beside_ours));
@@ -364,12 +366,27 @@ fn a_signal_leaves_nothing(signal: Signal) -> Result<(), String> {
     run.expect(code, &["the run was interrupted"])
 }
 
+/// With the usual bounds: what does nothing is told from what takes its time.
+fn one_that_does_nothing_is_given_up_soon() -> Result<(), String> {
+    let run = Run::of(&[], &words(&shell("exec sleep 1000")))?;
+    run.expect(2, &["did not answer the first message, and did nothing else for 5s either", "--startup-timeout"])?;
+    if cfg!(target_os = "linux") { run.within(Duration::from_secs(8)) } else { Ok(()) }
+}
+
+/// Busy for longer than one that does nothing is given, then there.
+fn one_that_is_busy_is_waited_for() -> Result<(), String> {
+    let busy = "end=$(($(date +%s) + 7)); while [ $(date +%s) -lt $end ]; do :; done";
+    let server = shell(&format!("{busy}; exec '{PROGRAM}' serve"));
+    let flags = ["--revision", "2025-11-25", "--select", "jsonrpc/base-methods"];
+    Run::of(&flags, &words(&server))?.expect(0, &["PASS"])
+}
+
 /// Every answer comes, though under another id: waiting for better ones would take minutes.
 fn ids_of_the_wrong_type_are_told_soon() -> Result<(), String> {
     let run = Run::of(&[], &words(&serving("ids-wrong-type")))?;
     run.expect(1, &["the request has id 1, its answer has id \"1\""])?;
     // Built for speed it takes half of it.
-    run.within(Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 8 }))
+    run.within(Duration::from_secs(if cfg!(debug_assertions) { 16 } else { 8 }))
 }
 
 fn text_of_the_server_steers_no_terminal() -> Result<(), String> {

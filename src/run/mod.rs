@@ -25,6 +25,6 @@ mod target;
 mod tryout;
 
 pub use conduct::{Stop, run};
-pub use fuzz::{Earlier, Regression, RegressionError};
+pub use fuzz::{Earlier, Fed, Regression, RegressionError};
 pub use plan::{Calls, FuzzPlan, HttpServer, Launcher, Plan, Revisions, ServerCommand};
 pub use tryout::{Found, TriedOut, try_out};

@@ -112,7 +112,7 @@ async fn try_all(context: &Context, revisions: &[Revision], insist: bool) -> Pro
                 probed.sessions.push(session);
             }
             Ok((revision, Err(refused))) => {
-                if matches!(refused.reason, Refusal::Silent) && revision.era() == Era::Handshake {
+                if matches!(refused.reason, Refusal::Silent | Refusal::Idle(_)) && revision.era() == Era::Handshake {
                     patience.send_modify(|patience| patience.silent(context.plan.startup_timeout));
                 }
                 probed.refused.push((revision, refused));
@@ -172,16 +172,18 @@ async fn out_of(mut patience: watch::Receiver<Patience>, era: Era) {
 /// What the attempts say of a server that opened nothing, in one sentence and a hint.
 pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration, transport: Transport) -> (String, String) {
     let weight = |refused: &Refused| match &refused.reason {
-        Refusal::NotStarted(_) => 9,
-        Refusal::CutOff => 8,
-        Refusal::Unreadable(_) => 7,
-        Refusal::Echo => 6,
-        Refusal::Http(astray) => astray.weight,
-        Refusal::Unusable(_) => 5,
-        Refusal::Other(_) => 4,
-        Refusal::Error(_) => 3,
-        Refusal::Ended => 2,
-        Refusal::Silent if wrote_noise(refused) => 1,
+        Refusal::NotStarted(_) => 10,
+        Refusal::CutOff => 9,
+        Refusal::Unreadable(_) => 8,
+        Refusal::Echo => 7,
+        Refusal::Http(astray) => astray.weight + 1,
+        Refusal::Unusable(_) => 6,
+        Refusal::Other(_) => 5,
+        Refusal::Error(_) => 4,
+        Refusal::Ended => 3,
+        Refusal::Silent | Refusal::Idle(_) if wrote_noise(refused) => 2,
+        Refusal::Idle(_) => 1,
+        // It may have been given up because another attempt was.
         Refusal::Silent => 0,
     };
     let handshake = refused.iter().filter(|(revision, _)| revision.era() == Era::Handshake);
@@ -209,9 +211,21 @@ pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration, transp
             format!("the server answers the first message with a line that {}", damage.describe()),
             "stdout carries nothing but messages, one line each, and the first one is small".to_owned(),
         ),
-        Refusal::Silent if wrote_noise(refused) => (
-            format!("the server wrote something, but no JSON-RPC answer within {startup:.0?}"),
+        Refusal::Silent | Refusal::Idle(_) if wrote_noise(refused) => (
+            match &refused.reason {
+                Refusal::Idle(idle) => {
+                    format!("the server wrote something, but no JSON-RPC answer, and then did nothing for {idle:.0?}")
+                }
+                _ => format!("the server wrote something, but no JSON-RPC answer within {startup:.0?}"),
+            },
             "stdout carries nothing but messages, one line each; banners and logs go to stderr".to_owned(),
+        ),
+        Refusal::Idle(idle) => (
+            format!("the server did not answer the first message, and did nothing else for {idle:.0?} either"),
+            format!(
+                "is it a stdio server? one that listens on a port prints nothing here; one that waits for a \
+                 network or a neighbour gets longer with --startup-timeout ({startup:.0?} now), a sixth of which it may be idle"
+            ),
         ),
         Refusal::Silent => (
             format!("the server did not answer the first message within {startup:.0?}"),
