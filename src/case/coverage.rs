@@ -19,7 +19,7 @@ pub enum Reason {
     NotObservable,
     /// It permits something, so that nothing breaks it.
     Permission,
-    /// It shows over HTTP only.
+    /// It shows over HTTP only, on servers that ask for a token or know who asks.
     Http,
 }
 
@@ -43,7 +43,7 @@ impl Reason {
         match self {
             Self::NotObservable => "Nothing that the server writes tells whether it keeps to it.",
             Self::Permission => "It permits something, so that nothing breaks it.",
-            Self::Http => "It shows over HTTP only, while servers are judged over their standard input and output.",
+            Self::Http => "It shows over HTTP only, on servers that ask for a token or know who asks.",
         }
     }
 }

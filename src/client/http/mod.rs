@@ -14,5 +14,5 @@ mod probe;
 mod site;
 
 pub(super) use exchange::Exchanger;
-pub use probe::{Bound, Probe, ProbeError, ProbeOrder};
+pub use probe::{Bound, OWN_VALUE, Probe, ProbeError, ProbeOrder};
 pub use site::{Site, SiteError};
