@@ -7,7 +7,7 @@ use std::process::Command;
 
 use libtest_mimic::Trial;
 use mcp_conformance::case::{Answer, Body, Case, Coverage, Reason, reasons};
-use mcp_conformance::spec::{Catalogue, Level, Requirement, Revision, Transport};
+use mcp_conformance::spec::{Catalogue, Level, Requirement, Revision};
 use similar::TextDiff;
 
 use crate::builtin::cases;
@@ -92,25 +92,18 @@ fn every_requirement_has_a_link() -> Result<(), String> {
     Ok(())
 }
 
-/// The areas in which requirements are still without an answer. An area leaves the list with its last one.
-const OPEN: [&str; 0] = [];
-
 fn every_requirement_is_answered() -> Result<(), String> {
     let coverage = Coverage::of_shared(cases());
-    let unanswered: Vec<(&str, &str)> = coverage
+    let unanswered: Vec<&str> = coverage
         .entries
         .iter()
-        .filter(|entry| entry.answer == Answer::None && entry.requirement.transport != Transport::Http)
-        .map(|entry| (entry.requirement.area.as_str(), entry.requirement.id.as_str()))
+        .filter(|entry| matches!(entry.answer, Answer::None))
+        .map(|entry| entry.requirement.id.as_str())
         .collect();
-    let forgotten: Vec<&str> = unanswered.iter().filter(|(area, _)| !OPEN.contains(area)).map(|(_, id)| *id).collect();
-    if !forgotten.is_empty() {
-        return Err(format!("neither a case nor a reason answers for {}", forgotten.join(", ")));
+    if unanswered.is_empty() {
+        return Ok(());
     }
-    match OPEN.iter().find(|open| !unanswered.iter().any(|(area, _)| area == *open)) {
-        Some(done) => Err(format!("nothing of the area `{done}` is open any more: take it off the list")),
-        None => Ok(()),
-    }
+    Err(format!("neither a case nor a reason answers for {}", unanswered.join(", ")))
 }
 
 /// The requirements that have a reason although their like has a case, each with what makes it differ.

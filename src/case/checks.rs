@@ -156,6 +156,8 @@ names! {
         ProgressPaced = "progress-paced": "Progress on a token is not reported a hundred times within a second.",
         PingsPaced = "pings-paced": "The server does not ping dozens of times within a second.",
         ServerRequestIds = "server-request-ids": "The ids of server requests are strings or integers and never repeat.",
+        EventIdsUnique = "event-ids-unique": "No two events of the streams of a session share an id.",
+        SentOnOneStream = "sent-on-one-stream": "No message is sent on two streams.",
     }
 }
 
@@ -255,6 +257,14 @@ impl FromStr for Check {
 impl<'de> Deserialize<'de> for Check {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl ConnectionCheck {
+    /// Whether it looks at streams of HTTP, which other transports do not have.
+    #[must_use]
+    pub fn is_of_http(self) -> bool {
+        matches!(self, Self::EventIdsUnique | Self::SentOnOneStream)
     }
 }
 

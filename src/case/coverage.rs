@@ -19,13 +19,11 @@ pub enum Reason {
     NotObservable,
     /// It permits something, so that nothing breaks it.
     Permission,
-    /// It shows over HTTP only.
-    Http,
 }
 
 impl Reason {
     /// Every reason, in the order in which they are counted.
-    pub const ALL: [Self; 3] = [Self::NotObservable, Self::Permission, Self::Http];
+    pub const ALL: [Self; 2] = [Self::NotObservable, Self::Permission];
 
     /// The word for it in the list of reasons and in every report.
     #[must_use]
@@ -33,7 +31,6 @@ impl Reason {
         match self {
             Self::NotObservable => "not-observable",
             Self::Permission => "permission",
-            Self::Http => "http",
         }
     }
 
@@ -43,7 +40,6 @@ impl Reason {
         match self {
             Self::NotObservable => "Nothing that the server writes tells whether it keeps to it.",
             Self::Permission => "It permits something, so that nothing breaks it.",
-            Self::Http => "It shows over HTTP only, while servers are judged over their standard input and output.",
         }
     }
 }
@@ -54,7 +50,6 @@ impl Reason {
 struct Reasons {
     not_observable: Vec<String>,
     permission: Vec<String>,
-    http: Vec<String>,
 }
 
 impl Reasons {
@@ -69,7 +64,6 @@ impl Reasons {
         match reason {
             Reason::NotObservable => &self.not_observable,
             Reason::Permission => &self.permission,
-            Reason::Http => &self.http,
         }
     }
 }
@@ -262,7 +256,6 @@ mod tests {
         for (reason, id) in reasons() {
             let requirement = Catalogue::embedded().get(id).unwrap_or_else(|| panic!("{id} is no requirement"));
             match reason {
-                Reason::Http => assert_eq!(requirement.transport, crate::spec::Transport::Http, "{id}"),
                 Reason::Permission => assert_eq!(requirement.level, Level::May, "{id}"),
                 Reason::NotObservable => {}
             }

@@ -24,6 +24,9 @@ pub struct HttpCall {
     /// Whether names of headers are written in title case.
     #[serde(default)]
     pub title_case: bool,
+    /// Whether Mcp-Name and Mcp-Param-* are written in Base64 also where that is not needed.
+    #[serde(default)]
+    pub encoded: bool,
     /// How far the answer is read.
     #[serde(default)]
     pub until: Until,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::asking::Reply;
-use super::checks::Oracle;
+use super::checks::{Check, Oracle};
 use super::http::{HeaderValues, HttpKind};
 use super::model::{CaseFile, Each, Needs, Process, Rule, Step, Together, Watch, What};
 use super::placeholder::{Placeholder, find};
@@ -153,7 +153,10 @@ impl Case {
                 let of_row = step.expect.iter().any(|row| !row.status.is_empty() || row.exchange.is_some());
                 step.http.is_some() || step.close.is_some() || of_row
             }),
-            Body::Watch { watch, .. } => watch.what == What::Exchange,
+            Body::Watch { watch, rules } => {
+                let of_http = |rule: &Rule| matches!(rule.check, Some(Check::Connection(check)) if check.is_of_http());
+                watch.what == What::Exchange || rules.iter().any(of_http)
+            }
             Body::Fuzz(_) => false,
         }
     }

@@ -99,6 +99,9 @@ pub struct Needs {
     /// The transport over HTTP, for a case that speaks of HTTP; by default Streamable HTTP.
     #[serde(default)]
     pub http: Option<HttpKind>,
+    /// Whether the server has to run on this machine.
+    #[serde(default)]
+    pub local: bool,
 }
 
 /// What a case repeats its steps for.

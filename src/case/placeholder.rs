@@ -62,6 +62,8 @@ pub enum Placeholder {
     Meta,
     /// `${session}`: the session that the server opened over HTTP.
     Session,
+    /// `${header}`: in a header, the value that the client would send.
+    Header,
     /// `${asked.content}`: values that fit the form that the server asks to be filled in.
     AskedContent,
     /// `${asked.content.broken}`: the same, broken in one thing.
@@ -79,7 +81,7 @@ pub enum Placeholder {
 
 impl Placeholder {
     /// Every placeholder that has no argument.
-    const PLAIN: [(&'static str, Self); 27] = [
+    const PLAIN: [(&'static str, Self); 28] = [
         ("tool", Self::Tool),
         ("tool.arguments", Self::ToolArguments),
         ("tool.arguments.missing", Self::ToolArgumentsMissing),
@@ -103,6 +105,7 @@ impl Placeholder {
         ("id", Self::Id),
         ("meta", Self::Meta),
         ("session", Self::Session),
+        ("header", Self::Header),
         ("asked.content", Self::AskedContent),
         ("asked.content.broken", Self::AskedContentBroken),
         ("asked.tool", Self::AskedTool),
@@ -137,6 +140,7 @@ impl Placeholder {
             | Self::Id
             | Self::Meta
             | Self::Session
+            | Self::Header
             | Self::AskedContent
             | Self::AskedContentBroken
             | Self::AskedTool

@@ -10,6 +10,7 @@ use super::cancel;
 use super::listening;
 use super::others;
 use super::pace;
+use super::stream;
 use super::subscription;
 use super::task;
 use super::watch::{Index, method_of};
@@ -60,6 +61,8 @@ pub(super) fn is_of_opening(check: ConnectionCheck) -> bool {
 /// Holds a check against a connection.
 pub(super) fn check(check: ConnectionCheck, index: &Index<'_>, revision: Revision) -> Seen {
     match check {
+        ConnectionCheck::EventIdsUnique => stream::event_ids_unique(index),
+        ConnectionCheck::SentOnOneStream => stream::sent_on_one(index),
         ConnectionCheck::AnsweredOnce => answered_once(index),
         ConnectionCheck::ResultIdEcho => id_echo(index, "result"),
         ConnectionCheck::ErrorIdEcho => id_echo(index, "error"),

@@ -127,7 +127,15 @@ pub(super) fn served(index: &Index<'_>) -> Seen {
                 && subscription_of(message).is_some_and(|of| same_id_loosely(id, of))
         });
         let refused = listen.responses.first().filter(|(_, response)| response.get("error").is_some());
-        let had_time = index.exchanges.iter().any(|other| other.sent > listen.sent && !other.responses.is_empty());
+        // Over HTTP each request has its own way there and back, so that the answers to others tell nothing.
+        let had_time = match index.http.iter().find(|exchange| exchange.sent == listen.sent) {
+            Some(own) => {
+                let body = own.value.get("body");
+                let events = body.and_then(|body| body["events"].as_array());
+                body.is_some_and(|body| body["complete"] == true) || events.is_some_and(|events| !events.is_empty())
+            }
+            None => index.exchanges.iter().any(|other| other.sent > listen.sent && !other.responses.is_empty()),
+        };
         match refused {
             Some((at, response)) => {
                 let code = response.pointer("/error/code").map_or_else(|| "no code".to_owned(), Value::to_string);

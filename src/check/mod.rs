@@ -13,6 +13,7 @@ pub mod fuzz;
 mod listening;
 mod others;
 mod pace;
+mod stream;
 mod subscription;
 mod task;
 mod value;

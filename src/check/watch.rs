@@ -37,7 +37,7 @@ pub(super) struct Index<'a> {
     pub(super) record: &'a Transcript,
     pub(super) exchanges: Vec<Exchange<'a>>,
     /// What went over HTTP for the connection itself.
-    http: Vec<HttpExchange>,
+    pub(super) http: Vec<HttpExchange>,
     pub(super) tools: BTreeMap<&'a str, &'a Value>,
     /// Whether the connection agreed on another revision than the one that is judged.
     foreign: bool,

@@ -369,6 +369,10 @@ fn input_schema(entry: &Entry, revision: Revision) -> Value {
         }
         "weather" if revision.is_modern() => {
             schema["properties"]["city"]["x-mcp-header"] = json!("City");
+            schema["properties"]["unit"]["x-mcp-header"] = json!("Unit");
+        }
+        "count" if revision.is_modern() => {
+            schema["properties"]["to"]["x-mcp-header"] = json!("To");
         }
         _ => {}
     }

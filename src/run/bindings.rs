@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::offer::{Offer, Tool};
 use super::session::{Session, stateless_meta};
 use crate::case::{Act, Ask, Case, Placeholder};
+use crate::client::OWN_VALUE;
 use crate::fuzz::{Breakage, Random};
 use crate::spec::{Era, Revision};
 use crate::transcript::Terms;
@@ -123,6 +124,8 @@ impl<'a> Bindings<'a> {
                 Era::Stateless => stateless_meta(&session.terms.client_capabilities),
                 Era::Handshake => json!({}),
             }),
+            // The connection knows what it would send.
+            Placeholder::Header => Ok(json!(OWN_VALUE)),
             Placeholder::Session => match session.connection.http_session() {
                 Some(id) => Ok(json!(id)),
                 None => unfilled("the server opened no session"),

@@ -182,10 +182,11 @@ impl Plan {
     /// Whether a case is for the way in which the server is reached, as far as that is known.
     #[must_use]
     pub(super) fn reaches(&self, case: &Case) -> bool {
-        let older = match &self.launcher {
-            Launcher::Http(server) => server.site.is_older(),
-            Launcher::Command(_) | Launcher::BuiltIn(_) => return true,
-        };
+        let Launcher::Http(server) = &self.launcher else { return true };
+        if case.needs.local && !server.site.is_loopback() {
+            return false;
+        }
+        let older = server.site.is_older();
         match case.http_kind() {
             Some(HttpKind::Streamable) => !older,
             Some(HttpKind::Sse) => older,

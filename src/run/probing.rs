@@ -104,6 +104,7 @@ fn order(
         headers,
         body,
         titled: call.title_case,
+        encoded: call.encoded,
         until: match call.until {
             Until::Head => Bound::Head,
             Until::Event => Bound::Event,

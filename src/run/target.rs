@@ -149,7 +149,7 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, th
         passes: Arc::default(),
     };
     for case in elsewhere {
-        target.tell(&case, Judged::inapplicable("it is for the other way of speaking over HTTP"), None);
+        target.tell(&case, Judged::inapplicable("it is for servers that are reached in another way"), None);
     }
     let acting = |process: Process| -> Vec<Arc<Case>> {
         cases

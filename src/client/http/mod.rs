@@ -15,5 +15,5 @@ mod site;
 pub mod trouble;
 
 pub(super) use exchange::Exchanger;
-pub use probe::{Bound, Probe, ProbeError, ProbeOrder};
+pub use probe::{Bound, OWN_VALUE, Probe, ProbeError, ProbeOrder};
 pub use site::{Site, SiteError};

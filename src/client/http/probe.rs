@@ -7,7 +7,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -17,6 +19,9 @@ use super::exchange::{BOTH, Exchanger, KEPT, NOTED, SHOWN, STREAM, media_type};
 use super::trouble::words;
 use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, Mark, SseNote, exchange_value, messages};
 use crate::wire::{Frame, Id, Kind, SseDecoder, SseEvent, same_id};
+
+/// What stands in a header for the value that the client would send.
+pub const OWN_VALUE: &str = "${header}";
 
 /// The most of an answer that is read, in bytes.
 const MOST: usize = 4 << 20;
@@ -47,6 +52,8 @@ pub struct ProbeOrder {
     pub body: Option<Value>,
     /// Whether names of headers are written in title case.
     pub titled: bool,
+    /// Whether Mcp-Name and Mcp-Param-* are written in Base64 also where that is not needed.
+    pub encoded: bool,
     /// How far the answer is read.
     pub until: Bound,
     /// How long it is read.
@@ -151,13 +158,16 @@ impl Exchanger {
         if order.body.is_none() {
             headers.remove(CONTENT_TYPE);
         }
-        for (name, values) in &order.headers {
-            let refused = || ProbeError::Header(name.clone());
-            let header = HeaderName::try_from(name.as_str()).map_err(|_| refused())?;
-            headers.remove(&header);
-            for value in values {
-                headers.append(&header, HeaderValue::from_str(value).map_err(|_| refused())?);
+        if order.encoded {
+            for (_, value) in headers.iter_mut().filter(|(name, _)| is_mirror(name)) {
+                let text = value.to_str().unwrap_or_default();
+                if let Ok(encoded) = HeaderValue::from_str(&in_sentinel(text)) {
+                    *value = encoded;
+                }
             }
+        }
+        for (name, values) in &order.headers {
+            replace(&mut headers, name, values)?;
         }
         let number = {
             let mut state = self.state();
@@ -207,6 +217,40 @@ impl Exchanger {
         let exchanger = Finisher(Arc::clone(self));
         Ok(Probe { request, progress, task: task.abort_handle(), exchanger })
     }
+}
+
+/// Whether a header mirrors a value that may be encoded.
+fn is_mirror(name: &HeaderName) -> bool {
+    name == "mcp-name" || name.as_str().starts_with("mcp-param-")
+}
+
+/// A value in the Base64 sentinel; one that is in it stays.
+fn in_sentinel(text: &str) -> String {
+    let is_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
+    if is_encoded { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
+}
+
+/// Replaces a header, or every header whose name begins with what stands before a `*`. What the client would
+/// have sent stands in for [`OWN_VALUE`].
+fn replace(headers: &mut HeaderMap, name: &str, values: &[String]) -> Result<(), ProbeError> {
+    let refused = || ProbeError::Header(name.to_owned());
+    let named = match name.strip_suffix('*') {
+        Some(prefix) => {
+            let prefix = prefix.to_ascii_lowercase();
+            headers.keys().filter(|name| name.as_str().starts_with(&prefix)).cloned().collect()
+        }
+        None => vec![HeaderName::try_from(name).map_err(|_| refused())?],
+    };
+    for header in named {
+        let own = headers.remove(&header);
+        let own = own.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default();
+        for value in values {
+            let value = value.replace(OWN_VALUE, own);
+            // Bytes beyond ASCII are for a server to refuse.
+            headers.append(&header, HeaderValue::from_bytes(value.as_bytes()).map_err(|_| refused())?);
+        }
+    }
+    Ok(())
 }
 
 /// The reading of one answer.
@@ -332,5 +376,30 @@ impl Reading<'_> {
             },
         }
         note
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_replaced_by_name_and_by_the_beginning_of_their_names() {
+        let mut headers = HeaderMap::new();
+        headers.insert("mcp-param-to", HeaderValue::from_static("2"));
+        headers.insert("mcp-name", HeaderValue::from_static("count"));
+        replace(&mut headers, "Mcp-Param-*", &["${header}.0".to_owned()]).expect("it can be sent");
+        replace(&mut headers, "mcp-name", &[]).expect("it can be left out");
+        replace(&mut headers, "origin", &["a".to_owned(), "b".to_owned()]).expect("it can be repeated");
+        assert_eq!(headers["mcp-param-to"], "2.0");
+        assert!(!headers.contains_key("mcp-name"));
+        assert_eq!(headers.get_all("origin").iter().count(), 2);
+        assert!(replace(&mut headers, "bad name", &["x".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn what_is_encoded_stays_as_it_is() {
+        assert_eq!(in_sentinel("count"), "=?base64?Y291bnQ=?=");
+        assert_eq!(in_sentinel("=?base64?Y291bnQ=?="), "=?base64?Y291bnQ=?=");
     }
 }

@@ -1,7 +1,7 @@
 //! The faults that show over HTTP only: in statuses, headers, streams and sessions.
 
 use crate::mock::revision::Revision;
-use crate::mock::revision::Revision::{V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
+use crate::mock::revision::Revision::{V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
 
 /// Where there is Streamable HTTP.
 const STREAMABLE: &[Revision] = &[V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28];
@@ -12,6 +12,18 @@ const FROM_2025_11_25: &[Revision] = &[V2025_11_25, V2026_07_28];
 /// Where the server is its own authorization server.
 const ONLY_2025_03_26: &[Revision] = &[V2025_03_26];
 const MODERN: &[Revision] = &[V2026_07_28];
+const OLDER: &[Revision] = &[V2024_11_05];
+const ONLY_2025_11_25: &[Revision] = &[V2025_11_25];
+/// Where a JSON answer is one object.
+const OBJECTS: &[Revision] = &[V2025_06_18, V2025_11_25, V2026_07_28];
+/// Where a stream is not to end before the response.
+const EARLY: &[Revision] = &[V2025_03_26, V2025_06_18];
+/// Where there are sessions and no tasks, whose progress outlives its request.
+const UNTASKED: &[Revision] = &[V2025_03_26, V2025_06_18];
+/// Where the header names what was agreed on.
+const VERSIONED: &[Revision] = &[V2025_06_18, V2025_11_25];
+/// Where the status of a foreign Origin is fixed.
+const ORIGIN_403: &[Revision] = &[V2025_11_25, V2026_07_28];
 
 macro_rules! faults {
     ($($variant:ident, $name:literal, $revisions:ident, $description:literal;)*) => {
@@ -47,9 +59,46 @@ macro_rules! faults {
 }
 
 faults! {
-    // answers
+    // answers to what is posted
+    RedirectsPost, "http-redirects-post", STREAMABLE, "redirects the POST of resources/templates/list";
     Notification200, "http-notification-200", STREAMABLE, "answers an accepted notification with status 200";
+    NotificationBody, "http-notification-body", STREAMABLE, "answers an accepted notification with a body";
+    Response200, "http-response-200", SESSIONS, "answers an accepted response with status 200";
+    ResponseBody, "http-response-body", SESSIONS, "answers an accepted response with a body";
+    Refused200, "http-refused-200", SESSIONS, "refuses a notification with status 200";
+    JsonAsText, "http-json-as-text", STREAMABLE, "labels the answer to tools/list as text/plain";
+    JsonTwice, "http-json-twice", OBJECTS, "writes the answer to resources/templates/list twice into the body";
+    // streams
+    StreamStaysOpen, "http-stream-stays-open", STREAMABLE, "keeps a stream open after the response";
+    StreamWithoutResponse, "http-stream-without-response", SESSIONS, "ends streams without the response where the token is an integer";
+    StreamEndsEarly, "http-stream-ends-early", EARLY, "ends streams after an event where the token is an integer";
+    ForeignProgress, "http-foreign-progress", STREAMABLE, "reports progress of another request on a stream";
+    ChangesOnStream, "http-changes-on-stream", MODERN, "tells of a changed list on the stream of a call";
+    BufferingUnsaid, "http-buffering-unsaid", MODERN, "leaves X-Accel-Buffering out";
+    DisconnectCancels, "http-disconnect-cancels", ONLY_2025_11_25, "cancels a request whose connection was dropped";
+    DisconnectHarms, "http-disconnect-harms", MODERN, "fails tools/list once the stream of a followed subscription was closed";
+    TasksGetStream, "http-tasks-get-stream", ONLY_2025_11_25, "answers tasks/get by a stream";
+    // the stream that a client opens
+    GetNotFound, "http-get-not-found", SESSIONS, "answers GET with status 404";
+    GetJson, "http-get-json", SESSIONS, "answers GET with an empty JSON array";
+    ResponseOnGet, "http-response-on-get", SESSIONS, "sends responses on the GET stream as well";
+    ProgressOnGet, "http-progress-on-get", UNTASKED, "reports progress of calls on the GET stream";
+    Broadcast, "http-broadcast", SESSIONS, "sends progress on every stream that is open";
+    // event ids and resumption
+    EventIdsRepeat, "http-event-ids-repeat", ONLY_2025_11_25, "counts the event ids of each stream from 0";
+    PrimingMissing, "http-priming-missing", ONLY_2025_11_25, "opens streams without an event that primes the client";
+    ReplayCrosses, "http-replay-crosses", ONLY_2025_11_25, "replays the events of other streams as well";
+    ResumeRefused, "http-resume-refused", ONLY_2025_11_25, "refuses to resume a stream that a POST opened";
+    Polls, "http-polls", ONLY_2025_11_25, "conforms, but closes the streams of calls, which are resumed";
+    PollsWithoutRetry, "http-polls-without-retry", ONLY_2025_11_25, "closes streams that go on without a retry field";
     // sessions
+    Sessionless, "http-sessionless", SESSIONS, "conforms, but opens no sessions";
+    SessionIdSpace, "http-session-id-space", SESSIONS, "issues session ids with a blank in them";
+    SessionIdShort, "http-session-id-short", SESSIONS, "counts its sessions, and the count is the session id";
+    SessionIdOfTitle, "http-session-id-of-title", SESSIONS, "gives clients with the same title the same session";
+    SessionIdReused, "http-session-id-reused", SESSIONS, "gives a client of the same title the id of an ended session";
+    SessionMissing422, "http-session-missing-422", SESSIONS, "answers a POST without its session id with status 422";
+    GetSessionMissing404, "http-get-session-missing-404", SESSIONS, "answers a GET without its session id with status 404";
     SessionSurvivesDelete, "http-session-survives-delete", SESSIONS, "serves a session that a client has ended";
     // protected servers
     AuthForbidden, "auth-forbidden", STREAMABLE, "answers 403 where a token is missing";
@@ -72,8 +121,64 @@ faults! {
     AuthPathOnly, "auth-path-only", FROM_2025_11_25, "has its metadata at the well-known place for its path alone";
     AuthDefaults, "auth-defaults", ONLY_2025_03_26, "has no metadata, and the default endpoints";
     AuthNoEndpoints, "auth-no-endpoints", STREAMABLE, "has neither metadata nor the default endpoints";
-    // headers of the stateless era
+    GetEnded400, "http-get-ended-400", SESSIONS, "answers a GET in an ended session with status 400";
+    SessionUnknown400, "http-session-unknown-400", SESSIONS, "answers an unknown session id with status 400";
+    ModernGetStream, "http-modern-get-stream", MODERN, "answers GET with a stream";
+    ModernDeleteServed, "http-modern-delete-served", MODERN, "answers DELETE with status 204";
+    ModernSessionChecked, "http-modern-session-checked", MODERN, "looks for the session that a request names";
+    ModernSessionMinted, "http-modern-session-minted", MODERN, "issues session ids";
+    ModernSessionEchoed, "http-modern-session-echoed", MODERN, "echoes the session id of a request";
+    ModernLastEventId, "http-modern-last-event-id", MODERN, "refuses a request that has a Last-Event-ID";
+    // the version header
+    VersionGarbageServed, "http-version-garbage-served", VERSIONED, "serves requests whose MCP-Protocol-Version is no version";
+    VersionUnknownServed, "http-version-unknown-served", VERSIONED, "serves requests whose MCP-Protocol-Version is unknown";
+    VersionHeaderRefused, "http-version-header-refused", VERSIONED, "refuses ping with the version that was agreed on in its header";
+    VersionHeaderNeeded, "http-version-header-needed", VERSIONED, "refuses requests without MCP-Protocol-Version";
+    VersionMissingServed, "http-version-missing-served", MODERN, "serves requests without MCP-Protocol-Version";
+    VersionMismatchServed, "http-version-mismatch-served", MODERN, "does not look at what MCP-Protocol-Version says";
+    UnsupportedVersion200, "http-unsupported-version-200", MODERN, "refuses an unknown version with status 200";
+    // the other headers of the stateless era
+    MethodHeaderUnasked, "http-method-header-unasked", MODERN, "serves requests without Mcp-Method";
     MethodHeaderUnchecked, "http-method-header-unchecked", MODERN, "does not look at what Mcp-Method says";
+    MethodCaseFolded, "http-method-case-folded", MODERN, "takes the value of Mcp-Method in any letter case";
+    ToolHeaderUnasked, "http-tool-header-unasked", MODERN, "serves calls of tools without Mcp-Name";
+    PromptHeaderUnasked, "http-prompt-header-unasked", MODERN, "serves prompts without Mcp-Name";
+    ResourceHeaderUnasked, "http-resource-header-unasked", MODERN, "serves resources without Mcp-Name";
+    ToolHeaderUnchecked, "http-tool-header-unchecked", MODERN, "does not look at Mcp-Name when a tool is called";
+    PromptHeaderUnchecked, "http-prompt-header-unchecked", MODERN, "does not look at Mcp-Name when a prompt is got";
+    ResourceHeaderUnchecked, "http-resource-header-unchecked", MODERN, "does not look at Mcp-Name when a resource is read";
+    NameSentinelRefused, "http-name-sentinel-refused", MODERN, "does not decode Mcp-Name";
+    NameSentinelUnchecked, "http-name-sentinel-unchecked", MODERN, "takes any Mcp-Name in Base64";
+    InvalidCharactersServed, "http-invalid-characters-served", MODERN, "serves requests whose Mcp-Name is not ASCII";
+    HeaderNameCase, "http-header-name-case", MODERN, "knows headers in lower case only";
+    MismatchCode, "http-mismatch-code", MODERN, "refuses what its headers contradict with the code -32600";
+    MismatchStatus, "http-mismatch-status", MODERN, "refuses what its headers contradict with status 200";
+    // mirrored parameters
+    ParamUnasked, "http-param-unasked", MODERN, "serves calls without the Mcp-Param headers that are due";
+    ParamUnchecked, "http-param-unchecked", MODERN, "does not look at what Mcp-Param headers say";
+    ParamSentinelRefused, "http-param-sentinel-refused", MODERN, "does not decode Mcp-Param headers";
+    ParamIntegersAsText, "http-param-integers-as-text", MODERN, "compares integers in Mcp-Param headers as texts";
+    ParamExpected, "http-param-expected", MODERN, "expects an Mcp-Param header for an absent argument";
+    // statuses of the stateless era
+    MissingCapability200, "http-missing-capability-200", MODERN, "answers a missing capability with status 200";
+    MissingMeta200, "http-missing-meta-200", MODERN, "answers missing metadata with status 200";
+    UnknownMethod200, "http-unknown-method-200", MODERN, "answers unknown methods with status 200";
+    UnknownMethodPlain, "http-unknown-method-plain", MODERN, "answers unknown methods without a message";
+    ListenAsJson, "http-listen-as-json", MODERN, "answers subscriptions/listen by one JSON object";
+    ListenEnds, "http-listen-ends", MODERN, "ends a subscription right after the acknowledgement";
+    // security
+    OriginUnchecked, "http-origin-unchecked", STREAMABLE, "serves requests from any Origin";
+    Origin400, "http-origin-400", ORIGIN_403, "answers a foreign Origin with status 400";
+    // the older transport
+    SseOriginUnchecked, "http-sse-origin-unchecked", OLDER, "opens streams for any Origin";
+    SsePostOriginUnchecked, "http-sse-post-origin-unchecked", OLDER, "takes messages from any Origin";
+    SseAsText, "http-sse-as-text", OLDER, "opens text/plain for a client that takes JSON as well";
+    SseEndpointSecond, "http-sse-endpoint-second", OLDER, "sends another event before that of the endpoint";
+    SseEventNamed, "http-sse-event-named", OLDER, "sends messages as events named mcp";
+    SseReplyInPost, "http-sse-reply-in-post", OLDER, "answers ping in the answer to the POST";
+    SsePostFails, "http-sse-post-fails", OLDER, "answers the POST of ping with status 500";
+    SseEndpointShared, "http-sse-endpoint-shared", OLDER, "names one endpoint for all who take JSON as well";
+    SseSessionOutlives, "http-sse-session-outlives", OLDER, "takes messages of a stream that was closed";
 }
 
 impl HttpFault {

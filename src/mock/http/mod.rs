@@ -10,26 +10,27 @@ mod fault;
 mod gate;
 mod guard;
 mod session;
+mod streaming;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http_body_util::BodyExt as _;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{HOST, HeaderMap, ORIGIN};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
 use answer::{Answer, empty, failed, refused};
-use deviation::{Asked, alter_answer, alter_post, has};
+use deviation::{Asked, alter_answer, alter_post, alter_request, has, is_sessionless, session_id};
 use guard::Guard;
 use session::{Post, Session};
 
@@ -55,6 +56,8 @@ struct Server {
     ended: Arc<Notify>,
     /// What stands before a protected server.
     guard: Option<Guard>,
+    /// What a stream that was closed has left behind, where a fault wants it.
+    harmed: Arc<AtomicBool>,
 }
 
 /// Serves HTTP on a listener until a fault ends the server.
@@ -82,6 +85,7 @@ async fn serve_all(listener: TcpListener, faults: Arc<FaultSet>, guard: Option<G
         listeners: Mutex::default(),
         ended: Arc::clone(&ended),
         guard,
+        harmed: Arc::default(),
     });
     let mut connections = tokio::task::JoinSet::new();
     loop {
@@ -93,15 +97,23 @@ async fn serve_all(listener: TcpListener, faults: Arc<FaultSet>, guard: Option<G
         let _unsupported = stream.set_nodelay(true);
         let server = Arc::clone(&server);
         connections.spawn(async move {
+            let titled = has(&server.faults, HttpFault::HeaderNameCase) && is_titled(&stream).await;
             let answer = service_fn(move |request| {
                 let server = Arc::clone(&server);
-                async move { Ok::<_, Infallible>(server.answer(request).await) }
+                async move { Ok::<_, Infallible>(server.answer(request, titled).await) }
             });
             // A client that goes away is no concern of the others.
             let _gone = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
         });
         while connections.try_join_next().is_some() {}
     }
+}
+
+/// Whether the names of headers that begin a connection are written in title case.
+async fn is_titled(stream: &TcpStream) -> bool {
+    let mut head = [0; 2_048];
+    let read = stream.peek(&mut head).await.unwrap_or(0);
+    head[..read].windows(11).any(|window| window == b"Mcp-Method:")
 }
 
 /// A name that nobody can guess and no other session has.
@@ -128,9 +140,13 @@ impl Server {
         listeners
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
-        if let Some(refusal) = gate::origin(request.headers().get(HOST), request.headers().get(ORIGIN)) {
-            return refusal;
+    async fn answer(&self, mut request: Request<Incoming>, titled: bool) -> Answer {
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        alter_request(request.headers_mut(), &path, &method, titled, &self.faults);
+        let headers = request.headers().clone();
+        let asked = Asked { method: &method, path: &path, headers: &headers, message: None, stateless: false };
+        if let Some(refusal) = gate::origin(headers.get(HOST), headers.get(ORIGIN)) {
+            return alter_answer(refusal, &asked, &self.harmed, &self.faults).await;
         }
         if let Some(guard) = &self.guard {
             let session = header(&request, "mcp-session-id").unwrap_or_default();
@@ -139,17 +155,16 @@ impl Server {
                 return answer;
             }
         }
-        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let answer = match (path.as_str(), &method) {
             ("/mcp", &Method::POST) => return self.post(request).await,
+            ("/messages", &Method::POST) => return self.post_to_stream(request).await,
             ("/mcp", &Method::GET) => self.listen(&request).await,
             ("/mcp", &Method::DELETE) => self.end(&request),
             ("/mcp", _) => failed(StatusCode::METHOD_NOT_ALLOWED, "POST, GET and DELETE are served here"),
-            ("/sse", &Method::GET) => self.open_stream().await,
-            ("/messages", &Method::POST) => self.post_to_stream(request).await,
+            ("/sse", &Method::GET) => self.open_stream(&headers).await,
             _ => failed(StatusCode::NOT_FOUND, "there is nothing here; MCP is served at /mcp"),
         };
-        alter_answer(answer, &Asked { method: &method, path: &path, message: None, stateless: false }, &self.faults)
+        alter_answer(answer, &asked, &self.harmed, &self.faults).await
     }
 
     async fn post(&self, request: Request<Incoming>) -> Answer {
@@ -171,8 +186,9 @@ impl Server {
         let stateless = gate::is_stateless(&parts.headers, &message);
         alter_post(&mut parts.headers, &message, stateless, &self.faults);
         let answer = self.post_message(&parts.headers, body, message.clone(), stateless).await;
-        let asked = Asked { method: &Method::POST, path: "/mcp", message: Some(&message), stateless };
-        alter_answer(answer, &asked, &self.faults)
+        let (method, headers) = (&Method::POST, &parts.headers);
+        let asked = Asked { method, path: "/mcp", headers, message: Some(&message), stateless };
+        alter_answer(answer, &asked, &self.harmed, &self.faults).await
     }
 
     async fn post_message(&self, headers: &HeaderMap, body: Bytes, message: Value, stateless: bool) -> Answer {
@@ -182,7 +198,7 @@ impl Server {
             }
             return self.post_stateless(body, message).await;
         }
-        let session = headers.get("mcp-session-id").and_then(|name| name.to_str().ok());
+        let session = self.session_named(headers);
         if let Some(refusal) = gate::version(headers) {
             return refusal;
         }
@@ -192,7 +208,7 @@ impl Server {
         let Some(name) = session else {
             return refused(StatusCode::BAD_REQUEST, INVALID_REQUEST, "the Mcp-Session-Id header is missing");
         };
-        let Some(session) = self.sessions().get(name).cloned() else {
+        let Some(session) = self.sessions().get(&name).cloned() else {
             return refused(StatusCode::NOT_FOUND, INVALID_REQUEST, "there is no such session");
         };
         session.post(Post { line: body, message, stateless: false }).await
@@ -201,15 +217,34 @@ impl Server {
     /// Opens a session; its name comes with the answer, unless the answer is a refusal.
     async fn open(&self, body: Bytes, message: Value) -> Answer {
         let session = Session::open(Arc::clone(&self.faults), Arc::clone(&self.ended), false);
+        let title = message.pointer("/params/clientInfo/title").and_then(Value::as_str).map(str::to_owned);
+        let version = message.pointer("/params/protocolVersion").and_then(Value::as_str).map(str::to_owned);
         let mut answer = session.post(Post { line: body, message, stateless: false }).await;
-        if answer.status() == StatusCode::OK && self.sessions().len() < MOST_SESSIONS {
-            let name = new_name();
-            answer.headers_mut().extend(
-                name.parse().ok().map(|value| (hyper::header::HeaderName::from_static("mcp-session-id"), value)),
-            );
-            self.sessions().insert(name, session);
+        if answer.status() != StatusCode::OK || self.sessions().len() >= MOST_SESSIONS {
+            return answer;
         }
+        if is_sessionless(&self.faults) {
+            self.sessions().insert(version.unwrap_or_default(), session);
+            return answer;
+        }
+        let mut sessions = self.sessions();
+        let name = session_id(new_name(), title.as_deref(), |id| sessions.contains_key(id), &self.faults);
         answer
+            .headers_mut()
+            .extend(name.parse().ok().map(|value| (hyper::header::HeaderName::from_static("mcp-session-id"), value)));
+        sessions.insert(name, session);
+        drop(sessions);
+        answer
+    }
+
+    /// The name of the session that a request belongs to. Without sessions that is the version that was agreed
+    /// on, which is all that the server has to know.
+    fn session_named(&self, headers: &HeaderMap) -> Option<String> {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        if is_sessionless(&self.faults) {
+            return Some(text("mcp-protocol-version").unwrap_or_else(|| "2025-03-26".to_owned()));
+        }
+        text("mcp-session-id")
     }
 
     async fn post_stateless(&self, line: Bytes, message: Value) -> Answer {
@@ -237,11 +272,12 @@ impl Server {
         if header(request, "mcp-protocol-version") == Some("2026-07-28") {
             return Err(failed(StatusCode::METHOD_NOT_ALLOWED, "this revision has POST alone").into());
         }
-        let Some(name) = header(request, "mcp-session-id") else {
+        let Some(name) = self.session_named(request.headers()) else {
             return Err(failed(StatusCode::BAD_REQUEST, "the Mcp-Session-Id header is missing").into());
         };
-        match self.sessions().get(name) {
-            Some(session) => Ok((name.to_owned(), session.clone())),
+        let session = self.sessions().get(&name).cloned();
+        match session {
+            Some(session) => Ok((name, session)),
             None => Err(failed(StatusCode::NOT_FOUND, "there is no such session").into()),
         }
     }
@@ -258,6 +294,9 @@ impl Server {
     }
 
     fn end(&self, request: &Request<Incoming>) -> Answer {
+        if is_sessionless(&self.faults) {
+            return failed(StatusCode::METHOD_NOT_ALLOWED, "there are no sessions to end");
+        }
         match self.session_of(request) {
             Ok((name, _)) => {
                 if !has(&self.faults, HttpFault::SessionSurvivesDelete) {
@@ -270,11 +309,17 @@ impl Server {
     }
 
     /// Opens the stream of the older transport, which names the endpoint for messages.
-    async fn open_stream(&self) -> Answer {
+    async fn open_stream(&self, headers: &HeaderMap) -> Answer {
         let session = Session::open(Arc::clone(&self.faults), Arc::clone(&self.ended), true);
-        let name = new_name();
-        let answer = session.stream(&format!("/messages?session={name}")).await;
+        let takes_json =
+            headers.get("accept").and_then(|value| value.to_str().ok()).is_some_and(|accept| accept.contains("json"));
+        let shared = takes_json && has(&self.faults, HttpFault::SseEndpointShared);
+        let name = if shared { "shared".to_owned() } else { new_name() };
+        let mut answer = session.stream(&format!("/messages?session={name}")).await;
         self.sessions().insert(name, session);
+        if takes_json && has(&self.faults, HttpFault::SseAsText) {
+            answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+        }
         answer
     }
 
@@ -283,11 +328,15 @@ impl Server {
         let Some(session) = self.sessions().get(name).cloned() else {
             return failed(StatusCode::NOT_FOUND, "there is no such session");
         };
-        let Ok(line) = read(request.into_body()).await else {
+        let (parts, body) = request.into_parts();
+        let Ok(line) = read(body).await else {
             return failed(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long");
         };
-        let message = serde_json::from_slice(&line).unwrap_or_default();
-        session.post(Post { line, message, stateless: false }).await
+        let message: Value = serde_json::from_slice(&line).unwrap_or_default();
+        let answer = session.post(Post { line, message: message.clone(), stateless: false }).await;
+        let (method, headers) = (&Method::POST, &parts.headers);
+        let asked = Asked { method, path: "/messages", headers, message: Some(&message), stateless: false };
+        alter_answer(answer, &asked, &self.harmed, &self.faults).await
     }
 }
 

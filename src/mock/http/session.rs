@@ -12,12 +12,20 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::answer::{Answer, empty, failed, full, stream};
+use super::deviation::has;
+use super::fault::HttpFault::{
+    ListenEnds, PrimingMissing, ReplayCrosses, ResumeRefused, SseEndpointSecond, SseReplyInPost, SseSessionOutlives,
+    StreamStaysOpen,
+};
+use super::{gate, streaming};
 use crate::mock::connection::{Connection, Output};
 use crate::mock::fault::FaultSet;
 use crate::mock::revision::Revision;
 
 /// How long an answer is held back for a second request in flight, where a fault confuses the two.
 const HOLD: Duration = Duration::from_millis(60);
+/// How long a stream stays open that a fault does not end.
+const LINGER: Duration = Duration::from_secs(5);
 /// How many events wait for a reader.
 const WAITING: usize = 64;
 /// How many messages are kept for a stream that is not open yet, and for one that is taken up again.
@@ -95,6 +103,7 @@ struct Stream {
     sender: mpsc::Sender<Bytes>,
     number: usize,
     events: usize,
+    faults: Arc<FaultSet>,
 }
 
 struct Sessions {
@@ -107,12 +116,20 @@ struct Sessions {
     sent: Vec<(usize, usize, Bytes)>,
     opened: usize,
     numbered: bool,
+    faults: Arc<FaultSet>,
 }
 
 async fn run(faults: Arc<FaultSet>, ended: Arc<Notify>, one: bool, mut orders: mpsc::Receiver<Order>) {
     let mut connection = Connection::new(&faults);
-    let mut sessions =
-        Sessions { streams: Vec::new(), one, queue: Vec::new(), sent: Vec::new(), opened: 0, numbered: false };
+    let mut sessions = Sessions {
+        streams: Vec::new(),
+        one,
+        queue: Vec::new(),
+        sent: Vec::new(),
+        opened: 0,
+        numbered: false,
+        faults: Arc::clone(&faults),
+    };
     loop {
         let order = if connection.is_holding() {
             let Ok(order) = tokio::time::timeout(HOLD, orders.recv()).await else {
@@ -142,8 +159,11 @@ async fn run(faults: Arc<FaultSet>, ended: Arc<Notify>, one: bool, mut orders: m
             }
             Order::Stream { endpoint, answer } => {
                 let (sender, body) = mpsc::channel(WAITING);
+                if has(&faults, SseEndpointSecond) {
+                    let _full = sender.send(Bytes::from_static(b"event: ready\nid: 0\n\n")).await;
+                }
                 let _full = sender.send(Bytes::from(format!("event: endpoint\ndata: {endpoint}\n\n"))).await;
-                sessions.streams.push(Stream { id: None, sender, number: 0, events: 0 });
+                sessions.streams.push(Stream { id: None, sender, number: 0, events: 0, faults: Arc::clone(&faults) });
                 let _gone = answer.send(stream(body));
             }
             Order::Shadow(line) => {
@@ -191,12 +211,14 @@ fn answered(line: &Bytes) -> Option<Value> {
 }
 
 /// The status of an answer of the stateless era, by the code of its error.
-fn status_of(line: &Bytes, stateless: bool) -> StatusCode {
+fn status_of(line: &Bytes, post: &Post) -> StatusCode {
+    let stateless = post.stateless;
     let code = serde_json::from_slice::<Value>(line).ok().and_then(|value| {
         let nameless = value.get("id").is_none_or(Value::is_null);
         value.pointer("/error/code").and_then(Value::as_i64).map(|code| (code, nameless))
     });
     match code {
+        Some((-32_602, _)) if stateless && gate::lacks_meta(&post.message) => StatusCode::BAD_REQUEST,
         Some((-32_601, false)) if stateless => StatusCode::NOT_FOUND,
         Some((-32_022..=-32_020 | -32_600, _)) if stateless => StatusCode::BAD_REQUEST,
         // What belongs to no request is about the input as a whole.
@@ -210,6 +232,14 @@ impl Sessions {
     async fn reply(&mut self, post: &Post, outputs: Vec<Output>) -> Answer {
         let written = lines(outputs);
         if self.one {
+            let heard = self.streams.iter().any(|stream| !stream.sender.is_closed());
+            if !heard && !has(&self.faults, SseSessionOutlives) {
+                return failed(StatusCode::NOT_FOUND, "the stream of the session was closed");
+            }
+            let in_place = has(&self.faults, SseReplyInPost) && post.message["method"] == "ping";
+            if let ([line], true) = (written.as_slice(), in_place) {
+                return full(StatusCode::OK, "application/json", line.clone());
+            }
             self.late(written).await;
             return full(StatusCode::ACCEPTED, "text/plain; charset=utf-8", "Accepted");
         }
@@ -225,29 +255,51 @@ impl Sessions {
                 written.into_iter().partition(|line| !is_response && answered(line).is_some());
             self.late(late).await;
             return match own.first() {
-                Some(error) => full(status_of(error, post.stateless), "application/json", error.clone()),
+                Some(error) => full(status_of(error, post), "application/json", error.clone()),
                 None => empty(StatusCode::ACCEPTED),
             };
         };
         let at = written.iter().position(|line| answered(line).is_some());
+        let streams = streaming::streams(&post.message, &self.faults);
+        if let Some(copy) = at.and_then(|at| streaming::copy(&written[at], &post.message, &self.faults)) {
+            self.late_unasked(copy).await;
+        }
+        if let Some(first) = written.first().filter(|_| streaming::listens_as_json(&post.message, &self.faults)) {
+            return full(StatusCode::OK, "application/json", first.clone());
+        }
+        if let Some(at) = at.filter(|_| post.message["method"] == "tasks/get" && !streams) {
+            // Whoever polls wants no stream; what else there is to say goes where it is listened to.
+            let mut written = written;
+            let answer = written.remove(at);
+            self.late(written).await;
+            return full(status_of(&answer, post), "application/json", answer);
+        }
         match (at, written.as_slice()) {
-            // One line that answers needs no stream.
-            (Some(0), [line]) => full(status_of(line, post.stateless), "application/json", line.clone()),
-            (Some(0), [line, ..]) if answered(&written[1]).is_none() => {
+            // One line that answers needs no stream, unless somebody wants to see how far it is.
+            (Some(0), [line]) if !streams => full(status_of(line, post), "application/json", line.clone()),
+            (Some(0), [line, ..]) if !streams && written.get(1).is_some_and(|next| answered(next).is_none()) => {
                 let line = line.clone();
                 self.late(written[1..].to_vec()).await;
-                full(status_of(&line, post.stateless), "application/json", line)
+                full(status_of(&line, post), "application/json", line)
             }
             _ => {
                 let (sender, body) = mpsc::channel(WAITING);
                 self.opened += 1;
-                let mut own = Stream { id: Some(id), sender, number: self.opened, events: 0 };
+                let faults = Arc::clone(&self.faults);
+                let mut own = Stream { id: Some(id), sender, number: self.opened, events: 0, faults };
                 let numbered = self.numbered;
-                let mut sent = Vec::new();
                 let upto = at.map_or(written.len(), |at| at + 1);
                 let (now, later) = written.split_at(upto);
-                let preload: Vec<Bytes> = now.to_vec();
-                if at.is_some() {
+                let (preload, elsewhere) = streaming::divide(now.to_vec(), &post.message, post.stateless, &self.faults);
+                if numbered {
+                    let events = preload.iter().enumerate();
+                    self.remember(events.map(|(at, line)| (own.number, at + 1, line.clone())).collect());
+                }
+                if let Some(farewell) = streaming::breaks_off(&post.message, numbered, &self.faults) {
+                    prime(&mut own, numbered).await;
+                    let _gone = own.sender.send(Bytes::from_static(farewell)).await;
+                } else if at.is_some() {
+                    let stays = has(&self.faults, StreamStaysOpen);
                     // The stream ends with the answer; what is long is written as it is read.
                     tokio::spawn(async move {
                         prime(&mut own, numbered).await;
@@ -256,16 +308,20 @@ impl Sessions {
                                 return;
                             }
                         }
+                        if stays {
+                            tokio::time::sleep(LINGER).await;
+                        }
                     });
                 } else {
                     prime(&mut own, numbered).await;
                     for line in preload {
-                        sent.push((own.number, own.events + 1, line.clone()));
                         write(&mut own, numbered, line).await;
                     }
-                    self.streams.push(own);
+                    if !has(&self.faults, ListenEnds) {
+                        self.streams.push(own);
+                    }
                 }
-                self.remember(sent);
+                self.late(elsewhere).await;
                 self.late(later.to_vec()).await;
                 stream(body)
             }
@@ -276,6 +332,14 @@ impl Sessions {
         self.sent.extend(sent);
         let excess = self.sent.len().saturating_sub(KEPT);
         self.sent.drain(..excess);
+    }
+
+    /// Sends a line to the stream of what is unasked.
+    async fn late_unasked(&mut self, line: Bytes) {
+        let numbered = self.numbered;
+        if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id.is_none()) {
+            write(stream, numbered, line).await;
+        }
     }
 
     /// Sends what no request in hand is waiting for to the stream that it belongs to.
@@ -310,11 +374,16 @@ impl Sessions {
             let (stream, event) = last.split_once('-')?;
             Some((stream.parse::<usize>().ok()?, event.parse::<usize>().ok()?))
         });
+        if last.is_some() && has(&self.faults, ResumeRefused) {
+            return failed(StatusCode::BAD_REQUEST, "there is nothing to resume");
+        }
         if let Some((number, event)) = after {
+            let crosses = has(&self.faults, ReplayCrosses);
             let (sender, body) = mpsc::channel(KEPT);
             for (own, at, line) in &self.sent {
-                if *own == number && *at > event {
-                    let text = format!("id: {own}-{at}\ndata: {}\n\n", String::from_utf8_lossy(line));
+                if *own == number && *at > event || crosses && *own != number {
+                    let line = streaming::replayed(line, &self.faults);
+                    let text = format!("id: {own}-{at}\ndata: {}\n\n", String::from_utf8_lossy(&line));
                     let _full = sender.send(Bytes::from(text)).await;
                 }
             }
@@ -326,7 +395,7 @@ impl Sessions {
         }
         let (sender, body) = mpsc::channel(WAITING);
         self.opened += 1;
-        let mut own = Stream { id: None, sender, number: self.opened, events: 0 };
+        let mut own = Stream { id: None, sender, number: self.opened, events: 0, faults: Arc::clone(&self.faults) };
         prime(&mut own, self.numbered).await;
         self.streams.push(own);
         let queue = std::mem::take(&mut self.queue);
@@ -337,8 +406,8 @@ impl Sessions {
 
 /// Gives a client the id that it can come back with.
 async fn prime(stream: &mut Stream, numbered: bool) {
-    if numbered {
-        let text = format!("id: {}-0\ndata:\n\n", stream.number);
+    if numbered && !has(&stream.faults, PrimingMissing) {
+        let text = format!("id: {}\ndata:\n\n", streaming::event_id(stream.number, 0, &stream.faults));
         let _gone = stream.sender.send(Bytes::from(text)).await;
     } else {
         let _gone = stream.sender.send(Bytes::from_static(b": open\n\n")).await;
@@ -349,9 +418,11 @@ async fn prime(stream: &mut Stream, numbered: bool) {
 async fn write(stream: &mut Stream, numbered: bool, line: Bytes) -> bool {
     stream.events += 1;
     let mut text = Vec::with_capacity(line.len() + 40);
-    text.extend_from_slice(b"event: message\n");
+    let older = stream.number == 0;
+    text.extend_from_slice(format!("event: {}\n", streaming::event_type(older, &stream.faults)).as_bytes());
     if numbered {
-        text.extend_from_slice(format!("id: {}-{}\n", stream.number, stream.events).as_bytes());
+        let id = streaming::event_id(stream.number, stream.events, &stream.faults);
+        text.extend_from_slice(format!("id: {id}\n").as_bytes());
     }
     text.extend_from_slice(b"data: ");
     text.extend_from_slice(&line);
