@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::allotted::{Allotted, within};
 use super::http::{Exchanger, Probe, ProbeError, ProbeOrder, Site};
-use super::process::Process;
+use super::process::{Process, Vigil};
 use super::record::{Keeping, Record};
 use super::responder::Responder;
 use crate::transcript::{Entry, Event, Mark, ShutdownStep, messages};
@@ -226,6 +226,28 @@ impl Connection {
         &self,
         position: usize,
         limit: Duration,
+        find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
+    ) -> Waited<T> {
+        self.watch(position, limit, None, find).await
+    }
+
+    /// As [`Connection::wait`], for the first answer of a process that is starting: it is given up already
+    /// once it has neither written anything nor used a processor or a disk for `idle`, as far as the system
+    /// tells.
+    pub async fn wait_for_start<T>(
+        &self,
+        limit: Duration,
+        idle: Duration,
+        find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
+    ) -> Waited<T> {
+        self.watch(0, limit, Some(Vigil::new(idle)), find).await
+    }
+
+    async fn watch<T>(
+        &self,
+        position: usize,
+        limit: Duration,
+        mut vigil: Option<Vigil>,
         mut find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
     ) -> Waited<T> {
         let mut changed = self.record.changed.subscribe();
@@ -246,14 +268,19 @@ impl Connection {
             }
             if allotted.glance(changed.changed()).await.is_some() {
                 quiet = 0;
+                if let Some(vigil) = &mut vigil {
+                    vigil.stirred();
+                }
                 continue;
             }
             quiet += 1;
+            let Peer::Process(process) = &self.peer else { continue };
             if quiet >= AFTERLIFE
-                && let Peer::Process(process) = &self.peer
                 && let Some(status) = process.status()
             {
                 self.record.add(Event::Exited { status });
+            } else if vigil.as_mut().is_some_and(|vigil| vigil.is_over(process)) {
+                return Waited::TimedOut;
             }
         }
     }

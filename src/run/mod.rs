@@ -2,6 +2,7 @@
 
 mod again;
 mod asking;
+mod astray;
 mod bindings;
 mod conduct;
 mod exchange;
@@ -24,6 +25,6 @@ mod target;
 mod tryout;
 
 pub use conduct::{Stop, run};
-pub use fuzz::{Earlier, Regression, RegressionError};
+pub use fuzz::{Earlier, Fed, Regression, RegressionError};
 pub use plan::{Calls, FuzzPlan, HttpServer, Launcher, Plan, Revisions, ServerCommand};
 pub use tryout::{Found, TriedOut, try_out};

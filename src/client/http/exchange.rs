@@ -12,6 +12,7 @@ use tokio::task::AbortHandle;
 
 use super::header::{Mirrored, mirrored, stateless};
 use super::site::{Mode, Site};
+use super::trouble::{self, words};
 use crate::client::record::Record;
 use crate::client::responder::Responder;
 use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest, Mark, SseNote, messages, outline};
@@ -35,6 +36,9 @@ const LONGEST_RETRY: Duration = Duration::from_secs(2);
 /// How often a request is sent again to a server that asks us to slow down, and the longest that we wait for it.
 const REPEATED: usize = 3;
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// How long the first event of a subscription is waited for before it is cancelled.
+const FIRST_WORD: Duration = Duration::from_millis(500);
 
 /// How long ending a session may take.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -155,6 +159,7 @@ impl Exchanger {
             && let Some(id) = frame.json().and_then(cancelled)
         {
             // Here the end of the stream is the cancellation, and no notification says so.
+            let _silent = tokio::time::timeout(FIRST_WORD, self.first_word(id)).await;
             self.close(id);
             return;
         }
@@ -174,6 +179,27 @@ impl Exchanger {
         let mut state = self.state();
         state.asked.retain(|(_, asking)| !asking.is_finished());
         state.asked.extend(asked.into_iter().map(|id| (id, task.clone())));
+    }
+
+    /// Waits for the first event of a subscription: closed before it, the stream would tell nothing.
+    async fn first_word(&self, id: &Id) {
+        let listens = |entry: &Arc<Entry>| {
+            let Event::HttpRequest(request) = &entry.event else { return None };
+            let message = request.carries.as_ref()?.sent()?;
+            let wanted = message.get("method").is_some_and(|method| method == "subscriptions/listen")
+                && message.get("id").is_some_and(|own| same_id(own, id));
+            wanted.then_some(request.number)
+        };
+        let mut changed = self.record.changed.subscribe();
+        loop {
+            let number = self.record.state().entries.iter().rev().find_map(listens);
+            let Some(number) = number else { return };
+            // What is open has said nothing as long as it has no event; what is not has ended.
+            let silent = self.state().open.get(&number).is_some_and(|end| end.events.is_empty());
+            if !silent || changed.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
     /// Closes the answer to a request.
@@ -449,7 +475,12 @@ impl Exchanger {
                     break;
                 }
             }
-            if self.record.state().closed {
+            // What is no event in the end is not waited for either: its end may never come.
+            let beyond = decoder.pending() > self.record.limits.line;
+            if beyond {
+                self.record.add(Event::Overflow);
+            }
+            if beyond || end.trouble.is_some() || self.record.state().closed {
                 break;
             }
             let noted = HttpEnd { number, ..end.clone() };
@@ -467,20 +498,30 @@ impl Exchanger {
             outcome.retry = Some(Duration::from_millis(retry));
         }
         let names_endpoint = event.event.as_deref() == Some("endpoint");
-        let mut note =
-            SseNote { event: event.event, id: event.id, retry: event.retry, data: "none", ..SseNote::default() };
-        match event.data.map(|data| self.site.masked_bytes(data)) {
+        let shown = |text: Option<String>| text.map(|text| self.site.masked(&text));
+        let mut note = SseNote {
+            event: shown(event.event),
+            id: shown(event.id),
+            retry: shown(event.retry),
+            data: "none",
+            ..SseNote::default()
+        };
+        match event.data {
             None => {}
             Some(data) if data.is_empty() => note.data = "empty",
             Some(data) if names_endpoint && *self.endpoint.borrow() == Endpoint::Awaited => {
                 note.data = "other";
                 let text = String::from_utf8_lossy(&data);
-                note.text = Some(text.chars().take(SHOWN).collect());
+                note.text = Some(self.site.masked(&text).chars().take(SHOWN).collect());
                 // Elsewhere is where nothing is sent to; a check sees that nothing came of it.
                 let url = self.site.url.join(text.trim()).ok().filter(|url| self.site.is_same_origin(url));
+                if url.is_none() {
+                    end.trouble = Some(self.site.masked(&format!("{} ({})", trouble::ELSEWHERE, text.trim())));
+                }
                 self.endpoint.send_replace(url.map_or(Endpoint::Failed, Endpoint::Named));
             }
             Some(data) => {
+                let data = self.site.masked_bytes(data);
                 let frame =
                     if event.cut == 0 { Frame::parse(&data) } else { Frame::too_long(&data, data.len() + event.cut) };
                 note.data = if frame.json().is_some() { "message" } else { "other" };
@@ -697,19 +738,4 @@ async fn read_body(mut response: Response, end: &mut HttpEnd, limit: usize) -> V
             return body;
         }
     }
-}
-
-/// An error of the HTTP client with its causes, in one line.
-pub(super) fn words(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text.push_str(": ");
-            text.push_str(&inner_text);
-        }
-        cause = inner.source();
-    }
-    text
 }

@@ -12,6 +12,7 @@ mod exchange;
 mod header;
 mod probe;
 mod site;
+pub mod trouble;
 
 pub(super) use exchange::Exchanger;
 pub use probe::{Bound, OWN_VALUE, Probe, ProbeError, ProbeOrder};

@@ -15,7 +15,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::exchange::{BOTH, Exchanger, KEPT, NOTED, SHOWN, STREAM, media_type, words};
+use super::exchange::{BOTH, Exchanger, KEPT, NOTED, SHOWN, STREAM, media_type};
+use super::trouble::words;
 use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, Mark, SseNote, exchange_value, messages};
 use crate::wire::{Frame, Id, Kind, SseDecoder, SseEvent, same_id};
 
@@ -355,8 +356,14 @@ impl Reading<'_> {
     }
 
     fn note(&self, event: SseEvent) -> SseNote {
-        let mut note =
-            SseNote { event: event.event, id: event.id, retry: event.retry, data: "none", ..SseNote::default() };
+        let shown = |text: Option<String>| text.map(|text| self.exchanger.site.masked(&text));
+        let mut note = SseNote {
+            event: shown(event.event),
+            id: shown(event.id),
+            retry: shown(event.retry),
+            data: "none",
+            ..SseNote::default()
+        };
         match event.data.map(|data| self.exchanger.site.masked_bytes(data)) {
             None => {}
             Some(data) if data.is_empty() => note.data = "empty",
