@@ -42,10 +42,9 @@ fn http_request(request: &HttpRequest) -> String {
     for (name, value) in &request.headers {
         let _infallible = write!(text, "\n{name}: {value}");
     }
-    match &request.body {
-        Some(serde_json::Value::String(body)) => text.push_str(&format!("\n\n{body}")),
-        Some(body) => text.push_str(&format!("\n\n{body}")),
-        None => {}
+    if let Some(body) = &request.body {
+        let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
+        let _infallible = write!(text, "\n\n{body}");
     }
     text
 }

@@ -143,7 +143,7 @@ impl Connection {
     ///
     /// # Errors
     /// When the connection is not over HTTP, or the request cannot be made.
-    pub fn probe(&self, order: ProbeOrder) -> Result<Probe, ProbeError> {
+    pub fn probe(&self, order: &ProbeOrder) -> Result<Probe, ProbeError> {
         match &self.peer {
             Peer::Http(exchanger) => exchanger.probe(order),
             Peer::Process(_) | Peer::Task { .. } => Err(ProbeError::NoHttp),

@@ -30,7 +30,7 @@ impl Open {
         patience: Duration,
     ) -> Result<(), Unfilled> {
         let order = order(step, call, session, bindings, mark, patience)?;
-        let mut probe = session.connection.probe(order).map_err(|error| Unfilled(error.to_string()))?;
+        let mut probe = session.connection.probe(&order).map_err(|error| Unfilled(error.to_string()))?;
         if call.open {
             probe.begun(patience, GLANCE).await;
         } else {

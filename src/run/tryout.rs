@@ -284,11 +284,9 @@ impl<'a> Watching<'a> {
             Body::Watch { watch, .. } => {
                 let of = |method: &str| watch.of.is_empty() || watch.of.iter().any(|one| one == method);
                 match watch.what {
-                    What::Result | What::Response | What::Error => of(method),
+                    What::Result | What::Response | What::Error | What::Exchange => of(method),
                     What::Notification | What::Request => methods.iter().any(|method| of(method)),
                     What::Line | What::Message | What::Connection | What::Asked => true,
-                    // What it asks is the method of our message, as for results.
-                    What::Exchange => of(method),
                 }
             }
             Body::Act(_) | Body::Fuzz(_) => false,

@@ -141,7 +141,7 @@ impl Probe {
 
 impl Exchanger {
     /// Makes a request of a case's own.
-    pub(in crate::client) fn probe(self: &Arc<Self>, order: ProbeOrder) -> Result<Probe, ProbeError> {
+    pub(in crate::client) fn probe(self: &Arc<Self>, order: &ProbeOrder) -> Result<Probe, ProbeError> {
         let method =
             Method::from_bytes(order.method.as_bytes()).map_err(|_| ProbeError::Method(order.method.clone()))?;
         let url = match &order.target {
@@ -311,7 +311,7 @@ impl Reading<'_> {
                     break;
                 }
             }
-            if began.elapsed() > Duration::from_mins(1) {
+            if began.elapsed() > Duration::from_secs(60) {
                 break;
             }
         }
@@ -367,13 +367,14 @@ impl Reading<'_> {
         match event.data.map(|data| self.exchanger.site.masked_bytes(data)) {
             None => {}
             Some(data) if data.is_empty() => note.data = "empty",
-            Some(data) => match Frame::parse(&data).json() {
-                Some(message) => (note.data, note.message) = ("message", Some(message.clone())),
-                None => {
+            Some(data) => {
+                if let Some(message) = Frame::parse(&data).json() {
+                    (note.data, note.message) = ("message", Some(message.clone()));
+                } else {
                     note.data = "other";
                     note.text = Some(String::from_utf8_lossy(&data).chars().take(SHOWN).collect());
                 }
-            },
+            }
         }
         note
     }

@@ -16,7 +16,19 @@ use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::answer::{Answer, empty, failed, full};
-use super::fault::HttpFault::{self, *};
+use super::fault::HttpFault::{
+    self, BufferingUnsaid, DisconnectHarms, GetEnded400, GetJson, GetNotFound, GetSessionMissing404, HeaderNameCase,
+    InvalidCharactersServed, JsonAsText, JsonTwice, MethodCaseFolded, MethodHeaderUnasked, MethodHeaderUnchecked,
+    MismatchCode, MismatchStatus, MissingCapability200, MissingMeta200, ModernDeleteServed, ModernGetStream,
+    ModernLastEventId, ModernSessionChecked, ModernSessionEchoed, ModernSessionMinted, NameSentinelRefused,
+    NameSentinelUnchecked, Notification200, NotificationBody, Origin400, OriginUnchecked, ParamExpected,
+    ParamIntegersAsText, ParamSentinelRefused, ParamUnasked, ParamUnchecked, PromptHeaderUnasked,
+    PromptHeaderUnchecked, RedirectsPost, Refused200, ResourceHeaderUnasked, ResourceHeaderUnchecked, Response200,
+    ResponseBody, SessionIdOfTitle, SessionIdReused, SessionIdShort, SessionIdSpace, SessionMissing422,
+    SessionUnknown400, Sessionless, SseOriginUnchecked, SsePostFails, SsePostOriginUnchecked, ToolHeaderUnasked,
+    ToolHeaderUnchecked, UnknownMethod200, UnknownMethodPlain, UnsupportedVersion200, VersionGarbageServed,
+    VersionHeaderNeeded, VersionHeaderRefused, VersionMismatchServed, VersionMissingServed, VersionUnknownServed,
+};
 use super::gate;
 use crate::mock::fault::{Fault, FaultSet};
 
@@ -41,7 +53,9 @@ pub(super) fn session_id(
     match of_title {
         Some(id) if has(faults, SessionIdOfTitle) || has(faults, SessionIdReused) && !taken(&id) => id,
         _ if has(faults, SessionIdSpace) => format!("{} {}", &random[..8], &random[8..]),
-        _ if has(faults, SessionIdShort) => (1_u32..).map(|n| n.to_string()).find(|id| !taken(id)).unwrap_or(random),
+        _ if has(faults, SessionIdShort) => {
+            (1..100_000_u32).map(|n| n.to_string()).find(|id| !taken(id)).unwrap_or(random)
+        }
         _ => random,
     }
 }
@@ -131,7 +145,9 @@ fn alter_stateless(headers: &mut HeaderMap, message: &Value, faults: &FaultSet) 
         let Some(value) = value else { continue };
         let garbled = given.as_deref().is_some_and(|given| {
             has(faults, ParamSentinelRefused) && given.starts_with("=?base64?")
-                || has(faults, ParamIntegersAsText) && value.is_number() && given != value.to_string()
+                || has(faults, ParamIntegersAsText)
+                    && value.is_number()
+                    && gate::plain(&value).as_deref() != Some(given)
         });
         let due = if given.is_some() { has(faults, ParamUnchecked) } else { has(faults, ParamUnasked) };
         if garbled {
