@@ -40,6 +40,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How long the first event of a subscription is waited for before it is cancelled.
 const FIRST_WORD: Duration = Duration::from_millis(500);
 
+/// How long a request is given to reach the server before it is cancelled.
+const HEARD: Duration = Duration::from_millis(50);
+
 /// How long ending a session may take.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -163,6 +166,10 @@ impl Exchanger {
             self.close(id);
             return;
         }
+        if let Some(id) = frame.json().and_then(cancelled) {
+            // Requests overtake each other: what is cancelled before it came would be served all the same.
+            let _unheard = tokio::time::timeout(HEARD, self.heard(id)).await;
+        }
         let asks = frame.json().is_none_or(|value| messages(value).any(|message| !is_unanswered(message)));
         let asked = frame.json().map(ids).unwrap_or_default();
         let sent = self.record.add(Event::Sent { frame, mark });
@@ -179,6 +186,30 @@ impl Exchanger {
         let mut state = self.state();
         state.asked.retain(|(_, asking)| !asking.is_finished());
         state.asked.extend(asked.into_iter().map(|id| (id, task.clone())));
+    }
+
+    /// Waits until the server has begun to answer a request.
+    async fn heard(&self, id: &Id) {
+        let carries = |entry: &Arc<Entry>| {
+            let Event::HttpRequest(request) = &entry.event else { return None };
+            let own = request.carries.as_ref()?.sent()?.get("id")?;
+            same_id(own, id).then_some(request.number)
+        };
+        let mut changed = self.record.changed.subscribe();
+        loop {
+            let begun = {
+                let state = self.record.state();
+                let number = state.entries.iter().rev().find_map(carries);
+                let is_head = |entry: &Arc<Entry>| match &entry.event {
+                    Event::HttpHead(head) => Some(head.number) == number,
+                    _ => false,
+                };
+                number.is_some() && state.entries.iter().rev().any(is_head)
+            };
+            if begun || changed.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
     /// Waits for the first event of a subscription: closed before it, the stream would tell nothing.
