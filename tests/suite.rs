@@ -18,7 +18,11 @@ mod hidden;
 mod hints;
 mod hostile;
 mod house;
+mod http_hostile;
+mod http_parity;
+mod http_secrets;
 mod matrix;
+mod raw;
 mod real;
 
 use libtest_mimic::{Arguments, Trial};
@@ -33,6 +37,9 @@ fn main() -> std::process::ExitCode {
     trials.extend(hidden::trials());
     trials.extend(hints::trials());
     trials.extend(hostile::trials());
+    trials.extend(http_hostile::trials());
+    trials.extend(http_parity::trials());
+    trials.extend(http_secrets::trials());
     trials.extend(house::trials());
     trials.extend(real::trials());
     trials.extend(browser::trials());

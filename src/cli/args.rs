@@ -233,7 +233,7 @@ pub(super) struct Judging {
     #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
     pub(super) timeout: Duration,
 
-    /// How long the server's first answer may take.
+    /// How long the server's first answer may take; one that does nothing at all is given up after a sixth of it.
     #[arg(long, value_name = "DUR", default_value = "30s", value_parser = duration)]
     pub(super) startup_timeout: Duration,
 
@@ -387,7 +387,7 @@ pub(super) struct HintsArgs {
     #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
     pub(super) timeout: Duration,
 
-    /// How long the server's first answer may take.
+    /// How long the server's first answer may take; one that does nothing at all is given up after a sixth of it.
     #[arg(long, value_name = "DUR", default_value = "30s", value_parser = duration)]
     pub(super) startup_timeout: Duration,
 

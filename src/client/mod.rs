@@ -12,7 +12,7 @@ mod process;
 mod record;
 mod responder;
 
-pub use self::http::{Site, SiteError};
+pub use self::http::{Bound, Probe, ProbeError, ProbeOrder, Site, SiteError, trouble};
 pub use companion::Companion;
 pub use connection::{Connection, LaunchError, Patience, Waited};
 pub use pipe::Pipe;

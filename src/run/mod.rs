@@ -2,6 +2,7 @@
 
 mod again;
 mod asking;
+mod astray;
 mod bindings;
 mod conduct;
 mod exchange;
@@ -15,6 +16,7 @@ mod offer;
 mod others;
 mod plan;
 mod probe;
+mod probing;
 mod reply;
 mod retry;
 mod session;

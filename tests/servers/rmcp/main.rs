@@ -1,18 +1,25 @@
-//! A small server on the official Rust SDK, over stdio.
+//! A small server on the official Rust SDK, over stdio, or with an address over Streamable HTTP at `/mcp`.
 //!
 //! One of the real servers that the suite is held against: it does what the SDK does by default, so
 //! what is found in it is found in the SDK. Its tools cover what a judge meets in the wild: a required
 //! string, structured output, an enumeration, an image, no arguments at all, an annotated destructive
 //! tool and one that always fails.
 
+use std::convert::Infallible;
 use std::error::Error;
+use std::sync::Arc;
 
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{CallToolResult, ContentBlock};
 use rmcp::schemars::JsonSchema;
 use rmcp::transport::stdio;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{Json, ServerHandler, ServiceExt, tool, tool_handler, tool_router};
 use serde::{Deserialize, Serialize};
+use tokio::net::TcpListener;
 
 /// A PNG of one white pixel.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mP4DwABAQEAHLCMmQAAAABJRU5ErkJggg==";
@@ -125,6 +132,28 @@ impl ServerHandler for Sample {}
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    Sample.serve(stdio()).await?.waiting().await?;
-    Ok(())
+    match std::env::args().nth(1) {
+        Some(address) => serve_http(TcpListener::bind(address).await?).await,
+        None => {
+            Sample.serve(stdio()).await?.waiting().await?;
+            Ok(())
+        }
+    }
+}
+
+/// Serves HTTP as the SDK does where nothing is configured; the path is the one that its examples use.
+async fn serve_http(listener: TcpListener) -> Result<(), Box<dyn Error>> {
+    let sessions = Arc::new(LocalSessionManager::default());
+    let service = StreamableHttpService::new(|| Ok(Sample), sessions, StreamableHttpServerConfig::default());
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let service = service.clone();
+        tokio::spawn(async move {
+            let answer = service_fn(move |request| {
+                let service = service.clone();
+                async move { Ok::<_, Infallible>(service.handle(request).await) }
+            });
+            let _gone = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+        });
+    }
 }
