@@ -176,7 +176,8 @@ mod tests {
 
     #[test]
     fn suggestions_that_lead_to_other_machines_are_not_taken() {
-        for near in ["http://localhost:3000/a", "http://127.0.0.1", "http://[::1]:80/", "file:///tmp/a", "a b", "a://"] {
+        for near in ["http://localhost:3000/a", "http://127.0.0.1", "http://[::1]:80/", "file:///tmp/a", "a b", "a://"]
+        {
             assert!(!leads_away(&json!(near)), "{near}");
         }
         for away in ["https://raw.githubusercontent.com/a", "http://u:p@[2001:db8::1]:80/", "ws://192.0.2.1"] {

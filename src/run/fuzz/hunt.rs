@@ -312,12 +312,7 @@ impl Hunt<'_> {
     }
 
     /// Makes a call that was not answered soon once more, on a fresh process.
-    async fn with_more_time(
-        &mut self,
-        shot: &Shot,
-        history: &[Shot],
-        longer: Duration,
-    ) -> Result<Exchange, String> {
+    async fn with_more_time(&mut self, shot: &Shot, history: &[Shot], longer: Duration) -> Result<Exchange, String> {
         self.rig.fresh().await?;
         let again = self.rig.one(shot, longer).await?;
         if again.fate != Fate::Answered || history.is_empty() || again.took > self.soon() / 2 {

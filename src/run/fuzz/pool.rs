@@ -26,7 +26,11 @@ pub(super) struct Origin {
 impl Origin {
     /// The value that a result has at this place.
     pub(super) fn of(&self, result: &Value) -> Option<Value> {
-        if self.in_text { parsed(result)?.pointer(&self.pointer).cloned() } else { result.pointer(&self.pointer).cloned() }
+        if self.in_text {
+            parsed(result)?.pointer(&self.pointer).cloned()
+        } else {
+            result.pointer(&self.pointer).cloned()
+        }
     }
 }
 

@@ -180,9 +180,8 @@ impl Hunt<'_> {
             }
             let exchange = self.rig.one(&shot, self.limit()).await?;
             made += 1;
-            let is_new = |known: &(Shot, Value)| {
-                (known.0.tool, &known.0.call.arguments) != (shot.tool, &shot.call.arguments)
-            };
+            let is_new =
+                |known: &(Shot, Value)| (known.0.tool, &known.0.call.arguments) != (shot.tool, &shot.call.arguments);
             if outcome(&exchange) == CallOutcome::Success
                 && let Some(result) = result_of(&exchange)
                 && picked.iter().all(is_new)

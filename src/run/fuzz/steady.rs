@@ -68,7 +68,8 @@ impl Watch {
         let more = |before: Option<Sample>, of: fn(&Sample) -> u64, least: u64| {
             before.zip(now).is_some_and(|(before, now)| of(&now) > of(&before) + least)
         };
-        let held = more(self.first, |sample| sample.files, FILES) || more(self.first, |sample| sample.children, CHILDREN);
+        let held =
+            more(self.first, |sample| sample.files, FILES) || more(self.first, |sample| sample.children, CHILDREN);
         if slower || held {
             return Some(Suspicion::Clear);
         }

@@ -237,7 +237,7 @@ impl<'s> Stock<'s> {
     fn keep_near(&self, arguments: &mut Value, class: &Generator) -> bool {
         let mut kept = false;
         for name in &self.away {
-            if !arguments.as_object().is_some_and(|members| !members.contains_key(name)) {
+            if arguments.as_object().is_none_or(|members| members.contains_key(name)) {
                 continue;
             }
             let near = NEAR.iter().find_map(|near| {
