@@ -377,7 +377,9 @@ impl Hunt<'_> {
             let found = if is_many || self.shrinking_took >= self.shrinking_until {
                 self.as_it_came(tool, breach, exchange, 0)
             } else {
-                let shot = Shot::new(tool, Arc::clone(&exchange.call));
+                // As it was made, with what of it came out of earlier results.
+                let made = record.iter().find(|(id, shot)| *id == exchange.id && shot.tool == tool);
+                let shot = made.map_or_else(|| Shot::new(tool, Arc::clone(&exchange.call)), |(_, shot)| shot.clone());
                 let came = breach.clone();
                 let found = self.investigate(&Test::Answer, breach, Some((shot, exchange)), history, stock).await?;
                 found.unwrap_or_else(|| self.as_it_came(tool, came, exchange, 0))

@@ -24,7 +24,7 @@ use self::hunt::{Found, Hunt, Pace, Turn};
 use self::pool::Pool;
 use self::rig::{Rig, Shot};
 use self::steady::{Suspicion, Watch};
-use self::stock::{Share, Stock};
+use self::stock::Stock;
 use self::tally::Tally;
 use super::conduct::milliseconds;
 use super::offer::{Called, Offer, Tool};
@@ -306,7 +306,7 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
     let mut watch = Watch::begin(hunt.rig.process_id());
     let lists = if says("readOnlyHint") { hunt.lists().await? } else { None };
     hunt.look_at_canaries(true, stock).await?;
-    let share = Share::of(hunt.plan.calls, stock.to_cover());
+    let share = stock.share(hunt.plan.calls);
     let (mut coverage, mut malformed, mut rest) = (share.coverage, share.malformed, share.rest);
     while coverage > 0 && hunt.goes_on() {
         let round = shots(at, stock.coverage(coverage.min(ROUND)));
@@ -367,6 +367,7 @@ async fn stateful(hunt: &mut Hunt<'_>, calls: u64, stock: &mut Stock<'_>, tally:
     let mut left = calls;
     while left > 0 && hunt.goes_on() {
         let made = stock.stateful(left.min(ROUND), &hunt.pool);
+        let made = hunt.renewed(made).await?;
         if made.is_empty() {
             break;
         }

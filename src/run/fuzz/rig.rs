@@ -59,11 +59,20 @@ impl Shot {
     /// The same call with what earlier results hold now: that of the very call which returned a value first, or
     /// else of the last one of its tool.
     pub(super) fn fed_by(&self, served: &[Served]) -> Self {
+        self.renewed(served, true)
+    }
+
+    /// The same call with what the very calls returned this time that returned its values first.
+    pub(super) fn fed_exactly_by(&self, served: &[Served]) -> Self {
+        self.renewed(served, false)
+    }
+
+    fn renewed(&self, served: &[Served], by_others: bool) -> Self {
         let Arguments::Json(arguments) = &self.call.arguments else { return self.clone() };
         let mut renewed = arguments.clone();
         for feed in self.fed.iter() {
             let own = |known: &&Served| feed.source.as_ref().is_some_and(|source| Arc::ptr_eq(source, &known.1));
-            let of_tool = |known: &&Served| known.0 == feed.origin.tool;
+            let of_tool = |known: &&Served| by_others && known.0 == feed.origin.tool;
             let found = served.iter().rev().find(own).or_else(|| served.iter().rev().find(of_tool));
             let value = found.and_then(|(_, _, result)| feed.origin.of(result));
             if let (Some(value), Some(place)) = (value, renewed.get_mut(&feed.property)) {

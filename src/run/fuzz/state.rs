@@ -1,15 +1,16 @@
 //! What calls leave behind: lists that change, other calls that are served no more, answers that go astray.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::hunt::{Found, Hunt};
-use super::rig::Shot;
+use super::rig::{Served, Shot};
 use super::shrink::{Test, both_differ, result_of};
 use super::stock::Stock;
 use crate::case::Oracle;
-use crate::check::fuzz::{Breach, Exchange, excerpt, outcome};
+use crate::check::fuzz::{Breach, Call, Exchange, excerpt, outcome};
 use crate::event::CallOutcome;
 
 /// How many other tools are called again after the calls of one.
@@ -39,6 +40,24 @@ impl Hunt<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Calls again what returned the values that these calls hold, where this process was not called so.
+    pub(super) async fn renewed(&mut self, shots: Vec<Shot>) -> Result<Vec<Shot>, String> {
+        let history = self.rig.history();
+        let mut served: Vec<Served> = Vec::new();
+        for feed in shots.iter().flat_map(|shot| shot.fed.iter()) {
+            let Some(source) = &feed.source else { continue };
+            let is_it = |call: &Arc<Call>| Arc::ptr_eq(call, source);
+            if history.iter().any(|shot| is_it(&shot.call)) || served.iter().any(|(_, call, _)| is_it(call)) {
+                continue;
+            }
+            let exchange = self.rig.one(&Shot::new(feed.origin.tool, Arc::clone(source)), self.limit()).await?;
+            if let Some(result) = exchange.answers.first().and_then(|answer| answer.get("result")) {
+                served.push((feed.origin.tool, Arc::clone(source), result.clone()));
+            }
+        }
+        Ok(shots.iter().map(|shot| shot.fed_exactly_by(&served)).collect())
     }
 
     /// What the server lists, in the form that is compared.
@@ -119,7 +138,7 @@ impl Hunt<'_> {
     /// Looks at calls of a tool that says `idempotentHint` that were made twice in a row.
     pub(super) async fn look_at_pairs(&mut self, done: &[Exchange], stock: &Stock<'_>) -> Result<(), String> {
         for pair in done.windows(2) {
-            if !std::sync::Arc::ptr_eq(&pair[0].call, &pair[1].call) || !both_differ(&pair[0], &pair[1]) {
+            if !Arc::ptr_eq(&pair[0].call, &pair[1].call) || !both_differ(&pair[0], &pair[1]) {
                 continue;
             }
             let breach = Breach::of_many(
@@ -130,7 +149,7 @@ impl Hunt<'_> {
             if self.known(stock.tool, &breach).is_some() || self.changeable.contains(&stock.tool) {
                 return Ok(());
             }
-            let shot = Shot::new(stock.tool, std::sync::Arc::clone(&pair[0].call));
+            let shot = Shot::new(stock.tool, Arc::clone(&pair[0].call));
             self.rig.fresh().await?;
             let mut budget = super::shrink::Budget::new(self.rig.startup());
             let calls = std::slice::from_ref(&shot);
@@ -161,12 +180,11 @@ impl Hunt<'_> {
             }
             let exchange = self.rig.one(&shot, self.limit()).await?;
             made += 1;
-            let is_new = |known: &(Shot, Value), result: &Value| {
-                known.1 != *result && (known.0.tool, &known.0.call.arguments) != (shot.tool, &shot.call.arguments)
-            };
+            let is_new =
+                |known: &(Shot, Value)| (known.0.tool, &known.0.call.arguments) != (shot.tool, &shot.call.arguments);
             if outcome(&exchange) == CallOutcome::Success
                 && let Some(result) = result_of(&exchange)
-                && picked.iter().all(|known| is_new(known, &result))
+                && picked.iter().all(is_new)
             {
                 picked.push((shot, result));
             }
@@ -181,7 +199,8 @@ impl Hunt<'_> {
             }
         }
         let picked = stable;
-        if picked.len() < 2 {
+        // Only where results differ can one be told from another.
+        if picked.iter().all(|(_, result)| *result == picked[0].1) {
             return Ok(made);
         }
         let shots: Vec<Shot> = picked.iter().map(|(shot, _)| shot.clone()).collect();
@@ -201,9 +220,10 @@ impl Hunt<'_> {
             };
             let astray = burst.done.iter().find_map(|(index, exchange)| {
                 let result = result_of(exchange)?;
-                let other = picked.iter().position(|(_, known)| *known == result)?;
                 // Whose answer it is got another one itself.
-                (other != *index && lost(other)).then(|| (exchange.clone(), other))
+                let is_astray = |(at, (_, known)): &(usize, &(Shot, Value))| *known == result && lost(*at);
+                let other = picked.iter().enumerate().find(is_astray).map(|(at, _)| at)?;
+                lost(*index).then(|| (exchange.clone(), other))
             });
             match astray {
                 Some(found) => {

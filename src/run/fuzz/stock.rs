@@ -88,8 +88,10 @@ pub(super) struct Share {
 }
 
 impl Share {
-    pub(super) fn of(calls: u64, obligations: usize) -> Self {
-        let coverage = (calls * 2 / 5).min(obligations as u64);
+    /// Shares for what there is to cover: decisions in bundles, and pairs of them beyond those.
+    pub(super) fn of(calls: u64, bundles: usize, pairs: usize) -> Self {
+        let usual = (calls * 2 / 5).min((bundles + pairs) as u64);
+        let coverage = usual.max((calls / 2).min(bundles as u64));
         let malformed = (calls / 8).clamp(1, 18).min(calls - coverage);
         let stateful = calls / 10;
         let stateful = stateful.min(calls - coverage - malformed);
@@ -135,9 +137,10 @@ impl<'s> Stock<'s> {
         }
     }
 
-    /// How many boundaries and pairs there are to try.
-    pub(super) fn to_cover(&self) -> usize {
-        self.pending.len()
+    /// How the calls of the tool are divided.
+    pub(super) fn share(&self, calls: u64) -> Share {
+        let bundles = self.pending.iter().filter(|(_, is_boundary)| *is_boundary).count();
+        Share::of(calls, bundles, self.pending.len() - bundles)
     }
 
     /// The next calls at boundaries and branches, at most so many.
@@ -234,7 +237,7 @@ impl<'s> Stock<'s> {
     fn keep_near(&self, arguments: &mut Value, class: &Generator) -> bool {
         let mut kept = false;
         for name in &self.away {
-            if !arguments.as_object().is_some_and(|members| !members.contains_key(name)) {
+            if arguments.as_object().is_none_or(|members| members.contains_key(name)) {
                 continue;
             }
             let near = NEAR.iter().find_map(|near| {
@@ -328,8 +331,14 @@ impl<'s> Stock<'s> {
         }
         if let Ok(generator) = &made {
             // Which of the wrong types it is matters more than on which side of a bound it lies.
-            let kinds = matches!(self.breakers[at].site.keyword.as_str(), "type" | "enum" | "const");
-            self.breakers[at].aimed = generator.aimed().into_iter().take(if kinds { AIMS } else { 1 }).collect();
+            let site = &self.breakers[at].site;
+            let kinds = matches!(site.keyword.as_str(), "type" | "enum" | "const");
+            let mut aimed = generator.aimed();
+            if kinds {
+                let list = self.schema.schema().pointer(&site.pointer).is_some_and(|beside| beside["type"] == "array");
+                aimed.sort_by_cached_key(|aim| mistaken(generator.meet(aim).as_ref(), aim.place(), list));
+            }
+            self.breakers[at].aimed = aimed.into_iter().take(if kinds { AIMS } else { 1 }).collect();
         }
         self.breakers[at].generator = Some(made);
     }
@@ -458,6 +467,19 @@ impl<'s> Stock<'s> {
             }
             _ => {}
         }
+    }
+}
+
+/// Which wrong types are sent first: those that programs take for the right one most often.
+fn mistaken(made: Option<&Value>, place: &str, list: bool) -> usize {
+    match made.and_then(|made| made.pointer(&place.replace("/*", "/0"))) {
+        Some(Value::Object(_)) => usize::from(!list) * 2,
+        Some(Value::Null) => usize::from(list),
+        Some(Value::String(_)) => 1 + usize::from(list),
+        Some(Value::Number(_)) => 3,
+        Some(Value::Array(_)) => 4,
+        Some(Value::Bool(_)) => 5,
+        None => 6,
     }
 }
 
