@@ -3,7 +3,8 @@
 //! `cargo test` runs everything. A part is run by the front of its names: `case/` (every case in both
 //! colours), `data/` (what the data promises), `differential/` (our shapes against the official schemas),
 //! `fuzzing/` (fuzzing, end to end), `hidden/` (faults for the fuzzer alone), `hints/` (hint files and what they
-//! change), `hostile/` (what the judge must bear), `house/` (who imports whom), `real/` (real servers),
+//! change), `hostile/` (what the judge must bear), `house/` (who imports whom), `libtest/` (cases as tests of a
+//! user's crate, with the feature `harness`), `real/` (real servers),
 //! `browser/` (the HTML report in a browser), `formats/` (what reports are rendered into), `gating/` (what
 //! fails a run, and what is made of several).
 
@@ -18,6 +19,8 @@ mod hidden;
 mod hints;
 mod hostile;
 mod house;
+#[cfg(feature = "harness")]
+mod libtest;
 mod matrix;
 mod real;
 
@@ -34,6 +37,8 @@ fn main() -> std::process::ExitCode {
     trials.extend(hints::trials());
     trials.extend(hostile::trials());
     trials.extend(house::trials());
+    #[cfg(feature = "harness")]
+    trials.extend(libtest::trials());
     trials.extend(real::trials());
     trials.extend(browser::trials());
     trials.extend(formats::trials());

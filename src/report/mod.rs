@@ -22,10 +22,13 @@ mod golden;
 mod html;
 mod json;
 mod junit;
+#[cfg(feature = "cli")]
 mod live;
 mod markdown;
 mod model;
 mod palette;
+#[cfg(feature = "harness")]
+pub(crate) mod prove;
 mod renderer;
 mod requirements;
 mod sarif;
@@ -41,6 +44,7 @@ pub use github::Github;
 pub use html::Html;
 pub use json::Json;
 pub use junit::Junit;
+#[cfg(feature = "cli")]
 pub use live::Live;
 pub use markdown::Markdown;
 pub use model::{FORMAT, FailOn, Fold, Options, Report, ReportError, Target, Tool};

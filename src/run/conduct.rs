@@ -96,7 +96,7 @@ impl Context {
     pub(super) async fn ready(&self) -> Result<(), Absent> {
         match &self.plan.launcher {
             Launcher::Http(server) => self.host.ready(server, self.plan.startup_timeout).await,
-            Launcher::Command(_) | Launcher::BuiltIn(_) => Ok(()),
+            Launcher::Command(_) | Launcher::BuiltIn(_) | Launcher::Within(_) => Ok(()),
         }
     }
 
