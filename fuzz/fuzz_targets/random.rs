@@ -23,7 +23,7 @@ fuzz_target!(|_bytes: &[u8]| {
     for _ in 0..1_000 {
         let Some(call) = TOOLS.call_by(&mut *random) else { continue };
         if let Ok(shipment) = serde_json::from_value(call.arguments) {
-            quote(&shipment);
+            let _priced = quote(&shipment);
         }
     }
 });

@@ -47,13 +47,13 @@ pub use tools::{Call, Tools, ToolsError};
 #[macro_export]
 macro_rules! fuzz_server {
     ($serve:expr) => {
-        fn mcp_conformance_input(bytes: &[u8]) {
-            ::std::thread_local! {
-                static SERVER: $crate::guided::Server = $crate::guided::Server::start($serve);
-            }
-            SERVER.with(|server| server.feed(bytes));
+        ::std::thread_local! {
+            static MCP_CONFORMANCE_SERVER: $crate::guided::Server = $crate::guided::Server::start($serve);
         }
-        ::libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_conformance_input(bytes));
+        ::libfuzzer_sys::fuzz_target!(|bytes: &[u8]| MCP_CONFORMANCE_SERVER.with(|server| server.feed(bytes)));
+        ::libfuzzer_sys::fuzz_mutator!(|bytes: &mut [u8], size: usize, _max_size: usize, seed: u32| {
+            MCP_CONFORMANCE_SERVER.with(|server| server.tools().mutate(bytes, size, u64::from(seed)))
+        });
     };
 }
 
@@ -71,13 +71,16 @@ macro_rules! fuzz_server {
 #[macro_export]
 macro_rules! fuzz_tools {
     ($tools:expr, $call:expr) => {
-        fn mcp_conformance_input(bytes: &[u8]) {
-            static TOOLS: ::std::sync::OnceLock<$crate::guided::Tools> = ::std::sync::OnceLock::new();
-            if let Some(call) = TOOLS.get_or_init(|| $tools).call(bytes) {
+        static MCP_CONFORMANCE_TOOLS: ::std::sync::LazyLock<$crate::guided::Tools> =
+            ::std::sync::LazyLock::new(|| $tools);
+        ::libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+            if let Some(call) = MCP_CONFORMANCE_TOOLS.call(bytes) {
                 let take: &dyn Fn($crate::guided::Call<'_>) = &|call| drop(($call)(call));
                 take(call);
             }
-        }
-        ::libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_conformance_input(bytes));
+        });
+        ::libfuzzer_sys::fuzz_mutator!(|bytes: &mut [u8], size: usize, _max_size: usize, seed: u32| {
+            MCP_CONFORMANCE_TOOLS.mutate(bytes, size, u64::from(seed))
+        });
     };
 }

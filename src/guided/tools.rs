@@ -2,13 +2,16 @@
 
 use serde_json::Value;
 
-use crate::fuzz::{Bytes, Dialect, Generator, SchemaError, Source, ToolSchema};
+use crate::fuzz::{Bytes, Dialect, Generator, Random, SchemaError, Source, ToolSchema};
 
 /// How many keywords of a schema are broken at most.
 const BROKEN: usize = 64;
 
 /// One of so many calls breaks the schema.
 const NEARLY: u64 = 8;
+
+/// How many bytes are there beyond those that a call was made of, so that a larger one is not of the simplest choices.
+const SPARE: usize = 32;
 
 /// Why no calls can be made.
 #[derive(Debug, thiserror::Error)]
@@ -120,6 +123,40 @@ impl Tools {
     }
 }
 
+impl Tools {
+    /// Changes a few of the choices that the first `size` bytes make, and leaves the others as they are; returns how
+    /// many bytes there are then, at most all that `bytes` has room for.
+    ///
+    /// What a fuzzer does to bytes of which it knows nothing moves them, so that each choice takes another's place,
+    /// and mostly changes those that nobody reads. The macros make this the mutator of their targets.
+    pub fn mutate(&self, bytes: &mut [u8], size: usize, seed: u64) -> usize {
+        let size = size.min(bytes.len());
+        let mut random = Random::new(seed);
+        let used = {
+            let mut read = Bytes::new(&bytes[..size]);
+            let _call = self.call_by(&mut read);
+            size - read.left()
+        };
+        let new = bytes.len().min(used + SPARE);
+        for byte in bytes.get_mut(size..new).into_iter().flatten() {
+            *byte = random_byte(&mut random);
+        }
+        // Mostly one; a choice that takes effect only along with another wants both.
+        let changes = 1 + if random.one_in(4) { random.index(3) } else { 0 };
+        for _ in 0..changes {
+            let at = random.index(used.max(1));
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = random_byte(&mut random);
+            }
+        }
+        new
+    }
+}
+
+fn random_byte(random: &mut Random) -> u8 {
+    u8::try_from(random.below(256)).unwrap_or_default()
+}
+
 impl Tool {
     fn new(name: String, schema: &Value) -> Result<Self, ToolsError> {
         let compiled = ToolSchema::compile(schema, Dialect::Draft202012);
@@ -164,6 +201,21 @@ mod tests {
         }
         assert_eq!(seen.len(), 3, "nothing breaks the first schema: {seen:?}");
         assert_eq!(tools.call(&[]).map(|call| call.is_valid), Some(true));
+    }
+
+    #[test]
+    fn a_mutation_changes_choices_and_keeps_to_the_room_that_there_is() {
+        let tools = tools();
+        let mut bytes = [7_u8; 64];
+        let mut calls = BTreeSet::new();
+        for seed in 0..200 {
+            let size = tools.mutate(&mut bytes, 20, seed);
+            assert!(size <= bytes.len());
+            calls.insert(tools.call(&bytes[..size]).expect("both admit something").arguments.to_string());
+        }
+        assert!(calls.len() > 50, "{}", calls.len());
+        assert_eq!(tools.mutate(&mut [], 0, 1), 0);
+        assert!(tools.mutate(&mut [0; 3], 3, 1) <= 3);
     }
 
     #[test]
