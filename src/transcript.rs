@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use self::http::{HttpEnd, HttpExchange, HttpHead, HttpRequest, SseNote};
+pub use self::http::{HttpEnd, HttpExchange, HttpHead, HttpRequest, SseNote, exchange_value, outline};
 use crate::wire::{Frame, Id, Kind, same_id, same_id_loosely};
 
 /// The step of a case that an entry was sent for.

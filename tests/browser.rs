@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use libtest_mimic::Trial;
-use mcp_conformance::report::{HOSTILE, Html, Renderer as _, Report, example};
+use mcp_conformance::report::{HOSTILE, Html, Renderer as _, Report, example, poison};
 use mcp_conformance::verdict::{Direction, Evidence};
 
 use crate::trial;
@@ -93,31 +93,13 @@ fn hostile() -> Report {
     const ATTACK: &str = "\"'></pre></script></style></title><script>globalThis.owned=1</script>\
         <img src=x onerror=globalThis.owned=1><svg onload=globalThis.owned=1>javascript:globalThis.owned=1";
     let mut report = example();
-    let mut value = serde_json::to_value(&report).expect("a report is JSON");
-    poison(&mut value, &format!("{ATTACK}{HOSTILE}"));
-    report.targets = serde_json::from_value(value["targets"].clone()).expect("targets");
-    report.summary = serde_json::from_value(value["summary"].clone()).expect("a summary");
-    report.options = serde_json::from_value(value["options"].clone()).expect("options");
+    poison(&mut report, &format!("{ATTACK}{HOSTILE}"));
     report.server = format!("{ATTACK}{HOSTILE}");
     // An address that runs instead of leading somewhere.
     for finding in report.targets.iter_mut().flat_map(|target| &mut target.results).flat_map(|one| &mut one.findings) {
         "javascript:globalThis.owned=1".clone_into(&mut finding.link);
     }
     report
-}
-
-fn poison(value: &mut serde_json::Value, attack: &str) {
-    const KEPT: [&str; 9] =
-        ["kind", "outcome", "skipped", "revision", "verdict", "level", "direction", "fail-on", "shard"];
-    match value {
-        serde_json::Value::String(text) => text.push_str(attack),
-        serde_json::Value::Array(items) => items.iter_mut().for_each(|item| poison(item, attack)),
-        serde_json::Value::Object(members) => {
-            let open = members.iter_mut().filter(|(name, _)| !KEPT.contains(&name.as_str()));
-            open.for_each(|(_, member)| poison(member, attack));
-        }
-        serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {}
-    }
 }
 
 /// A report of the size that has to open at once.

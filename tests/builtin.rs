@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use mcp_conformance::case::{self, Case};
+use mcp_conformance::client::Site;
 use mcp_conformance::event::{CaseResult, Event, RunSummary, Sink};
-use mcp_conformance::mock::{Fault, FaultSet};
-use mcp_conformance::run::{Calls, Launcher, Plan, Revisions, run};
+use mcp_conformance::mock::{Fault, FaultSet, serve_http};
+use mcp_conformance::run::{Calls, HttpServer, Launcher, Plan, Revisions, run};
 use mcp_conformance::spec::Revision;
 use tokio::sync::watch;
 
@@ -54,10 +55,37 @@ pub(crate) fn cases() -> &'static [Arc<Case>] {
     })
 }
 
+/// The address of Streamable HTTP at the built-in server, and that of the older transport.
+pub(crate) const ENDPOINTS: [&str; 2] = ["mcp", "sse"];
+
 /// Runs cases against the built-in server with these faults.
 pub(crate) fn judge(faults: FaultSet, revisions: &[Revision], cases: Vec<Arc<Case>>) -> Found {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+    runtime.block_on(carry_out(Launcher::BuiltIn(Arc::new(faults)), revisions, cases))
+}
+
+/// The same over HTTP, at one of its endpoints.
+pub(crate) fn judge_over_http(
+    faults: FaultSet,
+    revisions: &[Revision],
+    cases: Vec<Arc<Case>>,
+    endpoint: &str,
+) -> Found {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        let server = tokio::spawn(serve_http(listener, Arc::new(faults)));
+        let site = Site::new(&format!("http://{address}/{endpoint}"), &[], false).expect("it is an address");
+        let found = carry_out(Launcher::Http(HttpServer { site, command: None }), revisions, cases).await;
+        server.abort();
+        found
+    })
+}
+
+async fn carry_out(launcher: Launcher, revisions: &[Revision], cases: Vec<Arc<Case>>) -> Found {
     let plan = Plan {
-        launcher: Launcher::BuiltIn(Arc::new(faults)),
+        launcher,
         revisions: Revisions::Named(revisions.to_vec()),
         cases,
         calls: Calls::Harmless,
@@ -77,8 +105,7 @@ pub(crate) fn judge(faults: FaultSet, revisions: &[Revision], cases: Vec<Arc<Cas
     let found = Arc::new(Mutex::new(Found::default()));
     let sink: Arc<Mutex<dyn Sink>> = Arc::new(Mutex::new(Collect(Arc::clone(&found))));
     let (_going, stop) = watch::channel(false);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
-    runtime.block_on(run(plan, sink, stop)).expect("the sink takes every event");
+    run(plan, sink, stop).await.expect("the sink takes every event");
     std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -94,6 +121,31 @@ pub(crate) fn variants() -> &'static [(Fault, Found)] {
         VARIANTS.into_iter().map(run).collect()
     })
 }
+
+/// The cases that speak of HTTP.
+pub(crate) fn http_cases() -> Vec<Arc<Case>> {
+    cases().iter().filter(|case| case.speaks_of_http()).cloned().collect()
+}
+
+/// The runs of the cases that speak of HTTP against the conforming server and its variants, made once.
+pub(crate) fn clean_over_http() -> &'static [(String, Found)] {
+    static RUNS: OnceLock<Vec<(String, Found)>> = OnceLock::new();
+    RUNS.get_or_init(|| {
+        let mut runs = Vec::new();
+        for endpoint in ENDPOINTS {
+            let found = judge_over_http(FaultSet::none(), &Revision::ALL, http_cases(), endpoint);
+            runs.push((format!("/{endpoint}"), found));
+        }
+        for variant in HTTP_VARIANTS {
+            let found = judge_over_http(FaultSet::from(variant), &Revision::ALL, http_cases(), ENDPOINTS[0]);
+            runs.push((variant.to_string(), found));
+        }
+        runs
+    })
+}
+
+/// Variants of the built-in server that conform over HTTP, for what the plain one cannot show.
+pub(crate) const HTTP_VARIANTS: [Fault; 0] = [];
 
 /// The run of every case against the conforming server in every revision, made once.
 pub(crate) fn clean() -> &'static Found {

@@ -1,7 +1,7 @@
 //! The formats of a report, made by the program itself from a server that would like to be read as markup.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use libtest_mimic::Trial;
 use mcp_conformance::report::Report;
@@ -12,15 +12,19 @@ use tempfile::TempDir;
 use crate::{PROGRAM, program, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
+    let required = std::env::var_os("MCP_CONFORMANCE_BROWSER").is_some_and(|value| value == "required");
     vec![
         trial("formats/one-run-writes-every-format", one_run_writes_every_format),
+        trial("formats/the-demo-writes-every-format", the_demo_writes_every_format),
+        trial("formats/sarif-fits-the-official-schema", sarif_fits_the_official_schema)
+            .with_ignored_flag(!required && !sarif_schema().is_file()),
         trial("formats/an-old-run-is-rendered-again", an_old_run_is_rendered_again),
         trial("formats/another-format-is-refused", another_format_is_refused),
         trial("formats/only-the-report-is-on-standard-output", only_the_report_is_on_standard_output),
     ]
 }
 
-const FORMATS: [(&str, &str); 7] = [
+const FORMATS: [(&str, &str); 8] = [
     ("junit", "r.xml"),
     ("sarif", "r.sarif"),
     ("tap", "r.tap"),
@@ -28,6 +32,7 @@ const FORMATS: [(&str, &str); 7] = [
     ("github", "r.gh"),
     ("badge", "r.svg"),
     ("text", "r.txt"),
+    ("html", "r.html"),
 ];
 
 /// A run against a server with hostile text wherever it can put any, in a folder of its own.
@@ -51,10 +56,25 @@ fn check(what: &str, holds: bool) -> Result<(), String> {
 
 fn one_run_writes_every_format() -> Result<(), String> {
     let folder = hostile_run()?;
-    let folder = folder.path();
+    let results = each_is_sound(folder.path())?;
+    check("something was judged", results > 100)?;
+    let markdown = read(folder.path(), "r.md")?;
+    check("Markdown tells what is broken", markdown.contains("content-image"))
+}
+
+fn the_demo_writes_every_format() -> Result<(), String> {
+    let folder = TempDir::new().map_err(|error| error.to_string())?;
+    let wanted: Vec<String> = FORMATS.iter().map(|(format, file)| format!("--report={format}={file}")).collect();
+    let mut words = vec!["demo", "--quiet", "--report", "json=r.json"];
+    words.extend(wanted.iter().map(String::as_str));
+    program(folder.path(), &words)?.with_code(0)?;
+    check("something was judged", each_is_sound(folder.path())? > 500)
+}
+
+/// Reads every format of a run by the eyes of others; returns how many cases it tells of.
+fn each_is_sound(folder: &Path) -> Result<usize, String> {
     let report = Report::parse(&read(folder, "r.json")?).map_err(|error| error.to_string())?;
     let results = report.results().count();
-    check("something was judged", results > 100)?;
     for (format, file) in FORMATS {
         let text = read(folder, file)?;
         let acting = text.chars().find(|c| *c != '\n' && is_treacherous(*c));
@@ -64,19 +84,48 @@ fn one_run_writes_every_format() -> Result<(), String> {
     let document = roxmltree::Document::parse(&xml).map_err(|error| format!("JUnit: {error}"))?;
     let cases = document.descendants().filter(|node| node.has_tag_name("testcase")).count();
     check("JUnit has a test case for each case", cases == results)?;
+    let read_back = quick_junit::Report::deserialize_from_str(&xml).map_err(|error| format!("JUnit: {error}"))?;
+    let counted: usize = read_back.test_suites.iter().map(|suite| suite.test_cases.len()).sum();
+    check("JUnit is of the model of cargo-nextest", counted == results)?;
     let sarif: Value = serde_json::from_str(&read(folder, "r.sarif")?).map_err(|error| format!("SARIF: {error}"))?;
     let findings: usize = report.results().map(|result| result.findings.len()).sum();
     check("SARIF has each finding", sarif["runs"][0]["results"].as_array().map(Vec::len) == Some(findings))?;
     let tap = read(folder, "r.tap")?;
     let points = tap.lines().filter(|line| line.starts_with("ok ") || line.starts_with("not ok ")).count();
     check("TAP has a point for each case", points == results && tap.contains(&format!("1..{results}")))?;
-    let markdown = read(folder, "r.md")?;
-    check("Markdown is bounded", markdown.len() < 65_536 && markdown.contains("content-image"))?;
+    check("Markdown is bounded", read(folder, "r.md")?.len() < 65_536)?;
     let commands = read(folder, "r.gh")?;
     let starts = ["::error title=", "::warning title=", "::notice title="];
     check("annotations are commands", commands.lines().all(|line| starts.iter().any(|start| line.starts_with(start))))?;
     let svg = read(folder, "r.svg")?;
-    check("the badge is an image", roxmltree::Document::parse(&svg).is_ok_and(|d| d.root_element().has_tag_name("svg")))
+    let image = roxmltree::Document::parse(&svg).is_ok_and(|d| d.root_element().has_tag_name("svg"));
+    check("the badge is an image", image)?;
+    check("the page is one", read(folder, "r.html")?.to_ascii_lowercase().starts_with("<!doctype html>"))?;
+    Ok(results)
+}
+
+/// The official schema of SARIF, which an npm package brings.
+fn sarif_schema() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/node_modules/@microsoft/jest-sarif");
+    folder.join("lib/schemas/sarif-2.1.0-rtm.5.json")
+}
+
+fn sarif_fits_the_official_schema() -> Result<(), String> {
+    let path = sarif_schema();
+    let text =
+        fs::read_to_string(&path).map_err(|error| format!("{}: {error}; .ci/run installs it", path.display()))?;
+    // One of its patterns has a bracket too many, and is no expression.
+    let text = text.replace("{2}]?$", "{2}$");
+    let schema = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let validator = jsonschema::validator_for(&schema).map_err(|error| error.to_string())?;
+    let folder = hostile_run()?;
+    let sarif: Value = serde_json::from_str(&read(folder.path(), "r.sarif")?).map_err(|error| error.to_string())?;
+    if let Some(error) = validator.iter_errors(&sarif).next() {
+        return Err(format!("{}: {error}", error.instance_path()));
+    }
+    let mut broken = sarif;
+    broken["runs"][0]["results"][0]["level"] = "grave".into();
+    check("another level is refused", !validator.is_valid(&broken))
 }
 
 fn an_old_run_is_rendered_again() -> Result<(), String> {

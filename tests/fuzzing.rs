@@ -73,7 +73,7 @@ fn folder() -> Result<tempfile::TempDir, String> {
     tempfile::tempdir().map_err(|error| error.to_string())
 }
 
-const FUZZ: [&str; 6] = ["--fuzz", "200", "--select", "fuzz/*", "--revision", "2025-11-25"];
+const FUZZ: [&str; 4] = ["--select", "fuzz/*", "--revision", "2025-11-25"];
 
 fn the_same_seed_makes_the_same_calls() -> Result<(), String> {
     let mut calls: Vec<Vec<String>> = Vec::new();
@@ -83,7 +83,8 @@ fn the_same_seed_makes_the_same_calls() -> Result<(), String> {
         let path = folder.path().to_string_lossy().into_owned();
         let options = ["--seed", "5", "--fuzz", "120", "--tool", "add", "--tool", "weather", "--regressions", "none"];
         Run::of(folder.path(), &[&FUZZ[..], &options[..]].concat(), &["sh", "-c", tee, PROGRAM, &path])?;
-        let mut most: Vec<String> = Vec::new();
+        // The process that was fuzzed first: whether others follow depends on how busy the machine is.
+        let mut first: Option<(u64, Vec<String>)> = None;
         for entry in fs::read_dir(folder.path()).map_err(|error| error.to_string())?.flatten() {
             if entry.path().extension().is_none_or(|ending| ending != "lines") {
                 continue;
@@ -92,10 +93,15 @@ fn the_same_seed_makes_the_same_calls() -> Result<(), String> {
             let text = String::from_utf8_lossy(&bytes);
             let made = text.lines().filter(|line| line.contains("tools/call"));
             let made: Vec<String> = made.map(|line| line.chars().take(500).collect()).collect();
-            if made.len() > most.len() {
-                most = made;
+            let id = made.first().and_then(|line| line.split("\"id\":").nth(1)?.split(',').next()?.parse().ok());
+            // The cases call, too, but not as often.
+            if let Some(id) = id.filter(|_| made.len() > 150)
+                && first.as_ref().is_none_or(|(known, _)| id < *known)
+            {
+                first = Some((id, made));
             }
         }
+        let most = first.map(|(_, made)| made).unwrap_or_default();
         calls.push(most);
     }
     if calls[0].len() < 200 {
@@ -164,7 +170,7 @@ fn a_hang_is_found() -> Result<(), String> {
 fn the_conforming_server_has_no_finding() -> Result<(), String> {
     for (seed, revision) in [("1", "2026-07-28"), ("2", "2025-11-25"), ("3", "2024-11-05")] {
         let folder = folder()?;
-        let options = ["--fuzz", "200", "--select", "fuzz/*", "--revision", revision, "--seed", seed];
+        let options = ["--select", "fuzz/*", "--revision", revision, "--seed", seed];
         let run = Run::of(folder.path(), &options, &[PROGRAM, "serve"])?;
         let bad: Vec<String> = run
             .report

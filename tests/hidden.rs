@@ -81,7 +81,7 @@ fn fuzz(fault: Option<HiddenFault>, seed: u64, folder: &Path) -> Result<Fuzzed, 
     let name = fault.map_or("none", HiddenFault::name);
     let report = folder.join(format!("{name}-{seed}.json"));
     let mut command = Command::new(PROGRAM);
-    command.args(["--fuzz", "200", "--select", "fuzz/*", "--revision", "2025-11-25", "--regressions", "none"]);
+    command.args(["--select", "fuzz/*", "--revision", "2025-11-25", "--regressions", "none"]);
     command.args(["--seed", &seed.to_string(), "--report", &format!("json={}", report.display())]);
     if let Ok(more) = std::env::var("SETTINGS") {
         command.args(more.split_whitespace());

@@ -24,10 +24,10 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-conformance");
 const MEMORY: u64 = 100 << 10;
 
 /// Bounds where silence is the point, so that it takes seconds instead of minutes.
-const IMPATIENT: [&str; 4] = ["--startup-timeout", "2s", "--timeout", "1s"];
+pub(crate) const IMPATIENT: [&str; 4] = ["--startup-timeout", "2s", "--timeout", "1s"];
 
 /// Settings for servers that answer.
-const PATIENT: [&str; 4] = ["--startup-timeout", "20s", "--timeout", "5s"];
+pub(crate) const PATIENT: [&str; 4] = ["--startup-timeout", "20s", "--timeout", "5s"];
 
 /// A case of a user's own, for servers that have tools.
 const OWN_CASE: &str = r#"{
@@ -52,6 +52,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         trials.push(trial(format!("hostile/signal/{name}-leaves-nothing"), move || a_signal_leaves_nothing(signal)));
     }
     trials.push(trial("hostile/ids-of-the-wrong-type-are-told-soon", ids_of_the_wrong_type_are_told_soon));
+    trials.push(trial("hostile/one-that-does-nothing-is-given-up-soon", one_that_does_nothing_is_given_up_soon));
+    trials.push(trial("hostile/one-that-is-busy-is-waited-for", one_that_is_busy_is_waited_for));
     trials.push(trial("hostile/text-of-the-server-steers-no-terminal", text_of_the_server_steers_no_terminal));
     trials.push(trial("hostile/cases/broken", every_fault_of_a_broken_case_is_told));
     trials.push(trial("hostile/cases/own", own_cases_run_beside_ours));
@@ -82,10 +84,10 @@ impl Bad {
 }
 
 /// Long enough for a run in which nothing is waited for, on a machine that is busy.
-const SOON: Duration = Duration::from_secs(15);
+pub(crate) const SOON: Duration = Duration::from_secs(15);
 
 /// Long enough for a run in which the start-up is waited for, or every case is judged.
-const LATER: Duration = Duration::from_secs(45);
+pub(crate) const LATER: Duration = Duration::from_secs(45);
 
 fn bad_servers() -> Vec<Bad> {
     let bad = |name, server, code, says, limit| Bad { name, server, code, says, limit };
@@ -170,12 +172,12 @@ fn forking(first: &str, options: &str) -> Vec<String> {
 }
 
 /// What came of running the program.
-struct Run {
+pub(crate) struct Run {
     command: String,
-    code: Option<i32>,
+    pub(crate) code: Option<i32>,
     /// Standard output and standard error.
-    text: String,
-    wall: Duration,
+    pub(crate) text: String,
+    pub(crate) wall: Duration,
     /// The most memory that it held, in KiB, where the system tells.
     peak: Option<u64>,
     /// Processes that carry its mark and are still there.
@@ -184,12 +186,26 @@ struct Run {
 
 impl Run {
     /// Judges a server.
-    fn of(options: &[&str], server: &[&str]) -> Result<Self, String> {
-        Self::with_signal(options, server, None)
+    pub(crate) fn of(options: &[&str], server: &[&str]) -> Result<Self, String> {
+        Self::with(options, server, &[], None)
     }
 
-    /// Judges a server, and sends a signal to the judge after a while.
-    fn with_signal(options: &[&str], server: &[&str], signal: Option<(Signal, Duration)>) -> Result<Self, String> {
+    /// Judges a server with variables in our own environment.
+    pub(crate) fn with_variables(
+        options: &[&str],
+        server: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Result<Self, String> {
+        Self::with(options, server, variables, None)
+    }
+
+    /// Judges a server, and sends a signal to the judge after a while where one is given.
+    fn with(
+        options: &[&str],
+        server: &[&str],
+        variables: &[(&str, &str)],
+        signal: Option<(Signal, Duration)>,
+    ) -> Result<Self, String> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let mark = format!("MCP_CONFORMANCE_TRIAL={}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let (name, value) = mark.split_once('=').expect("it was written with one");
@@ -203,6 +219,7 @@ impl Run {
             .arg("--")
             .args(server)
             .env(name, value)
+            .envs(variables.iter().copied())
             .env_remove("CI")
             .stdin(Stdio::null())
             .stdout(file.try_clone().map_err(told)?)
@@ -241,7 +258,7 @@ impl Run {
     }
 
     /// Demands an exit code and words, little memory, and that nothing is left.
-    fn expect(&self, code: i32, says: &[&str]) -> Result<(), String> {
+    pub(crate) fn expect(&self, code: i32, says: &[&str]) -> Result<(), String> {
         if self.code != Some(code) {
             return Err(self.complain(&format!("it does not exit with {code}")));
         }
@@ -258,11 +275,11 @@ impl Run {
         Ok(())
     }
 
-    fn within(&self, limit: Duration) -> Result<(), String> {
+    pub(crate) fn within(&self, limit: Duration) -> Result<(), String> {
         if self.wall > limit { Err(self.complain(&format!("it takes longer than {limit:?}"))) } else { Ok(()) }
     }
 
-    fn complain(&self, what: &str) -> String {
+    pub(crate) fn complain(&self, what: &str) -> String {
         const TAIL: usize = 6_000;
         let from = self.text.len().saturating_sub(TAIL);
         let from = (from..=self.text.len()).find(|at| self.text.is_char_boundary(*at)).unwrap_or_default();
@@ -339,7 +356,7 @@ fn a_signal_leaves_nothing(signal: Signal) -> Result<(), String> {
     let first = "setsid sleep 1000 & (trap '' TERM INT HUP; while :; do sleep 9; done) &";
     let server = forking(first, "--fault ignores-sigterm");
     let after = Duration::from_millis(1500);
-    let run = Run::with_signal(&["--timeout", "1s"], &words(&server), Some((signal, after)))?;
+    let run = Run::with(&["--timeout", "1s"], &words(&server), &[], Some((signal, after)))?;
     if run.wall < after {
         return Err(run.complain("the run was over before the signal"));
     }
@@ -349,12 +366,27 @@ fn a_signal_leaves_nothing(signal: Signal) -> Result<(), String> {
     run.expect(code, &["the run was interrupted"])
 }
 
+/// With the usual bounds: what does nothing is told from what takes its time.
+fn one_that_does_nothing_is_given_up_soon() -> Result<(), String> {
+    let run = Run::of(&[], &words(&shell("exec sleep 1000")))?;
+    run.expect(2, &["did not answer the first message, and did nothing else for 5s either", "--startup-timeout"])?;
+    if cfg!(target_os = "linux") { run.within(Duration::from_secs(8)) } else { Ok(()) }
+}
+
+/// Busy for longer than one that does nothing is given, then there.
+fn one_that_is_busy_is_waited_for() -> Result<(), String> {
+    let busy = "end=$(($(date +%s) + 7)); while [ $(date +%s) -lt $end ]; do :; done";
+    let server = shell(&format!("{busy}; exec '{PROGRAM}' serve"));
+    let flags = ["--revision", "2025-11-25", "--select", "jsonrpc/base-methods"];
+    Run::of(&flags, &words(&server))?.expect(0, &["PASS"])
+}
+
 /// Every answer comes, though under another id: waiting for better ones would take minutes.
 fn ids_of_the_wrong_type_are_told_soon() -> Result<(), String> {
     let run = Run::of(&[], &words(&serving("ids-wrong-type")))?;
     run.expect(1, &["the request has id 1, its answer has id \"1\""])?;
     // Built for speed it takes half of it.
-    run.within(Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 8 }))
+    run.within(Duration::from_secs(if cfg!(debug_assertions) { 16 } else { 8 }))
 }
 
 fn text_of_the_server_steers_no_terminal() -> Result<(), String> {

@@ -4,18 +4,21 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use libtest_mimic::Trial;
-use mcp_conformance::case::{Body, Case};
+use mcp_conformance::case::{Body, Case, HttpKind};
 use mcp_conformance::mock::{Fault, FaultSet};
 use mcp_conformance::spec::Revision;
 use mcp_conformance::verdict::Verdict;
 
-use crate::builtin::{Found, cases, clean, judge, variants};
+use crate::builtin::{
+    ENDPOINTS, Found, HTTP_VARIANTS, cases, clean, clean_over_http, http_cases, judge, judge_over_http, variants,
+};
 use crate::trial;
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = vec![
         trial("case/the-conforming-server-has-no-finding", the_conforming_server_has_no_finding),
         trial("case/the-conforming-variants-have-no-finding", the_conforming_variants_have_no_finding),
+        trial("case/the-conforming-server-has-no-finding-over-http", the_conforming_server_has_no_finding_over_http),
         trial("case/every-fault-is-caught", every_fault_is_named_by_a_case),
     ];
     // What fuzzing finds has trials of its own.
@@ -49,13 +52,30 @@ fn the_conforming_variants_have_no_finding() -> Result<(), String> {
         .try_for_each(|(variant, found)| has_no_finding(found).map_err(|told| format!("{variant}: {told}")))
 }
 
+/// Every case, those of every transport included, at both endpoints.
+fn the_conforming_server_has_no_finding_over_http() -> Result<(), String> {
+    let all = || cases().to_vec();
+    let found = judge_over_http(FaultSet::none(), &Revision::ALL, all(), ENDPOINTS[0]);
+    has_no_finding(&found)?;
+    let older = judge_over_http(FaultSet::none(), &[Revision::V2024_11_05], all(), ENDPOINTS[1]);
+    has_no_finding_in(&older, &[Revision::V2024_11_05])?;
+    for (name, found) in clean_over_http() {
+        has_no_finding_in(found, &[]).map_err(|told| format!("{name}: {told}"))?;
+    }
+    Ok(())
+}
+
 fn has_no_finding(found: &Found) -> Result<(), String> {
+    has_no_finding_in(found, &Revision::ALL)
+}
+
+fn has_no_finding_in(found: &Found, revisions: &[Revision]) -> Result<(), String> {
     let summary = found.summary.as_ref().ok_or("the run did not end")?;
     if let Some(problem) = &summary.problem {
         return Err(format!("the run met a problem: {}", problem.message));
     }
-    for revision in Revision::ALL {
-        if !found.results.iter().any(|result| result.revision == revision) {
+    for revision in revisions {
+        if !found.results.iter().any(|result| result.revision == *revision) {
             return Err(format!("nothing was judged in {revision}"));
         }
     }
@@ -106,11 +126,31 @@ fn every_fault_is_named_by_a_case() -> Result<(), String> {
         .filter(|fault| !fault.is_hidden())
         .map(Fault::name)
         .filter(|name| !named.contains(name) && !BORNE.contains(name))
+        .filter(|name| !HTTP_VARIANTS.iter().any(|variant| variant.name() == *name))
         .collect();
     if missed.is_empty() { Ok(()) } else { Err(format!("no case names {}", missed.join(", "))) }
 }
 
+/// What a case that speaks of HTTP says of the conforming server and of its variants.
+fn it_passes_over_http(case: &Case) -> Result<(), String> {
+    let runs = clean_over_http().iter().flat_map(|(_, found)| &found.results);
+    let results: Vec<_> = runs.filter(|result| result.case == case.id).collect();
+    if results.iter().any(|result| result.verdict == Verdict::Pass) {
+        return Ok(());
+    }
+    let told: Vec<String> = results
+        .iter()
+        .map(|result| {
+            format!("{} in {}: {}", result.verdict.as_str(), result.revision, result.reason.as_deref().unwrap_or(""))
+        })
+        .collect();
+    Err(format!("it passes in no revision:\n{}", told.join("\n")))
+}
+
 fn it_passes_on_the_conforming_server(case: &Case) -> Result<(), String> {
+    if case.speaks_of_http() {
+        return it_passes_over_http(case);
+    }
     let found = clean();
     let results: Vec<_> = case.revisions.iter().filter_map(|revision| found.result(&case.id, revision)).collect();
     if results.iter().any(|result| result.verdict == Verdict::Pass) {
@@ -141,7 +181,16 @@ fn its_fault_turns_it_red(case: &Arc<Case>) -> Result<(), String> {
     }
     for revision in ends {
         // Everything runs, as it does for a user: the fault may show in what another case sends.
-        let found = judge(FaultSet::from(fault), &[revision], cases().to_vec());
+        let found = if case.speaks_of_http() {
+            let older = case.http_kind() == Some(HttpKind::Sse);
+            let endpoint = ENDPOINTS[usize::from(older)];
+            let found = judge_over_http(FaultSet::from(fault), &[revision], http_cases(), endpoint);
+            let told = found.result(&case.id, revision).is_some_and(|result| !result.findings.is_empty());
+            // Some faults show in what cases of every transport send.
+            if told { found } else { judge_over_http(FaultSet::from(fault), &[revision], cases().to_vec(), endpoint) }
+        } else {
+            judge(FaultSet::from(fault), &[revision], cases().to_vec())
+        };
         let Some(result) = found.result(&case.id, revision) else {
             return Err(format!("nothing was judged in {revision}: {:?}", found.summary.and_then(|s| s.problem)));
         };

@@ -42,7 +42,7 @@ struct Start {
 
 const INSTALL: &str = "tests/servers/install.sh";
 
-const SERVERS: [Server; 6] = [
+const SERVERS: [Server; 10] = [
     Server {
         name: "everything",
         file: "node_modules/@modelcontextprotocol/server-everything/dist/index.js",
@@ -95,7 +95,64 @@ const SERVERS: [Server; 6] = [
         remedy: "cargo build --examples",
         prepare: |_| Ok(Start::default()),
     },
+    Server {
+        name: "everything-http",
+        file: "node_modules/@modelcontextprotocol/server-everything/dist/index.js",
+        programs: &["node"],
+        remedy: INSTALL,
+        prepare: |_| {
+            let port = free_port()?;
+            let mut start = over_http(port, "mcp");
+            start.options.extend(["--env".to_owned(), format!("PORT={port}")]);
+            Ok(Start { arguments: vec!["streamableHttp".to_owned()], ..start })
+        },
+    },
+    Server {
+        name: "everything-sse",
+        file: "node_modules/@modelcontextprotocol/server-everything/dist/index.js",
+        programs: &["node"],
+        remedy: INSTALL,
+        prepare: |_| {
+            let port = free_port()?;
+            let mut start = over_http(port, "sse");
+            start.options.extend(["--env".to_owned(), format!("PORT={port}")]);
+            Ok(Start { arguments: vec!["sse".to_owned()], ..start })
+        },
+    },
+    Server {
+        name: "python-http",
+        file: ".venv/bin/python",
+        programs: &[],
+        remedy: INSTALL,
+        prepare: |_| {
+            let port = free_port()?;
+            let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/python/server.py");
+            Ok(Start { arguments: vec![script.display().to_string(), port.to_string()], ..over_http(port, "mcp") })
+        },
+    },
+    Server {
+        name: "rmcp-http",
+        file: "rmcp-server",
+        programs: &[],
+        remedy: "cargo build --examples",
+        prepare: |_| {
+            let port = free_port()?;
+            Ok(Start { arguments: vec![format!("127.0.0.1:{port}")], ..over_http(port, "mcp") })
+        },
+    },
 ];
+
+/// A port of this machine that nobody listens at.
+fn free_port() -> Result<u16, String> {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).map_err(|error| error.to_string())?;
+    listener.local_addr().map(|address| address.port()).map_err(|error| error.to_string())
+}
+
+/// The options for a server that listens at a port.
+fn over_http(port: u16, path: &str) -> Start {
+    let address = format!("http://127.0.0.1:{port}/{path}");
+    Start { options: vec!["--url".to_owned(), address], ..Start::default() }
+}
 
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
@@ -123,9 +180,14 @@ fn make_repository(folder: &Path) -> Result<(), String> {
 }
 
 impl Server {
+    /// Whether it is built with the suite.
+    fn is_example(&self) -> bool {
+        self.file == "rmcp-server"
+    }
+
     /// The folder that its file stands in.
     fn root(&self) -> PathBuf {
-        if self.name != "rmcp" {
+        if !self.is_example() {
             return Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers");
         }
         // Cargo builds the examples beside the tests: target/<profile>/examples and target/<profile>/deps.
@@ -143,11 +205,7 @@ impl Server {
     }
 
     fn path(&self) -> PathBuf {
-        self.root().join(format!(
-            "{}{}",
-            self.file,
-            if self.name == "rmcp" { std::env::consts::EXE_SUFFIX } else { "" }
-        ))
+        self.root().join(format!("{}{}", self.file, if self.is_example() { std::env::consts::EXE_SUFFIX } else { "" }))
     }
 
     /// The program and its first argument, if the server is a script.

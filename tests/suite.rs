@@ -19,9 +19,13 @@ mod hidden;
 mod hints;
 mod hostile;
 mod house;
+mod http_hostile;
+mod http_parity;
+mod http_secrets;
 #[cfg(feature = "harness")]
 mod libtest;
 mod matrix;
+mod raw;
 mod real;
 
 use libtest_mimic::{Arguments, Trial};
@@ -36,6 +40,9 @@ fn main() -> std::process::ExitCode {
     trials.extend(hidden::trials());
     trials.extend(hints::trials());
     trials.extend(hostile::trials());
+    trials.extend(http_hostile::trials());
+    trials.extend(http_parity::trials());
+    trials.extend(http_secrets::trials());
     trials.extend(house::trials());
     #[cfg(feature = "harness")]
     trials.extend(libtest::trials());

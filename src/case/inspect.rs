@@ -15,7 +15,7 @@ use super::schema;
 use crate::spec::{Catalogue, Revision, RevisionSet};
 
 /// What a step may send, by the member that says it.
-const ACTIONS: [&str; 7] = ["send", "notify", "batch", "raw", "walk", "retry", "shutdown"];
+const ACTIONS: [&str; 9] = ["send", "notify", "batch", "raw", "walk", "retry", "http", "close", "shutdown"];
 
 /// How a process may end, as outcomes of `shutdown` and of nothing else.
 const ENDINGS: [&str; 3] = ["stdin-closed", "sigterm", "sigkill"];
@@ -272,6 +272,7 @@ impl Inspection {
             let at = format!("/steps/{index}");
             judges |= step.contains_key("expect");
             self.retry(step, &at, &names);
+            self.close(step, &at, &names);
             of_tool |= self.step(step, &at, &mut saved);
             if let Some(name) = text(step, "name")
                 && !names.insert(name)
@@ -307,6 +308,14 @@ impl Inspection {
         }
     }
 
+    /// What is closed is an earlier step.
+    fn close(&mut self, step: &Map<String, Value>, at: &str, earlier: &BTreeSet<&str>) {
+        if let Some(of) = text(step, "close").filter(|of| !earlier.contains(of)) {
+            let flaw = Flaw::at(format!("{at}/close"), format!("no earlier step is named `{of}`"));
+            self.flaws.push(flaw.nearest(of, earlier.iter().copied()));
+        }
+    }
+
     /// Inspects a step; whether it holds a placeholder of a tool.
     fn step(&mut self, step: &Map<String, Value>, at: &str, saved: &mut Saved) -> bool {
         let actions: Vec<_> = ACTIONS.into_iter().filter(|action| step.contains_key(*action)).collect();
@@ -314,7 +323,7 @@ impl Inspection {
             [_] => {}
             [] => self.tell(
                 at,
-                "the step sends nothing: it has one of `send`, `notify`, `batch`, `raw`, `walk`, `retry` and `shutdown`",
+                "the step sends nothing: it has one of `send`, `notify`, `batch`, `raw`, `walk`, `retry`, `http`, `close` and `shutdown`",
             ),
             [first, rest @ ..] => {
                 for action in rest {
@@ -326,7 +335,7 @@ impl Inspection {
             }
         }
         let action = actions.first().copied().unwrap_or_default();
-        let answered = action != "notify" && action != "shutdown";
+        let answered = !matches!(action, "notify" | "shutdown" | "close");
         for (name, why) in [
             ("control", "nothing is served in answer to it"),
             ("save", "no response comes that could hold a value"),
@@ -349,7 +358,7 @@ impl Inspection {
                 self.json_schema(until, &format!("{at}/poll/until"));
             }
         }
-        if step.contains_key("meta") && matches!(action, "raw" | "shutdown") {
+        if step.contains_key("meta") && matches!(action, "raw" | "shutdown" | "close") {
             self.tell_on_name(
                 format!("{at}/meta"),
                 format!("`meta` says nothing of a `{action}`: nothing is filled in"),
@@ -361,7 +370,7 @@ impl Inspection {
         }
 
         let mut of_tool = false;
-        for name in ["send", "notify", "batch", "raw", "walk", "retry", "meta"] {
+        for name in ["send", "notify", "batch", "raw", "walk", "retry", "http", "meta"] {
             let Some(value) = step.get(name) else { continue };
             let here = format!("{at}/{name}");
             if name == "walk" {
@@ -438,8 +447,10 @@ impl Inspection {
         for (index, row) in &rows {
             let here = format!("{at}/expect/{index}");
             self.in_force(row, &here, runs);
-            if let Some(schema) = row.get("schema") {
-                self.json_schema(schema, &format!("{here}/schema"));
+            for name in ["schema", "exchange"] {
+                if let Some(schema) = row.get(name) {
+                    self.json_schema(schema, &format!("{here}/{name}"));
+                }
             }
             let outcomes: Vec<_> = strings(row, "is").collect();
             for (position, outcome) in &outcomes {
@@ -453,7 +464,8 @@ impl Inspection {
             {
                 self.tell_on_name(format!("{here}/code"), "only an `error` has a code, and `is` does not name it");
             }
-            let fits_all = ["is", "code", "schema", "revisions"].iter().all(|name| !row.contains_key(*name));
+            let fits_all =
+                ["is", "code", "schema", "status", "exchange", "revisions"].iter().all(|name| !row.contains_key(*name));
             if fits_all && (index + 1 < rows.len() || step.contains_key("otherwise")) {
                 self.tell(&here, "every answer fits this row, so nothing after it is ever reached");
             }

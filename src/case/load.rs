@@ -521,7 +521,7 @@ mod tests {
             ),
             (
                 watching(&format!("\"watch\": {{\"what\": \"reslt\"}}, {MUST}")),
-                "5:19: unknown word `reslt`: here stands one of `line`, `message`, `response`, `result`, `error`, `request`, `asked`, `notification`, `connection` (did you mean `result`?)",
+                "5:19: unknown word `reslt`: here stands one of `line`, `message`, `response`, `result`, `error`, `request`, `asked`, `notification`, `exchange`, `connection` (did you mean `result`?)",
             ),
             (
                 acting(&format!("{{\"send\": {{}}, {EXPECT}, \"meta\": true}}")),
@@ -671,7 +671,7 @@ mod tests {
             // What it sends.
             (
                 acting(&format!("{{{EXPECT}}}")),
-                "6:1: the step sends nothing: it has one of `send`, `notify`, `batch`, `raw`, `walk`, `retry` and `shutdown`",
+                "6:1: the step sends nothing: it has one of `send`, `notify`, `batch`, `raw`, `walk`, `retry`, `http`, `close` and `shutdown`",
             ),
             (
                 acting(&format!("{{\"send\": {{}}, \"raw\": \"\", {EXPECT}}}")),

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::asking::Reply;
 use super::checks::Oracle;
-use super::model::{CaseFile, Each, Needs, Process, Rule, Step, Together, Watch};
+use super::http::{HeaderValues, HttpKind};
+use super::model::{CaseFile, Each, Needs, Process, Rule, Step, Together, Watch, What};
 use super::placeholder::{Placeholder, find};
 use crate::spec::{Catalogue, Requirement, Revision, RevisionSet, Transport};
 
@@ -141,6 +142,26 @@ impl Case {
                 Body::Watch { .. } => true,
                 Body::Fuzz(_) => transport == Transport::Stdio,
             }
+            && (transport == Transport::Http || !self.speaks_of_http())
+    }
+
+    /// Whether the case speaks of HTTP requests and their answers, which other transports do not have.
+    #[must_use]
+    pub fn speaks_of_http(&self) -> bool {
+        match &self.body {
+            Body::Act(act) => act.steps.iter().any(|step| {
+                let of_row = step.expect.iter().any(|row| !row.status.is_empty() || row.exchange.is_some());
+                step.http.is_some() || step.close.is_some() || of_row
+            }),
+            Body::Watch { watch, .. } => watch.what == What::Exchange,
+            Body::Fuzz(_) => false,
+        }
+    }
+
+    /// The transport over HTTP that the case is for; none where it is for every transport.
+    #[must_use]
+    pub fn http_kind(&self) -> Option<HttpKind> {
+        self.needs.http.or_else(|| self.speaks_of_http().then(HttpKind::default))
     }
 
     /// The chief requirement in `revision`: the first of the case's that the revision states.
@@ -177,6 +198,20 @@ impl Step {
         }
         if let Some(params) = self.retry.as_ref().and_then(|retry| retry.params.as_ref()) {
             collect(params, &mut found);
+        }
+        if let Some(http) = &self.http {
+            let mut take = |text: &str| found.extend(find(text).into_iter().map(|(_, placeholder)| placeholder));
+            http.path.iter().for_each(|path| take(path));
+            for values in http.headers.values() {
+                match values {
+                    HeaderValues::Absent => {}
+                    HeaderValues::One(value) => take(value),
+                    HeaderValues::Several(values) => values.iter().for_each(|value| take(value)),
+                }
+            }
+            if let Some(body) = &http.body {
+                collect(body, &mut found);
+            }
         }
         if let Some(line) = &self.raw {
             found.extend(find(line).into_iter().map(|(_, placeholder)| placeholder));

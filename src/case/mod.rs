@@ -11,6 +11,7 @@ mod coverage;
 mod fault;
 mod format;
 mod hint;
+mod http;
 mod inspect;
 mod jsonc;
 mod load;
@@ -31,6 +32,7 @@ pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, reasons};
 pub use fault::{CaseFault, LoadError};
 pub use format::{FORMATS, with_formats};
 pub use hint::{Ask, Hint, load_hints, understand_hints};
+pub use http::{HeaderValues, HttpCall, HttpKind, Status, Until};
 pub use load::{CaseText, MAX_FILE_BYTES, MAX_FILES, Trust, load, read_directory, read_embedded, understand};
 pub use loaded::{Act, Body, Case, Source};
 pub use model::{

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::asking::{Reply, Retry};
 use super::checks::{Check, Comparison, Oracle};
+use super::http::{HttpCall, HttpKind, Status};
 use super::pattern::Pattern;
 use super::place::Place;
 use crate::spec::RevisionSet;
@@ -95,6 +96,9 @@ pub struct Needs {
     /// A JSON Schema that a request has to fit which a call of the tool led the server to make.
     #[serde(default)]
     pub asked: Option<Pattern>,
+    /// The transport over HTTP, for a case that speaks of HTTP; by default Streamable HTTP.
+    #[serde(default)]
+    pub http: Option<HttpKind>,
 }
 
 /// What a case repeats its steps for.
@@ -158,6 +162,9 @@ pub enum What {
     Asked,
     /// A notification that the server sent.
     Notification,
+    /// An HTTP request of ours with its answer, as `{"request": {"method", "target", "headers", "message"},
+    /// "status", "headers", "body"}`; what cases try out by `http` is left to them.
+    Exchange,
     /// A connection as a whole; its rules are all of the named kind (`check`).
     Connection,
 }
@@ -211,6 +218,12 @@ pub struct Step {
     /// An earlier request again, with answers to what its result asked for.
     #[serde(default)]
     pub retry: Option<Retry>,
+    /// An HTTP request of the case's own.
+    #[serde(default)]
+    pub http: Option<HttpCall>,
+    /// Closes the answer to an earlier `http` step, by name, that is still open.
+    #[serde(default)]
+    pub close: Option<String>,
     /// Closes the server's input and sees how it ends: `stdin-closed`, or `sigterm` after it.
     #[serde(default)]
     pub shutdown: Option<Shutdown>,
@@ -229,7 +242,7 @@ pub struct Step {
     /// The revisions in which it is sent; by default all of the case's.
     #[serde(default)]
     pub revisions: Option<RevisionSet>,
-    /// Values to keep for later steps: name to JSON pointer into the response.
+    /// Values to keep for later steps: name to JSON pointer into the response, or into the exchange of `http`.
     #[serde(default)]
     pub save: BTreeMap<String, String>,
     /// The answers that may come, the first that fits decides.
@@ -293,6 +306,12 @@ pub struct Row {
     /// A JSON Schema that the response fits.
     #[serde(default)]
     pub schema: Option<Pattern>,
+    /// The HTTP statuses that it speaks of; any of them.
+    #[serde(default)]
+    pub status: Vec<Status>,
+    /// A JSON Schema that the HTTP exchange fits, as in `watch`.
+    #[serde(default)]
+    pub exchange: Option<Pattern>,
     /// The revisions that it speaks of.
     #[serde(default)]
     pub revisions: Option<RevisionSet>,

@@ -60,6 +60,8 @@ pub enum Placeholder {
     Id,
     /// `${meta}`: the `_meta` object that the revision asks for.
     Meta,
+    /// `${session}`: the session that the server opened over HTTP.
+    Session,
     /// `${asked.content}`: values that fit the form that the server asks to be filled in.
     AskedContent,
     /// `${asked.content.broken}`: the same, broken in one thing.
@@ -77,7 +79,7 @@ pub enum Placeholder {
 
 impl Placeholder {
     /// Every placeholder that has no argument.
-    const PLAIN: [(&'static str, Self); 26] = [
+    const PLAIN: [(&'static str, Self); 27] = [
         ("tool", Self::Tool),
         ("tool.arguments", Self::ToolArguments),
         ("tool.arguments.missing", Self::ToolArgumentsMissing),
@@ -100,6 +102,7 @@ impl Placeholder {
         ("revision", Self::Revision),
         ("id", Self::Id),
         ("meta", Self::Meta),
+        ("session", Self::Session),
         ("asked.content", Self::AskedContent),
         ("asked.content.broken", Self::AskedContentBroken),
         ("asked.tool", Self::AskedTool),
@@ -133,6 +136,7 @@ impl Placeholder {
             | Self::Revision
             | Self::Id
             | Self::Meta
+            | Self::Session
             | Self::AskedContent
             | Self::AskedContentBroken
             | Self::AskedTool

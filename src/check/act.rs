@@ -9,9 +9,9 @@ use super::evidence::evidence_of;
 use super::{Judged, Pass, add, compare, verdict_of};
 use crate::case::{Act, Case, Outcome, Row, Step};
 use crate::spec::Revision;
-use crate::transcript::{Event, Exchange, Mark, ShutdownStep, Transcript, asks_for_input};
+use crate::transcript::{Event, Exchange, HttpExchange, Mark, ShutdownStep, Transcript, asks_for_input, messages};
 use crate::verdict::{Finding, Verdict};
-use crate::wire::{Frame, Id, Kind};
+use crate::wire::{Frame, Id, Kind, same_id};
 
 /// One thing that was sent for a step, and what came of it.
 struct Answer<'a> {
@@ -19,6 +19,22 @@ struct Answer<'a> {
     outcome: Outcome,
     position: Option<usize>,
     response: Option<&'a Value>,
+    /// The HTTP exchange that it came in.
+    http: Option<&'a HttpExchange>,
+    /// Whether the step made the HTTP request itself, so that nothing of the answer is left to be read leniently.
+    own: bool,
+}
+
+impl Answer<'_> {
+    /// The HTTP status.
+    fn status(&self) -> Option<u16> {
+        self.http?.value.get("status")?.as_u64().and_then(|status| u16::try_from(status).ok())
+    }
+
+    /// Whether anything came back.
+    fn came(&self) -> bool {
+        self.outcome != Outcome::Silence || self.own && self.status().is_some()
+    }
 }
 
 /// Judges an acting case by everything that its passes recorded.
@@ -60,6 +76,7 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
     }
     let exchanges = record.exchanges();
     let strays = record.strays();
+    let http = record.http_exchanges();
     let mut judged = Judged { verdict: Verdict::Pass, ..Judged::skip("") };
     judged.reason = None;
     let mut answered = false;
@@ -68,7 +85,11 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
             continue;
         }
         let mark = Mark { pass: pass.number, step: index };
-        let mut answers = answers(record, &exchanges, &strays, step, mark);
+        let mut answers = if step.http.is_some() {
+            own_answers(record, &http, mark)
+        } else {
+            answers(record, &exchanges, &strays, &http, step, mark)
+        };
         if let Some(poll) = &step.poll {
             // The answers before the last are on the way to it.
             answers.drain(..answers.len().saturating_sub(1));
@@ -88,8 +109,8 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
             }
         }
         for answer in answers {
-            answered |= answer.outcome != Outcome::Silence;
-            judged.seen += usize::from(answer.outcome != Outcome::Silence);
+            answered |= answer.came();
+            judged.seen += usize::from(answer.came());
             judge_step(case, step, revision, pass, &answer, &mut judged);
             // What does not apply, or proves nothing, is not judged further.
             if matches!(judged.verdict, Verdict::Skip | Verdict::Error) && judged.findings.is_empty() {
@@ -170,8 +191,13 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
     }
     judged.verdict = judged.verdict.join(verdict);
     let expected = expectation(&rows, &case.title);
+    let shown = |at: usize| {
+        // Each message stands there by itself as well, so its HTTP request is left out where it does not matter.
+        let event = &pass.transcript.entries[at].event;
+        !matches!(event, Event::HttpRequest(_) | Event::HttpHead(_) | Event::HttpEnd(_)) || case.speaks_of_http()
+    };
     let positions: Vec<usize> = (0..pass.transcript.entries.len())
-        .filter(|at| !matches!(pass.transcript.entries[*at].event, Event::Stderr(_)))
+        .filter(|at| !matches!(pass.transcript.entries[*at].event, Event::Stderr(_)) && shown(*at))
         .collect();
     add(
         &mut judged.findings,
@@ -201,6 +227,9 @@ fn around(positions: &[usize], answer: &Answer<'_>) -> Vec<usize> {
     if positions.len() <= 12 {
         return positions.to_vec();
     }
+    if let Some(exchange) = answer.http.filter(|_| answer.own) {
+        return exchange.positions.clone();
+    }
     let from = positions.iter().position(|at| *at == answer.sent).unwrap_or(0);
     let mut near: Vec<usize> = positions.iter().skip(from).take(10).copied().collect();
     near.extend(answer.position);
@@ -211,6 +240,7 @@ fn answers<'a>(
     record: &'a Transcript,
     exchanges: &[Exchange<'a>],
     strays: &[(usize, &'a Value)],
+    http: &'a [HttpExchange],
     step: &Step,
     mark: Mark,
 ) -> Vec<Answer<'a>> {
@@ -251,6 +281,8 @@ fn answers<'a>(
                         outcome: Outcome::Malformed,
                         position: Some(at),
                         response: Some(value),
+                        http: None,
+                        own: false,
                     },
                     None => unanswered(record, position),
                 });
@@ -268,25 +300,72 @@ fn answers<'a>(
             ShutdownStep::Sigterm => Outcome::Sigterm,
             ShutdownStep::Sigkill => Outcome::Sigkill,
         };
-        answers.push(Answer { sent: step.0, outcome, position: Some(step.0), response: None });
+        answers.push(Answer { sent: step.0, outcome, position: Some(step.0), response: None, http: None, own: false });
+    }
+    for answer in &mut answers {
+        answer.http = http.iter().rev().find(|exchange| exchange.sent == answer.sent);
     }
     answers
 }
 
+/// What came of the HTTP requests that a step made itself.
+fn own_answers<'a>(record: &Transcript, http: &'a [HttpExchange], mark: Mark) -> Vec<Answer<'a>> {
+    http.iter().filter(|exchange| exchange.mark == Some(mark)).map(|exchange| own_answer(record, exchange)).collect()
+}
+
+fn own_answer<'a>(record: &Transcript, exchange: &'a HttpExchange) -> Answer<'a> {
+    let value = &exchange.value;
+    let asked = value.pointer("/request/message/id");
+    let events = value.pointer("/body/events").and_then(Value::as_array).into_iter().flatten();
+    let carried = value.pointer("/body/message").into_iter().chain(events.filter_map(|event| event.get("message")));
+    let mut responses = carried
+        .flat_map(messages)
+        .filter(|message| matches!(Kind::of(message), Kind::Response { .. }))
+        .collect::<Vec<_>>();
+    let same = |response: &&Value| match (asked, response.get("id")) {
+        (Some(asked), Some(id)) => same_id(asked, id),
+        _ => false,
+    };
+    // Of several, the one under the id of the request is its answer.
+    if let Some(at) = responses.iter().position(same) {
+        responses.swap(0, at);
+    }
+    let response = responses.first().copied();
+    let status = value.get("status").and_then(Value::as_u64);
+    let timed_out =
+        || value.pointer("/body/trouble").and_then(Value::as_str).is_some_and(|t| t.starts_with("no answer"));
+    let outcome = match (response, status) {
+        (Some(response), _) => classify(response),
+        (None, Some(400..)) => Outcome::Refused,
+        (None, Some(_)) => Outcome::Silence,
+        (None, None) if timed_out() => Outcome::Silence,
+        (None, None) => Outcome::Closed,
+    };
+    let position = exchange.positions.iter().copied().filter(|at| *at < record.entries.len()).max();
+    Answer { sent: exchange.sent, outcome, position, response, http: Some(exchange), own: true }
+}
+
 fn answered(sent: usize, position: usize, response: &Value) -> Answer<'_> {
-    Answer { sent, outcome: classify(response), position: Some(position), response: Some(response) }
+    Answer {
+        sent,
+        outcome: classify(response),
+        position: Some(position),
+        response: Some(response),
+        http: None,
+        own: false,
+    }
 }
 
 fn unanswered(record: &Transcript, sent: usize) -> Answer<'_> {
     if let Some((at, status)) = http_status(record, sent)
         && status >= 400
     {
-        return Answer { sent, outcome: Outcome::Refused, position: Some(at), response: None };
+        return Answer { sent, outcome: Outcome::Refused, position: Some(at), response: None, http: None, own: false };
     }
     let closed = (sent..record.entries.len())
         .find(|at| matches!(record.entries[*at].event, Event::Closed | Event::Exited { .. } | Event::Overflow));
     let outcome = if closed.is_some() { Outcome::Closed } else { Outcome::Silence };
-    Answer { sent, outcome, position: closed, response: None }
+    Answer { sent, outcome, position: closed, response: None, http: None, own: false }
 }
 
 /// The status that answered the HTTP request of a message, with its position.
@@ -329,8 +408,15 @@ fn fits(row: &Row, answer: &Answer<'_>) -> bool {
         || (row.is.contains(&Outcome::Result)
             && matches!(answer.outcome, Outcome::Success | Outcome::ToolError | Outcome::InputRequired))
         || (row.is.contains(&Outcome::Success) && answer.outcome == Outcome::InputRequired);
+    let of_status = row.status.is_empty()
+        || answer.status().is_some_and(|status| row.status.iter().any(|wanted| wanted.fits(status)));
+    let of_exchange =
+        row.exchange.as_ref().is_none_or(|schema| answer.http.is_some_and(|http| schema.fits(&http.value)));
+    if !of_status || !of_exchange {
+        return false;
+    }
     // A server that refuses by the status alone need not say in JSON-RPC what it says in HTTP.
-    if answer.outcome == Outcome::Refused {
+    if answer.outcome == Outcome::Refused && !answer.own {
         return row.is.contains(&Outcome::Refused) || row.is.contains(&Outcome::Error) || !row.code.is_empty();
     }
     let of_code = row.code.is_empty()
@@ -355,6 +441,11 @@ fn expectation(rows: &[&Row], title: &str) -> String {
                 text.push_str("an error");
             }
             let _infallible = write!(text, " with code {}", codes.join(" or "));
+        }
+        if !row.status.is_empty() {
+            let wanted: Vec<String> = row.status.iter().map(ToString::to_string).collect();
+            let before = if text.is_empty() { "" } else { " with " };
+            let _infallible = write!(text, "{before}HTTP status {}", wanted.join(" or "));
         }
         if !text.is_empty() && !words.contains(&text) {
             words.push(text);
@@ -382,6 +473,26 @@ fn name(outcome: Outcome) -> &'static str {
 
 /// What came, in words, with the code and the message of an error.
 fn describe(answer: &Answer<'_>) -> String {
+    let words = described(answer);
+    match answer.http.filter(|_| answer.own) {
+        None => words,
+        Some(http) => match (answer.status(), answer.outcome) {
+            (Some(status), Outcome::Silence | Outcome::Refused) => {
+                let text = http.value.pointer("/body/text").and_then(Value::as_str).unwrap_or_default();
+                let kind =
+                    http.value.pointer("/headers/content-type").and_then(Value::as_str).unwrap_or("no content type");
+                format!("HTTP status {status} ({kind}): {}", shortened(text.trim(), 160))
+            }
+            (Some(status), _) => format!("HTTP status {status} with {words}"),
+            (None, _) => {
+                let trouble = http.value.pointer("/body/trouble").and_then(Value::as_str);
+                trouble.map_or(words, |trouble| shortened(trouble, 160))
+            }
+        },
+    }
+}
+
+fn described(answer: &Answer<'_>) -> String {
     let error = answer.response.and_then(|response| response.get("error"));
     match (answer.outcome, error) {
         (Outcome::Error, Some(error)) => {

@@ -221,6 +221,17 @@ fn side(
     let mark = Mark { pass: pass.number, step };
     let mut values = Vec::new();
     let mut served = false;
+    if body.steps[step].http.is_some() {
+        for exchange in pass.transcript.http_exchanges().iter().filter(|exchange| exchange.mark == Some(mark)) {
+            served |= exchange.value.get("status").is_some();
+            positions.extend(&exchange.positions);
+            match at {
+                Some(at) => values.extend(at.find(&exchange.value).into_iter().map(|(_, value)| value.clone())),
+                None => values.push(exchange.value.clone()),
+            }
+        }
+        return served.then_some(values);
+    }
     for exchange in pass.transcript.exchanges() {
         let sent = &pass.transcript.entries[exchange.sent];
         if !matches!(&sent.event, Event::Sent { mark: Some(marked), .. } if *marked == mark) {

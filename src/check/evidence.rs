@@ -42,6 +42,11 @@ fn http_request(request: &HttpRequest) -> String {
     for (name, value) in &request.headers {
         let _infallible = write!(text, "\n{name}: {value}");
     }
+    match &request.body {
+        Some(serde_json::Value::String(body)) => text.push_str(&format!("\n\n{body}")),
+        Some(body) => text.push_str(&format!("\n\n{body}")),
+        None => {}
+    }
     text
 }
 

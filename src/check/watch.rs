@@ -9,7 +9,7 @@ use super::evidence::evidence_of;
 use super::{Connected, Judged, add, asked, connection, value, verdict_of};
 use crate::case::{Case, Check, Pattern, Rule, Watch, What};
 use crate::spec::{Era, Revision};
-use crate::transcript::{Event, Exchange, Transcript, input_requests, messages};
+use crate::transcript::{Event, Exchange, HttpExchange, Transcript, input_requests, messages};
 use crate::verdict::{Finding, Verdict};
 use crate::wire::Kind;
 
@@ -36,6 +36,8 @@ pub(super) struct Index<'a> {
     pub(super) label: &'a str,
     pub(super) record: &'a Transcript,
     pub(super) exchanges: Vec<Exchange<'a>>,
+    /// What went over HTTP for the connection itself.
+    http: Vec<HttpExchange>,
     pub(super) tools: BTreeMap<&'a str, &'a Value>,
     /// Whether the connection agreed on another revision than the one that is judged.
     foreign: bool,
@@ -58,7 +60,8 @@ impl<'a> Index<'a> {
                 }
             }
         }
-        Self { label: &connected.label, record, exchanges, tools, foreign }
+        let http = record.http_exchanges().into_iter().filter(|exchange| exchange.mark.is_none()).collect();
+        Self { label: &connected.label, record, exchanges, http, tools, foreign }
     }
 
     /// The messages that the server wrote, element by element, with their positions.
@@ -116,6 +119,12 @@ pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, wat
             if index.foreign {
                 continue;
             }
+            if watch.what == What::Exchange {
+                for subject in exchanged(watch, index) {
+                    judge_subject(case, watch, &rules, revision, index, &subject, &mut judged);
+                }
+                continue;
+            }
             for subject in subjects(watch, index) {
                 // The same list is read many times; each of its tools counts once. What is asked for counts once
                 // for each client that it is asked of.
@@ -143,6 +152,7 @@ fn nothing_seen(watch: &Watch) -> String {
         What::Request => "request of the server",
         What::Asked => "question of the server",
         What::Notification => "notification",
+        What::Exchange => "HTTP exchange",
         What::Connection => "such traffic",
     };
     let of = if watch.of.is_empty() { String::new() } else { format!(" of {}", watch.of.join(" or ")) };
@@ -270,6 +280,27 @@ fn lines(index: &Index<'_>) -> Vec<(usize, Value)> {
         .collect()
 }
 
+/// The HTTP exchanges, or the places in them, that a case looks at.
+fn exchanged<'i>(watch: &Watch, index: &'i Index<'_>) -> Vec<Subject<'i>> {
+    let method = |exchange: &HttpExchange| exchange.value.pointer("/request/message/method").cloned();
+    let wanted = |exchange: &&HttpExchange| {
+        watch.of.is_empty() || method(exchange).is_some_and(|method| watch.of.iter().any(|of| method == *of))
+    };
+    let mut found = Vec::new();
+    for exchange in index.http.iter().filter(wanted) {
+        let label = match method(exchange) {
+            Some(Value::String(method)) => method,
+            _ => exchange.value["request"]["method"].as_str().unwrap_or_default().to_owned(),
+        };
+        let places =
+            watch.at.as_ref().map_or_else(|| vec![(String::new(), &exchange.value)], |at| at.find(&exchange.value));
+        for (_, value) in places {
+            found.push(Subject { value, label: label.clone(), positions: exchange.positions.clone(), request: None });
+        }
+    }
+    found
+}
+
 fn subjects<'a>(watch: &Watch, index: &Index<'a>) -> Vec<Subject<'a>> {
     let mut found = Vec::new();
     let wanted = |method: &str| watch.of.is_empty() || watch.of.iter().any(|of| of == method);
@@ -352,7 +383,7 @@ fn subjects<'a>(watch: &Watch, index: &Index<'a>) -> Vec<Subject<'a>> {
                 }
             }
         }
-        What::Line | What::Connection => {}
+        What::Line | What::Exchange | What::Connection => {}
     }
     found
 }

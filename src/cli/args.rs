@@ -32,7 +32,7 @@ Examples:
   mcp-conformance --baseline known.jsonc --report junit=junit.xml ./my-server
   mcp-conformance report report.json --report markdown=comment.md
   mcp-conformance --select 'fuzz/*' --fuzz 5000 --tool 'search*' ./my-server
-  mcp-conformance --fuzz 200 ./my-server
+  mcp-conformance --fuzz off ./my-server
   mcp-conformance --list --select stdio
   mcp-conformance explain tools/call/unknown-tool
   mcp-conformance hints --output mcp-hints.jsonc -- node server.js
@@ -233,7 +233,7 @@ pub(super) struct Judging {
     #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
     pub(super) timeout: Duration,
 
-    /// How long the server's first answer may take.
+    /// How long the server's first answer may take; one that does nothing at all is given up after a sixth of it.
     #[arg(long, value_name = "DUR", default_value = "30s", value_parser = duration)]
     pub(super) startup_timeout: Duration,
 
@@ -246,12 +246,13 @@ pub(super) struct Judging {
 #[command(next_help_heading = "Fuzzing")]
 pub(super) struct Fuzzing {
     /// How many generated calls each tool gets; `off` makes none. What makes a failure small comes on top.
-    #[arg(long, value_name = "N|off", default_value = "off", value_parser = fuzz, overrides_with = "fuzz")]
+    #[arg(long, value_name = "N|off", default_value = "200", value_parser = fuzz, overrides_with = "fuzz")]
     pub(super) fuzz: Fuzz,
 
-    /// How long fuzzing may take in a revision.
-    #[arg(long, value_name = "DUR", default_value = "60s", value_parser = duration)]
-    pub(super) fuzz_time: Duration,
+    /// How long fuzzing may take in a revision, each tool getting its share of it [default: 60s for each 200 calls
+    /// of a tool, of which it takes no more than 15ms for each].
+    #[arg(long, value_name = "DUR", value_parser = duration)]
+    pub(super) fuzz_time: Option<Duration>,
 
     /// Whether to fuzz in the `newest` revision that is judged, or in `all` of them.
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = FuzzRevisions::Newest)]
@@ -386,7 +387,7 @@ pub(super) struct HintsArgs {
     #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
     pub(super) timeout: Duration,
 
-    /// How long the server's first answer may take.
+    /// How long the server's first answer may take; one that does nothing at all is given up after a sixth of it.
     #[arg(long, value_name = "DUR", default_value = "30s", value_parser = duration)]
     pub(super) startup_timeout: Duration,
 
@@ -757,7 +758,7 @@ mod tests {
         let args = judge(&["./server"]);
         assert_eq!(args.judging.timeout, Duration::from_secs(5));
         assert_eq!(args.judging.startup_timeout, Duration::from_secs(30));
-        assert_eq!((args.fuzzing.fuzz, args.judging.seed, args.judging.jobs), (Fuzz::Off, 0, None));
+        assert_eq!((args.fuzzing.fuzz, args.judging.seed, args.judging.jobs), (Fuzz::Calls(200), 0, None));
         assert_eq!(args.output.color, Color::Auto);
         assert!(args.scope.revision.is_empty() && args.output.report.is_empty());
     }

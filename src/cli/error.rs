@@ -29,8 +29,11 @@ pub(super) enum CliError {
     /// Options for servers over HTTP without an address.
     #[error("--header, --bearer-env and --insecure are for servers over HTTP: give the address, or --url")]
     HttpWithoutUrl,
+    /// A header that is none. It may be a secret, so it is not repeated.
+    #[error("--header: a header has a name, a colon and a value; write it as --header 'Name: value'")]
+    Header,
     /// The variable that is to hold a token.
-    #[error("--bearer-env {0}: there is no such variable, or it is not text; set it to the token")]
+    #[error("--bearer-env {0}: there is no such variable, or it is empty or not text; set it to the token")]
     NoToken(String),
     /// A subcommand stands after options, where it would be taken for a server.
     #[error(

@@ -19,6 +19,7 @@ fn number(outcome: &Result<Conclusion, CliError>) -> u8 {
             | CliError::BehindAddress(_)
             | CliError::CommandOnly(_)
             | CliError::HttpWithoutUrl
+            | CliError::Header
             | CliError::NoToken(_)
             | CliError::MisplacedWord(_)
             | CliError::RevisionChoice(_)

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use mcp_conformance::case::{Body, Case, Process, Shutdown, Step, What};
+use mcp_conformance::case::{Body, Case, HttpCall, Process, Shutdown, Step, What};
 use mcp_conformance::mock::Fault;
 use mcp_conformance::report::prose::wrap;
 use mcp_conformance::report::visible::{excerpt, visible};
@@ -147,6 +147,7 @@ fn deeds(case: &Case) -> Vec<String> {
                 What::Asked => "each thing that the server asks the client for",
                 What::Request => "every request of the server's",
                 What::Notification => "every notification",
+                What::Exchange => "every HTTP exchange",
                 What::Connection => "every connection as a whole",
             };
             let of = match (watch.what, watch.of.as_slice()) {
@@ -203,6 +204,8 @@ fn deed(step: &Step) -> String {
         Step { retry: Some(retry), .. } => {
             format!("makes the request of the step `{}` again, with the input that its result asked for", retry.of)
         }
+        Step { http: Some(http), .. } => format!("makes an HTTP request: {}", http_deed(http)),
+        Step { close: Some(of), .. } => format!("closes the answer to the step `{of}`"),
         Step { shutdown: Some(Shutdown::StdinClosed), .. } => {
             "closes the server's input and waits for its end".to_owned()
         }
@@ -225,6 +228,27 @@ fn deed(step: &Step) -> String {
         remarks.push(format!("only in {}", span(revisions)));
     }
     if remarks.is_empty() { done } else { format!("{done} ({})", remarks.join("; ")) }
+}
+
+/// An HTTP request of a step, in words.
+fn http_deed(http: &HttpCall) -> String {
+    let mut text = http.method.clone();
+    if let Some(path) = &http.path {
+        text.push(' ');
+        text.push_str(&visible(path));
+    }
+    match &http.body {
+        Some(Value::String(body)) => text.push_str(&format!(" with the body {}", excerpt(body, 160, 0))),
+        Some(body) => text.push_str(&format!(" with {}", excerpt(&body.to_string(), 160, 0))),
+        None => {}
+    }
+    for (name, values) in http.replaced() {
+        text.push_str(&match values.as_slice() {
+            [] => format!(", without {name}"),
+            values => format!(", {name}: {}", values.join(" and ")),
+        });
+    }
+    text
 }
 
 /// The known names that are likest to one that nobody knows.

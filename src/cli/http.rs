@@ -1,5 +1,7 @@
 //! Servers over HTTP: the options that say where one is reached, and with what.
 
+use std::fmt;
+
 use clap::Args as ClapArgs;
 use mcp_conformance::client::Site;
 use mcp_conformance::run::{HttpServer, Launcher, ServerCommand};
@@ -16,8 +18,8 @@ pub(super) struct HttpArgs {
     pub(super) url: Option<String>,
 
     /// A header that goes with every request; may be repeated. Its value is never shown [default: none].
-    #[arg(long, value_name = "NAME: VALUE", value_parser = header)]
-    pub(super) header: Vec<(String, String)>,
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub(super) header: Vec<Header>,
 
     /// The variable that holds a bearer token, which is never shown [default: no token].
     #[arg(long, value_name = "VAR")]
@@ -28,10 +30,27 @@ pub(super) struct HttpArgs {
     pub(super) insecure: bool,
 }
 
-fn header(text: &str) -> Result<(String, String), String> {
-    match text.split_once(':') {
-        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
-        _ => Err("write it as 'Name: value'".to_owned()),
+/// A header as it was typed. That it is one is asked later, since a complaint about an argument repeats it.
+#[derive(Clone)]
+pub(super) struct Header(String);
+
+impl From<String> for Header {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Header").field(&self.parts().map(|(name, _)| name)).finish()
+    }
+}
+
+impl Header {
+    /// Its name and its value.
+    fn parts(&self) -> Option<(&str, &str)> {
+        let (name, value) = self.0.split_once(':')?;
+        (!name.trim().is_empty()).then_some((name.trim(), value.trim()))
     }
 }
 
@@ -67,9 +86,14 @@ pub(super) fn launcher(args: &JudgeArgs) -> Result<Launcher, CliError> {
         }
         return Ok(Launcher::Command(command(&args.server)));
     };
-    let mut headers = args.http.header.clone();
+    let mut headers = Vec::new();
+    for header in &args.http.header {
+        let (name, value) = header.parts().ok_or(CliError::Header)?;
+        headers.push((name.to_owned(), value.to_owned()));
+    }
     if let Some(variable) = &args.http.bearer_env {
-        let token = std::env::var(variable).map_err(|_| CliError::NoToken(variable.clone()))?;
+        let token = std::env::var(variable).ok().filter(|token| !token.trim().is_empty());
+        let token = token.ok_or_else(|| CliError::NoToken(variable.clone()))?;
         headers.push(("Authorization".to_owned(), format!("Bearer {}", token.trim())));
     }
     let site = Site::new(address, &headers, args.http.insecure)?;
@@ -82,7 +106,7 @@ pub(super) fn words(args: &JudgeArgs) -> Vec<String> {
     if let Some(url) = &args.http.url {
         words.push(format!("--url {}", quoted(url)));
     }
-    for (name, _) in &args.http.header {
+    for (name, _) in args.http.header.iter().filter_map(Header::parts) {
         words.push(format!("--header '{name}: ...'"));
     }
     if let Some(variable) = &args.http.bearer_env {
@@ -120,6 +144,8 @@ mod tests {
         let told = |words: &[&str]| launched(words).expect_err("it is refused").to_string();
         assert!(told(&["http://localhost/mcp", "-v"]).contains("--url"));
         assert!(told(&["--insecure", "./server"]).contains("--url"));
+        let told_of_header = told(&["--header", "X-Key hush", "http://localhost/"]);
+        assert!(told_of_header.contains("'Name: value'") && !told_of_header.contains("hush"), "{told_of_header}");
         assert!(told(&["--url", "ftp://x/", "--", "./server"]).contains("http"));
         assert!(
             told(&["--bearer-env", "NO_SUCH_VARIABLE_HERE", "http://localhost/"]).contains("NO_SUCH_VARIABLE_HERE")

@@ -195,7 +195,7 @@ fn fuzz_plan(fuzzing: &Fuzzing, shard: Option<Shard>) -> Option<FuzzPlan> {
     let Fuzz::Calls(calls) = fuzzing.fuzz else { return None };
     Some(FuzzPlan {
         calls,
-        time: Some(fuzzing.fuzz_time),
+        time: fuzzing.fuzz_time,
         max_rate: fuzzing.max_rate.map(f64::from),
         in_flight: fuzzing.in_flight.map(usize::from),
         tools: fuzzing.tool.clone(),

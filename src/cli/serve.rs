@@ -56,7 +56,8 @@ pub(super) fn list_faults(out: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<(&Fault, String)> = Fault::all().iter().map(|fault| (fault, span(*fault))).collect();
     let span_width = rows.iter().map(|(_, span)| span.len()).max().unwrap_or(0);
     for (fault, span) in &rows {
-        writeln!(out, "{:<width$}  {span:<span_width$}  {}", fault.name(), fault.description())?;
+        let over = if fault.is_of_http() { " (over HTTP)" } else { "" };
+        writeln!(out, "{:<width$}  {span:<span_width$}  {}{over}", fault.name(), fault.description())?;
     }
     writeln!(out, "{} faults", rows.len())
 }

@@ -11,8 +11,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::allotted::{Allotted, within};
-use super::http::{Exchanger, Site};
-use super::process::Process;
+use super::http::{Exchanger, Probe, ProbeError, ProbeOrder, Site};
+use super::process::{Process, Vigil};
 use super::record::{Keeping, Record};
 use super::responder::Responder;
 use crate::transcript::{Entry, Event, Mark, ShutdownStep, messages};
@@ -130,6 +130,26 @@ impl Connection {
         matches!(&self.peer, Peer::Http(exchanger) if exchanger.answers_in_place())
     }
 
+    /// The session that a server over HTTP opened, if it did.
+    #[must_use]
+    pub fn http_session(&self) -> Option<String> {
+        match &self.peer {
+            Peer::Http(exchanger) => exchanger.session(),
+            Peer::Process(_) | Peer::Task { .. } => None,
+        }
+    }
+
+    /// Makes an HTTP request that is the caller's own, beside what carries the messages of the connection.
+    ///
+    /// # Errors
+    /// When the connection is not over HTTP, or the request cannot be made.
+    pub fn probe(&self, order: ProbeOrder) -> Result<Probe, ProbeError> {
+        match &self.peer {
+            Peer::Http(exchanger) => exchanger.probe(order),
+            Peer::Process(_) | Peer::Task { .. } => Err(ProbeError::NoHttp),
+        }
+    }
+
     fn over<R, W>(output: R, input: W, peer: Peer, record: Arc<Record>, responder: Responder) -> Self
     where
         R: AsyncRead + Unpin + Send + 'static,
@@ -206,6 +226,28 @@ impl Connection {
         &self,
         position: usize,
         limit: Duration,
+        find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
+    ) -> Waited<T> {
+        self.watch(position, limit, None, find).await
+    }
+
+    /// As [`Connection::wait`], for the first answer of a process that is starting: it is given up already
+    /// once it has neither written anything nor used a processor or a disk for `idle`, as far as the system
+    /// tells.
+    pub async fn wait_for_start<T>(
+        &self,
+        limit: Duration,
+        idle: Duration,
+        find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
+    ) -> Waited<T> {
+        self.watch(0, limit, Some(Vigil::new(idle)), find).await
+    }
+
+    async fn watch<T>(
+        &self,
+        position: usize,
+        limit: Duration,
+        mut vigil: Option<Vigil>,
         mut find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
     ) -> Waited<T> {
         let mut changed = self.record.changed.subscribe();
@@ -226,14 +268,19 @@ impl Connection {
             }
             if allotted.glance(changed.changed()).await.is_some() {
                 quiet = 0;
+                if let Some(vigil) = &mut vigil {
+                    vigil.stirred();
+                }
                 continue;
             }
             quiet += 1;
+            let Peer::Process(process) = &self.peer else { continue };
             if quiet >= AFTERLIFE
-                && let Peer::Process(process) = &self.peer
                 && let Some(status) = process.status()
             {
                 self.record.add(Event::Exited { status });
+            } else if vigil.as_mut().is_some_and(|vigil| vigil.is_over(process)) {
+                return Waited::TimedOut;
             }
         }
     }

@@ -13,7 +13,7 @@ mod record;
 mod responder;
 mod within;
 
-pub use self::http::{Site, SiteError, header as headers};
+pub use self::http::{Bound, Probe, ProbeError, ProbeOrder, Site, SiteError, header as headers, trouble};
 pub use companion::Companion;
 pub use connection::{Connection, LaunchError, Patience, Waited};
 pub use pipe::Pipe;

@@ -85,6 +85,95 @@ fn end_orphans() {
 #[cfg(not(target_os = "linux"))]
 fn end_orphans() {}
 
+/// What a process and its descendants have done so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Effort {
+    /// Their processor time, that of children that have ended included, in ticks of the system's clock.
+    pub(super) ticks: u64,
+    /// Whether one of them is running right now, or waits for a disk.
+    pub(super) busy: bool,
+}
+
+/// The effort of a process group, with the children that have left it.
+#[cfg(target_os = "linux")]
+fn effort_of(group: i32) -> Option<Effort> {
+    struct Seen {
+        pid: i32,
+        parent: i32,
+        busy: bool,
+        ticks: u64,
+    }
+    let mut members = Vec::new();
+    let mut others = Vec::new();
+    for name in std::fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.file_name()) {
+        let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
+        // After the name of the command, which may hold anything: the state, the parent, the group; the four
+        // times stand from the twelfth on.
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let number = |at: usize| fields.get(at).and_then(|field| field.parse::<i32>().ok());
+        let (Some(parent), Some(own)) = (number(1), number(2)) else { continue };
+        let ticks = (11..15).filter_map(|at| fields.get(at)?.parse::<u64>().ok()).sum();
+        let seen = Seen { pid, parent, busy: matches!(fields.first(), Some(&("R" | "D"))), ticks };
+        if own == group { members.push(seen) } else { others.push(seen) }
+    }
+    let mut at = 0;
+    while let Some(parent) = members.get(at).map(|member| member.pid) {
+        let (children, rest): (Vec<Seen>, Vec<Seen>) = others.into_iter().partition(|seen| seen.parent == parent);
+        members.extend(children);
+        others = rest;
+        at += 1;
+    }
+    (!members.is_empty()).then(|| Effort {
+        ticks: members.iter().map(|member| member.ticks).sum(),
+        busy: members.iter().any(|member| member.busy),
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn effort_of(_group: i32) -> Option<Effort> {
+    None
+}
+
+/// Looks after a process that says nothing, to tell one that is slow from one that does nothing at all.
+#[derive(Debug)]
+pub(super) struct Vigil {
+    /// How long it may do nothing at all.
+    longest: Duration,
+    since: Instant,
+    looked: Instant,
+    effort: Option<Effort>,
+}
+
+impl Vigil {
+    /// How often a process is looked at.
+    const PAUSE: Duration = Duration::from_millis(500);
+
+    pub(super) fn new(longest: Duration) -> Self {
+        let now = Instant::now();
+        Self { longest, since: now, looked: now, effort: None }
+    }
+
+    /// Takes note of a sign of life that was seen elsewhere.
+    pub(super) fn stirred(&mut self) {
+        self.since = Instant::now();
+    }
+
+    /// Whether the process has done nothing for too long. Where the system does not tell, it never has.
+    pub(super) fn is_over(&mut self, process: &Process) -> bool {
+        if self.looked.elapsed() < Self::PAUSE {
+            return false;
+        }
+        self.looked = Instant::now();
+        let effort = process.effort();
+        if effort.is_none_or(|effort| effort.busy) || effort != self.effort {
+            self.stirred();
+        }
+        self.effort = effort;
+        self.since.elapsed() >= self.longest
+    }
+}
+
 /// A running process at the head of its own group. Dropping it kills the group.
 #[derive(Debug)]
 pub(super) struct Process {
@@ -122,6 +211,11 @@ impl Process {
     /// Its number, which is that of its group as well.
     pub(super) fn id(&self) -> i32 {
         self.group
+    }
+
+    /// What the process and its descendants have done so far, where the system tells.
+    pub(super) fn effort(&self) -> Option<Effort> {
+        effort_of(self.group)
     }
 
     /// Waits for the process to end, at most that long; its status in words.

@@ -1,4 +1,7 @@
 //! Strings of the formats that JSON Schema names, the simplest of each first.
+//!
+//! A tool may do what it is asked to, so no address leads beyond this machine: hosts are loopback or of a
+//! top-level domain that is reserved, and ports are ones that nothing listens on.
 
 use super::source::Source;
 
@@ -60,27 +63,29 @@ impl Format {
                 let tag = pick(source, &["", "+tag", ".b", "_", "'"]);
                 let mut domain = hostname(source, 0);
                 if !domain.contains('.') {
-                    domain.push_str(".com");
+                    domain.push_str(".localhost");
                 }
                 let pad = min.saturating_sub(name.len() + tag.len() + domain.len() + 1);
                 format!("{}{name}{tag}@{domain}", "a".repeat(pad.min(40)))
             }
             Self::Hostname => hostname(source, min),
-            Self::Ipv4 => format!(
-                "{}.{}.{}.{}",
-                pick(source, &["127", "0", "10", "255", "192", "1"]),
-                source.below(256),
-                source.below(256),
-                [1, 0, 255, 254][source.index(4)]
-            ),
+            Self::Ipv4 => match source.below(8) {
+                0 => "127.0.0.1".to_owned(),
+                1 => "0.0.0.0".to_owned(),
+                2 => "255.255.255.255".to_owned(),
+                _ => {
+                    let last = [1, 0, 255, 254][source.index(4)];
+                    format!("127.{}.{}.{last}", source.below(256), source.below(256))
+                }
+            },
             Self::Ipv6 => pick(
                 source,
                 &[
                     "::1",
                     "::",
-                    "2001:db8::1",
-                    "fe80:0:0:0:0:0:0:1",
-                    "::ffff:192.0.2.1",
+                    "0:0:0:0:0:0:0:1",
+                    "0000:0000:0000:0000:0000:0000:0000:0001",
+                    "::ffff:127.0.0.1",
                     "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
                 ],
             )
@@ -90,11 +95,11 @@ impl Format {
                 0 => pad("a", min),
                 1 => pad("#", min),
                 2 => pad("../b?c=d#", min),
-                3 => pad("//example.com/", min),
+                3 => pad("//localhost:9/", min),
                 _ => uri(source, min),
             },
             Self::UriTemplate => {
-                let base = ["a", "/{id}", "https://example.com/{a}{?b,c*}", "{+path}", "/"];
+                let base = ["a", "/{id}", "http://localhost:9/{a}{?b,c*}", "{+path}", "/"];
                 pad(base[source.index(base.len())], min)
             }
             Self::Uuid => uuid(source),
@@ -167,13 +172,13 @@ fn duration(source: &mut impl Source) -> String {
 
 fn hostname(source: &mut impl Source, min: usize) -> String {
     let name = match source.below(6) {
-        0 => "example.com".to_owned(),
-        1 => "localhost".to_owned(),
-        2 => "xn--nxasmq6b.example".to_owned(),
-        3 => "a".to_owned(),
+        0 => "localhost".to_owned(),
+        1 => "a.localhost".to_owned(),
+        2 => "xn--nxasmq6b.localhost".to_owned(),
+        3 => "a.invalid".to_owned(),
         _ => {
             let length = 1 + source.index(12);
-            format!("{}.example.org", word(source, length, b"ab0z9"))
+            format!("{}.localhost", word(source, length, b"ab0z9"))
         }
     };
     let mut long = String::new();
@@ -186,16 +191,18 @@ fn hostname(source: &mut impl Source, min: usize) -> String {
 }
 
 fn uri(source: &mut impl Source, min: usize) -> String {
-    let base = match source.below(8) {
-        0 => "http://example.com/".to_owned(),
-        1 => "https://example.com:8443/a%20b?q=1&r=%C3%A9#frag".to_owned(),
+    // Nothing listens on the port of the discard protocol.
+    let base = match source.below(9) {
+        0 => "http://localhost:9/".to_owned(),
+        1 => "https://127.0.0.1:9/a%20b?q=1&r=%C3%A9#frag".to_owned(),
         2 => "file:///tmp/a".to_owned(),
         3 => "urn:example:a".to_owned(),
-        4 => "http://[::1]/".to_owned(),
-        5 => "mailto:a@example.com".to_owned(),
+        4 => "http://[::1]:9/".to_owned(),
+        5 => "mailto:a@a.localhost".to_owned(),
+        6 => "data:text/plain,a".to_owned(),
         _ => {
             let length = source.index(24);
-            format!("https://example.com/{}", word(source, length, b"az09-_~"))
+            format!("http://localhost:9/{}", word(source, length, b"az09-_~"))
         }
     };
     pad(&base, min)

@@ -70,6 +70,7 @@ impl<'s> Collector<'s> {
         let mut suggestions = suggestions.peekable();
         if suggestions.peek().is_some() {
             let kept = self.hints.by_path.entry(path.clone()).or_default();
+            let suggestions = suggestions.filter(|value| !leads_away(value));
             kept.extend(suggestions.take(KEPT.saturating_sub(kept.len())).cloned());
         }
         if let Some(reference) = keywords.get("$ref").and_then(Value::as_str)
@@ -122,5 +123,69 @@ impl<'s> Collector<'s> {
         Hints::descend(path, step);
         self.walk(schema, path, depth + 1, references);
         path.truncate(length);
+    }
+}
+
+/// The properties of a schema whose default is an address on another machine.
+pub(super) fn away(schema: &Value) -> Vec<String> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let away = properties.into_iter().flatten().filter(|(_, property)| property.get("default").is_some_and(leads_away));
+    away.map(|(name, _)| name.clone()).collect()
+}
+
+/// Whether a suggestion holds an address on another machine: many calls with it would reach people who never
+/// asked for them, and take as long as the way there.
+fn leads_away(value: &Value) -> bool {
+    match value {
+        Value::String(text) => host_of(text).is_some_and(|host| !is_near(host)),
+        Value::Array(items) => items.iter().any(leads_away),
+        Value::Object(members) => members.values().any(leads_away),
+        _ => false,
+    }
+}
+
+/// The host of a URI that has one.
+fn host_of(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once("://")?;
+    if scheme.is_empty() || !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
+        return None;
+    }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
+        Some((host, _)) => host,
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    Some(host)
+}
+
+/// Whether a host is this machine, or a name that is reserved to be nobody's.
+fn is_near(host: &str) -> bool {
+    let host = host.to_ascii_lowercase();
+    let reserved = ["localhost", "invalid", "test", "example"];
+    host.is_empty()
+        || host == "::1"
+        || host.starts_with("127.")
+        || reserved.iter().any(|name| host == *name || host.ends_with(&format!(".{name}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn suggestions_that_lead_to_other_machines_are_not_taken() {
+        for near in ["http://localhost:3000/a", "http://127.0.0.1", "http://[::1]:80/", "file:///tmp/a", "a b", "a://"]
+        {
+            assert!(!leads_away(&json!(near)), "{near}");
+        }
+        for away in ["https://raw.githubusercontent.com/a", "http://u:p@[2001:db8::1]:80/", "ws://192.0.2.1"] {
+            assert!(leads_away(&json!({"list": [away]})), "{away}");
+        }
+        let schema = json!({"properties": {"url": {"default": "https://elsewhere.example.org/a", "examples": ["http://localhost/"]}}});
+        let mut path = String::new();
+        Hints::descend(&mut path, "url");
+        assert_eq!(Hints::collect(&schema).at(&path), Some(&[json!("http://localhost/")][..]));
     }
 }

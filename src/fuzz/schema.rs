@@ -18,7 +18,7 @@ use super::{
     dialect::Dialect,
     generate::Forced,
     generator::{Class, GenerationError, Generator},
-    hint::Hints,
+    hint::{self, Hints},
     limit,
     reach::{self, Step},
     site::{self, Site},
@@ -244,6 +244,13 @@ impl ToolSchema {
     pub fn is_unsatisfiable(&self) -> bool {
         (self.exact && self.canonical.satisfiability() == Satisfiability::No)
             || self.valid.check_possible() == Err(GenerationError::Unsatisfiable)
+    }
+
+    /// The properties of the root whose `default` is an address on another machine: a server that is called without
+    /// one of them goes there.
+    #[must_use]
+    pub fn leading_away(&self) -> Vec<String> {
+        hint::away(&self.schema)
     }
 
     /// Valid instances.

@@ -190,7 +190,11 @@ pub(super) fn relax(schema: &Value, site: &Site, dialect: Dialect) -> Option<Val
         }
         return Some(relaxed);
     }
-    keywords.shift_remove(&site.keyword)?;
+    let listed = keywords.shift_remove(&site.keyword)?;
+    if keywords.get("type").is_some_and(|types| goes_without_saying(types, &site.keyword, &listed)) {
+        // A type beside a list of its values says nothing of its own, and would keep every other type out.
+        keywords.shift_remove("type");
+    }
     if dialect == Dialect::Draft4 {
         // There the exclusive bound is a flag of the other one and may not stand alone.
         match site.keyword.as_str() {
@@ -200,6 +204,32 @@ pub(super) fn relax(schema: &Value, site: &Site, dialect: Dialect) -> Option<Val
         };
     }
     Some(relaxed)
+}
+
+/// Whether every value of an `enum` or `const` is of the type that stands beside it.
+fn goes_without_saying(types: &Value, keyword: &str, listed: &Value) -> bool {
+    let types: Vec<&str> = match types {
+        Value::String(one) => vec![one],
+        Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
+        _ => return false,
+    };
+    let is_of = |value: &Value| {
+        let own: &[&str] = match value {
+            Value::Null => &["null"],
+            Value::Bool(_) => &["boolean"],
+            Value::Number(number) if number.is_f64() => &["number"],
+            Value::Number(_) => &["integer", "number"],
+            Value::String(_) => &["string"],
+            Value::Array(_) => &["array"],
+            Value::Object(_) => &["object"],
+        };
+        types.iter().any(|known| own.contains(known))
+    };
+    match (keyword, listed) {
+        ("enum", Value::Array(values)) => values.iter().all(is_of),
+        ("const", value) => is_of(value),
+        _ => false,
+    }
 }
 
 /// A schema that asserts what one occurrence asserts and nothing else.
@@ -309,5 +339,9 @@ mod tests {
         );
         assert_eq!(relax(&schema, &site("maximum", None), Dialect::Draft4), Some(json!({"required": ["a", "b"]})));
         assert_eq!(relax(&schema, &site("minimum", None), Dialect::Draft4), None);
+        let listed = json!({"type": "string", "enum": ["a", "b"], "minLength": 1});
+        assert_eq!(relax(&listed, &site("enum", None), Dialect::Draft7), Some(json!({"minLength": 1})));
+        let mixed = json!({"type": "string", "enum": ["a", null]});
+        assert_eq!(relax(&mixed, &site("enum", None), Dialect::Draft7), Some(json!({"type": "string"})));
     }
 }

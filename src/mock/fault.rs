@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use thiserror::Error;
 
 use super::hidden::HiddenFault;
+use super::http::HttpFault;
 use super::revision::Revision;
 use super::revision::Revision::{V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
 
@@ -44,6 +45,8 @@ macro_rules! faults {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Fault {
             $(#[doc = concat!("The server ", $description, ".")] $variant,)*
+            /// A fault that shows over HTTP only.
+            Http(HttpFault),
             /// A fault that no case can see, hidden where only a fuzzer looks.
             Hidden(HiddenFault),
         }
@@ -54,19 +57,27 @@ macro_rules! faults {
             /// The kebab-case name, as `--fault` takes it.
             #[must_use]
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* Self::Hidden(hidden) => hidden.name() }
+                match self { $(Self::$variant => $name,)* Self::Http(http) => http.name(), Self::Hidden(hidden) => hidden.name() }
             }
 
             /// What the server does wrong: the rest of a sentence that begins "the server".
             #[must_use]
             pub const fn description(self) -> &'static str {
-                match self { $(Self::$variant => $description,)* Self::Hidden(hidden) => hidden.description() }
+                match self {
+                    $(Self::$variant => $description,)*
+                    Self::Http(http) => http.description(),
+                    Self::Hidden(hidden) => hidden.description(),
+                }
             }
 
             /// The revisions in which the fault shows, oldest first; in the others it has no effect.
             #[must_use]
             pub const fn revisions(self) -> &'static [Revision] {
-                match self { $(Self::$variant => $revisions,)* Self::Hidden(_) => FROM_2025_06_18 }
+                match self {
+                    $(Self::$variant => $revisions,)*
+                    Self::Http(http) => http.revisions(),
+                    Self::Hidden(_) => FROM_2025_06_18,
+                }
             }
         }
     };
@@ -517,12 +528,20 @@ faults! {
 }
 
 impl Fault {
-    /// Every fault, in the order of the table; the hidden ones come last.
+    /// Every fault, in the order of the tables: those of every transport, those of HTTP, and the hidden ones.
     #[must_use]
     pub fn all() -> &'static [Self] {
-        static ALL: LazyLock<Vec<Fault>> =
-            LazyLock::new(|| Fault::PLAIN.iter().copied().chain(HiddenFault::all().map(Fault::Hidden)).collect());
+        static ALL: LazyLock<Vec<Fault>> = LazyLock::new(|| {
+            let http = HttpFault::ALL.iter().copied().map(Fault::Http);
+            Fault::PLAIN.iter().copied().chain(http).chain(HiddenFault::all().map(Fault::Hidden)).collect()
+        });
         &ALL
+    }
+
+    /// Whether it shows over HTTP only.
+    #[must_use]
+    pub const fn is_of_http(self) -> bool {
+        matches!(self, Self::Http(_))
     }
 
     /// Whether no case can see it, since only a fuzzer comes across what triggers it.

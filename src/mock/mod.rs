@@ -40,6 +40,6 @@ mod tests;
 
 pub use fault::{Fault, FaultSet, UnknownFault};
 pub use hidden::HiddenFault;
-pub use http::serve_http;
+pub use http::{HttpFault, serve_http};
 pub use revision::Revision;
 pub use server::{Crash, ignores_sigterm, serve, stderr_noise};

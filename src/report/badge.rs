@@ -76,7 +76,7 @@ fn width(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{HOSTILE, example, golden};
+    use crate::report::{HOSTILE, example, golden, poison};
 
     fn rendered(report: &Report) -> String {
         let mut bytes = Vec::new();
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn another_parser_reads_it_and_finds_nothing_that_acts() {
         let mut report = example();
-        golden::poison(&mut report, &format!("\"/><script>alert(1)</script>&{HOSTILE}"));
+        poison(&mut report, &format!("\"/><script>alert(1)</script>&{HOSTILE}"));
         let text = rendered(&report);
         let document = roxmltree::Document::parse(&text).expect("it is XML");
         let names: std::collections::BTreeSet<&str> =

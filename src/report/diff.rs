@@ -197,7 +197,7 @@ fn add(list: &mut Vec<Difference>, key: &Key<'_>, finding: &Finding, before: Opt
 mod tests {
     use super::*;
     use crate::report::visible::is_treacherous;
-    use crate::report::{HOSTILE, example, golden};
+    use crate::report::{HOSTILE, example, poison};
 
     fn text(diff: &Diff, write: fn(&Diff, &mut dyn Write) -> io::Result<()>) -> String {
         let mut bytes = Vec::new();
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn nothing_that_a_server_wrote_acts_in_any_form() {
         let (mut later, mut empty) = (example(), example());
-        golden::poison(&mut later, &format!("\n## x `</b>` {HOSTILE}"));
+        poison(&mut later, &format!("\n## x `</b>` {HOSTILE}"));
         empty.targets.clear();
         let diff = Diff::of(&empty, &later);
         for write in [Diff::write_text, Diff::write_markdown, Diff::write_json] {

@@ -5,6 +5,7 @@
 
 use serde_json::json;
 
+use super::hostile::HOSTILE;
 use super::{FORMAT, FailOn, Held, Options, Report, Requirements, Stale, Target, Tool};
 use crate::case::{Line, NO_REASON_YET, Shard};
 use crate::event::{
@@ -13,10 +14,6 @@ use crate::event::{
 };
 use crate::spec::{Level, Revision, RevisionSet};
 use crate::verdict::{CallKind, Confirmation, Counterexample, Direction, Evidence, Finding, Totals, Verdict};
-
-/// What a hostile server would like a terminal to obey: a cleared screen, a forged title, a turned
-/// line, text that nobody sees.
-pub const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\r\nPASS\u{202e}ssap\u{2069}\u{200b}\u{e0041}<script>";
 
 /// The fixed report.
 #[must_use]

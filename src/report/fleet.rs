@@ -261,7 +261,7 @@ tbody th p { font-weight: 400; margin: 0; max-width: 50ch }
 mod tests {
     use super::*;
     use crate::report::visible::is_treacherous;
-    use crate::report::{HOSTILE, example, golden};
+    use crate::report::{HOSTILE, example, golden, poison};
 
     fn fleet() -> Fleet {
         let mut other = example();
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn nothing_that_a_server_wrote_acts_on_the_page() {
         let mut report = example();
-        golden::poison(&mut report, &format!("</td><script>alert(1)</script>' onload=x | `` {HOSTILE}"));
+        poison(&mut report, &format!("</td><script>alert(1)</script>' onload=x | `` {HOSTILE}"));
         let mut fleet = Fleet::default();
         fleet.add("a.json", &report);
         for write in [Fleet::write_markdown, Fleet::write_html, Fleet::write_json] {

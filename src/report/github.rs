@@ -79,7 +79,7 @@ fn property(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::report::visible::is_treacherous;
-    use crate::report::{HOSTILE, example, golden};
+    use crate::report::{HOSTILE, example, golden, poison};
 
     fn rendered(report: &Report) -> String {
         let mut bytes = Vec::new();
@@ -120,7 +120,7 @@ mod tests {
     fn nothing_that_a_server_wrote_becomes_a_command_or_a_property() {
         let mut report = example();
         let before = commands(&rendered(&report)).len();
-        golden::poison(&mut report, &format!("\n::error file=x,line=1::owned\r\n##[error]%0A::x:: {HOSTILE}"));
+        poison(&mut report, &format!("\n::error file=x,line=1::owned\r\n##[error]%0A::x:: {HOSTILE}"));
         let text = rendered(&report);
         let commands = commands(&text);
         assert_eq!(commands.len(), before);

@@ -3,11 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
 use similar::TextDiff;
-
-use super::Report;
-use crate::event::RunSummary;
 
 /// Holds a render against the file of that name.
 pub(super) fn compare(name: &str, actual: &str) {
@@ -20,37 +16,6 @@ pub(super) fn compare(name: &str, actual: &str) {
     if expected != actual {
         let diff = TextDiff::from_lines(&expected, actual);
         panic!("{name} drifted (UPDATE_GOLDEN=1 rewrites it)\n{}", diff.unified_diff());
-    }
-}
-
-/// Puts a text into every text of a report that a server, or anybody, could have a hand in.
-pub(super) fn poison(report: &mut Report, nasty: &str) {
-    let mut targets = serde_json::to_value(&report.targets).expect("a report is JSON");
-    let mut summary = serde_json::to_value(&report.summary).expect("a report is JSON");
-    spoil(&mut targets, nasty);
-    spoil(&mut summary, nasty);
-    report.targets = serde_json::from_value(targets).expect("targets");
-    report.summary = serde_json::from_value::<Option<RunSummary>>(summary).expect("a summary");
-    report.server = nasty.to_owned();
-    if let Some(held) = &mut report.baseline {
-        held.file.push_str(nasty);
-        held.stale.iter_mut().for_each(|stale| stale.line.case.push_str(nasty));
-        held.expired.iter_mut().for_each(|line| line.requirement.push_str(nasty));
-        held.new.iter_mut().for_each(|line| line.tool = Some(nasty.to_owned()));
-    }
-}
-
-fn spoil(value: &mut Value, nasty: &str) {
-    // Words of ours, which a server has no say in.
-    const KEPT: [&str; 8] = ["kind", "outcome", "skipped", "revision", "verdict", "level", "direction", "shutdown"];
-    match value {
-        Value::String(text) => text.push_str(nasty),
-        Value::Array(items) => items.iter_mut().for_each(|item| spoil(item, nasty)),
-        Value::Object(members) => {
-            let named = members.iter_mut().filter(|(name, _)| !KEPT.contains(&name.as_str()));
-            named.for_each(|(_, member)| spoil(member, nasty));
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -166,7 +166,7 @@ fn whole(report: &Report) -> Option<TestSuite> {
 mod tests {
     use super::*;
     use crate::report::visible::is_treacherous;
-    use crate::report::{HOSTILE, example, golden};
+    use crate::report::{HOSTILE, example, golden, poison};
 
     fn rendered(report: &Report) -> String {
         let mut bytes = Vec::new();
@@ -226,7 +226,7 @@ mod tests {
     fn nothing_that_a_server_wrote_becomes_markup() {
         let mut report = example();
         let nasty = format!("]]></system-out><failure/>&x;<!-- \u{fffe}\u{ffff}\u{0} {HOSTILE}");
-        super::super::golden::poison(&mut report, &nasty);
+        poison(&mut report, &nasty);
         let text = rendered(&report);
         let document = roxmltree::Document::parse(&text).expect("it is XML all the same");
         let names: std::collections::BTreeSet<&str> =

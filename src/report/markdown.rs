@@ -215,7 +215,7 @@ fn escaped(span: &str) -> String {
 mod tests {
     use super::*;
     use crate::report::visible::is_treacherous;
-    use crate::report::{HOSTILE, example, golden};
+    use crate::report::{HOSTILE, example, golden, poison};
 
     fn rendered(report: &Report) -> String {
         let mut bytes = Vec::new();
@@ -232,7 +232,7 @@ mod tests {
     fn nothing_that_a_server_wrote_is_read_as_markup() {
         let nasty = format!("`` ` ``` |\n# owned\n</code></summary><b>@octocat [x](https://evil.example) {HOSTILE}");
         let mut report = example();
-        golden::poison(&mut report, &nasty);
+        poison(&mut report, &nasty);
         let text = rendered(&report);
         assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));
         let outside = golden::outside_code(&text);

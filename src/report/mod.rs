@@ -19,6 +19,7 @@ mod fuzz_text;
 mod github;
 #[cfg(test)]
 mod golden;
+mod hostile;
 mod html;
 mod json;
 mod junit;
@@ -38,9 +39,11 @@ mod text;
 pub use badge::Badge;
 pub use conclusion::{Conclusion, Standing, verdict_line};
 #[doc(hidden)]
-pub use example::{HOSTILE, example};
+pub use example::example;
 pub use gate::{Held, Stale};
 pub use github::Github;
+#[doc(hidden)]
+pub use hostile::{HOSTILE, poison};
 pub use html::Html;
 pub use json::Json;
 pub use junit::Junit;

@@ -339,7 +339,7 @@ mod tests {
 
     use super::*;
     use crate::report::visible::is_treacherous;
-    use crate::report::{HOSTILE, example, golden};
+    use crate::report::{HOSTILE, example, golden, poison};
 
     fn rendered(report: &Report) -> String {
         let mut bytes = Vec::new();
@@ -461,7 +461,7 @@ mod tests {
     #[test]
     fn nothing_that_a_server_wrote_becomes_structure() {
         let mut report = example();
-        golden::poison(&mut report, &format!("\"}}],\"x\":[{{](javascript:alert(1)) <img src=x> {HOSTILE}"));
+        poison(&mut report, &format!("\"}}],\"x\":[{{](javascript:alert(1)) <img src=x> {HOSTILE}"));
         let text = rendered(&report);
         let value = fits(&text);
         assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));

@@ -99,7 +99,7 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::report::visible::is_treacherous;
-    use crate::report::{HOSTILE, example, golden};
+    use crate::report::{HOSTILE, example, golden, poison};
 
     fn rendered(report: &Report) -> String {
         let mut bytes = Vec::new();
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn nothing_that_a_server_wrote_becomes_a_line_or_a_directive() {
         let mut report = example();
-        golden::poison(&mut report, &format!(" # SKIP \\# TODO\nok 1\nBail out!\n  ...\n{HOSTILE}"));
+        poison(&mut report, &format!(" # SKIP \\# TODO\nok 1\nBail out!\n  ...\n{HOSTILE}"));
         let text = rendered(&report);
         let points = points(&text);
         assert_eq!(points.len(), report.results().count() + 2);

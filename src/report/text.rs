@@ -663,7 +663,7 @@ impl<'a> Reasons<'a> {
 mod tests {
     use super::*;
     use crate::report::visible::is_treacherous;
-    use crate::report::{HOSTILE, example, golden};
+    use crate::report::{HOSTILE, example, golden, poison};
 
     fn rendered(report: &Report, text: Text) -> String {
         let mut bytes = Vec::new();
@@ -686,7 +686,7 @@ mod tests {
     fn nothing_that_a_server_wrote_acts_on_the_terminal() {
         let mut report = example();
         // Every text of the report is hostile, ours included.
-        crate::report::golden::poison(&mut report, HOSTILE);
+        poison(&mut report, HOSTILE);
         for detail in [Detail::Verdict, Detail::Usual, Detail::Everything] {
             let text = rendered(&report, Text { detail, ..Text::default() });
             let strange: Vec<char> = text.chars().filter(|c| *c != '\n' && is_treacherous(*c)).collect();

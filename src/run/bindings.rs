@@ -123,6 +123,10 @@ impl<'a> Bindings<'a> {
                 Era::Stateless => stateless_meta(&session.terms.client_capabilities),
                 Era::Handshake => json!({}),
             }),
+            Placeholder::Session => match session.connection.http_session() {
+                Some(id) => Ok(json!(id)),
+                None => unfilled("the server opened no session"),
+            },
             Placeholder::AskedContent
             | Placeholder::AskedContentBroken
             | Placeholder::AskedTool

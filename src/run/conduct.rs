@@ -379,7 +379,10 @@ async fn missing(context: &Context, absent: Absent) -> Problem {
         kind: ProblemKind::NotAServer,
         message,
         hint: hint.to_owned(),
-        stderr: context.host.output().await,
+        stderr: match &context.plan.launcher {
+            Launcher::Http(server) => context.host.output(server).await,
+            Launcher::Command(_) | Launcher::BuiltIn(_) | Launcher::Within(_) => String::new(),
+        },
         evidence: Vec::new(),
     }
 }
@@ -400,7 +403,7 @@ fn unspoken(asked: &Revisions, spoken: &[Revision]) -> Option<Problem> {
 
 /// Why nothing could be judged.
 pub(super) async fn unjudged(context: &Context, refused: Vec<(Revision, Refused)>) -> Problem {
-    let (message, hint) = explain(&refused, context.plan.startup_timeout);
+    let (message, hint) = explain(&refused, context.plan.startup_timeout, context.plan.transport());
     // A server of the older era answers what it does not know by an error, which proves nothing where
     // the older era was tried as well.
     let only_stateless = refused.iter().all(|(revision, _)| revision.era() == crate::spec::Era::Stateless);

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::bindings::{Bindings, Unfilled, candidates};
 use super::offer::Offer;
 use super::plan::Plan;
+use super::probing::Open;
 use super::retry::{self, Served};
 use super::session::{Session, unhurried};
 use super::survey::MOST_PAGES;
@@ -68,7 +69,7 @@ pub(super) async fn carry_out(
         match outcome {
             Ok(()) => {}
             // A value that an earlier step had to yield is trouble; one that the server lacks is no case.
-            Err(unfilled) if pass.transcript.entries.iter().all(|entry| entry.sent().is_none()) => {
+            Err(unfilled) if pass.transcript.entries.iter().all(|entry| !is_ours(entry)) => {
                 return Err(unfilled);
             }
             Err(Unfilled(reason)) => pass.trouble = Some(reason),
@@ -82,6 +83,11 @@ pub(super) async fn carry_out(
         return Err(Unfilled("no tool answers with what the case needs".to_owned()));
     }
     Ok(passes)
+}
+
+/// Whether an entry is of something that we sent.
+fn is_ours(entry: &Entry) -> bool {
+    entry.sent().is_some() || matches!(&entry.event, Event::HttpRequest(request) if request.mark.is_some())
 }
 
 /// Why a pass proves nothing: the server did not ask for what the case is about, or for something that
@@ -116,6 +122,7 @@ async fn walk_steps(
     let mut pace = Duration::ZERO;
     // What was answered, by the name of its step.
     let mut served: BTreeMap<&str, Served> = BTreeMap::new();
+    let mut opened = Open::default();
     for (index, step) in body.steps.iter().enumerate() {
         if step.revisions.is_some_and(|revisions| !revisions.contains(session.revision)) {
             continue;
@@ -124,6 +131,13 @@ async fn walk_steps(
         if let Some(method) = &step.walk {
             walk(session, method, mark, plan).await;
             served_after = true;
+        } else if let Some(call) = &step.http {
+            let limit = patience(session, plan);
+            opened.call(step, call, session, bindings, mark, limit).await?;
+        } else if let Some(name) = &step.close {
+            if let Some(at) = body.steps.iter().position(|step| step.name.as_ref() == Some(name)) {
+                opened.close(at);
+            }
         } else if let (Some(message), Some(poll)) = (&step.send, &step.poll) {
             let waited = send_until(message, poll, step, session, bindings, mark, plan).await?;
             served_after |= matches!(waited, Waited::Came(_));
@@ -196,6 +210,7 @@ async fn walk_steps(
             })
             .await;
     }
+    opened.close_all();
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 
 use super::plan::{HttpServer, ServerCommand};
 use super::session::command_of;
-use crate::client::{Companion, LaunchError, Patience};
+use crate::client::{Companion, LaunchError, Patience, Site};
 
 /// How often we look whether the server listens.
 const GLANCE: Duration = Duration::from_millis(25);
@@ -35,6 +35,7 @@ pub(super) enum Absent {
 pub(super) struct Host {
     process: Mutex<Option<Companion>>,
     starts: AtomicUsize,
+    /// The end of what it wrote, secrets masked.
     stderr: std::sync::Mutex<String>,
 }
 
@@ -47,7 +48,7 @@ impl Host {
             if running.status().is_none() {
                 return Ok(());
             }
-            self.keep(running);
+            self.keep(running, &server.site);
         }
         if self.starts.fetch_add(1, Ordering::Relaxed) >= RESTARTS {
             return Err(Absent::GivenUp);
@@ -58,7 +59,7 @@ impl Host {
         let began = Instant::now();
         loop {
             if let Some(status) = started.status() {
-                self.keep(started);
+                self.keep(started, &server.site);
                 return Err(Absent::Ended(status));
             }
             let reached = tokio::time::timeout(GLANCE * 20, TcpStream::connect((host.as_str(), port))).await;
@@ -66,7 +67,7 @@ impl Host {
                 return Ok(());
             }
             if began.elapsed() > limit {
-                self.keep(started);
+                self.keep(started, &server.site);
                 return Err(Absent::Silent);
             }
             tokio::time::sleep(GLANCE).await;
@@ -78,14 +79,14 @@ impl Host {
         self.starts.load(Ordering::Relaxed)
     }
 
-    fn keep(&self, process: &Companion) {
-        *self.stderr.lock().unwrap_or_else(PoisonError::into_inner) = process.output();
+    fn keep(&self, process: &Companion, site: &Site) {
+        *self.stderr.lock().unwrap_or_else(PoisonError::into_inner) = site.masked(&process.output());
     }
 
     /// The end of what it wrote to its streams.
-    pub(super) async fn output(&self) -> String {
+    pub(super) async fn output(&self, server: &HttpServer) -> String {
         if let Some(process) = self.process.lock().await.as_ref() {
-            self.keep(process);
+            self.keep(process, &server.site);
         }
         self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -93,7 +94,6 @@ impl Host {
     /// Ends the process.
     pub(super) async fn end(&self, grace: Duration) {
         if let Some(process) = self.process.lock().await.take() {
-            self.keep(&process);
             // A server that listens does not end with its input, so that is not waited for.
             process.end(Patience { input_closed: Duration::from_millis(50), sigterm: grace }).await;
         }

@@ -93,7 +93,7 @@ async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Ses
         (None, _) => {}
     }
     match reason {
-        Refusal::Silent => {
+        Refusal::Silent | Refusal::Idle(_) => {
             target.stuck.fetch_add(1, Ordering::Relaxed);
         }
         Refusal::CutOff => target.give_up(CUT_OFF),

@@ -2,6 +2,7 @@
 
 mod again;
 mod asking;
+mod astray;
 mod bindings;
 mod conduct;
 mod exchange;
@@ -15,6 +16,7 @@ mod offer;
 mod others;
 mod plan;
 mod probe;
+mod probing;
 mod reply;
 mod retry;
 mod session;
@@ -23,7 +25,7 @@ mod target;
 mod tryout;
 
 pub use conduct::{Stop, run};
-pub use fuzz::{Earlier, Regression, RegressionError};
+pub use fuzz::{Earlier, Fed, Regression, RegressionError};
 pub(crate) use plan::shell_words;
 pub use plan::{Calls, FuzzPlan, HttpServer, Launcher, Plan, Revisions, ServerCommand};
 pub use tryout::{Found, TriedOut, try_out};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::fuzz::Regression;
-use crate::case::{Case, Hint, Shard};
+use crate::case::{Case, Hint, HttpKind, Shard};
 use crate::client::{Site, Within};
 use crate::mock::FaultSet;
 use crate::spec::{Revision, Transport};
@@ -179,6 +179,20 @@ impl Plan {
         match &self.launcher {
             Launcher::Http(_) => Transport::Http,
             Launcher::Command(_) | Launcher::BuiltIn(_) | Launcher::Within(_) => Transport::Stdio,
+        }
+    }
+
+    /// Whether a case is for the way in which the server is reached, as far as that is known.
+    #[must_use]
+    pub(super) fn reaches(&self, case: &Case) -> bool {
+        let older = match &self.launcher {
+            Launcher::Http(server) => server.site.is_older(),
+            Launcher::Command(_) | Launcher::BuiltIn(_) | Launcher::Within(_) => return true,
+        };
+        match case.http_kind() {
+            Some(HttpKind::Streamable) => !older,
+            Some(HttpKind::Sse) => older,
+            Some(HttpKind::Any) | None => true,
         }
     }
 

@@ -15,7 +15,7 @@ use super::conduct::Context;
 use super::plan::Revisions;
 use super::session::{Refusal, Refused, Session, full_capabilities};
 use crate::client::Connection;
-use crate::spec::{Era, Revision};
+use crate::spec::{Era, Revision, Transport};
 
 /// How long a process that is starting counts as busy.
 const BUSY: Duration = Duration::from_secs(2);
@@ -112,7 +112,7 @@ async fn try_all(context: &Context, revisions: &[Revision], insist: bool) -> Pro
                 probed.sessions.push(session);
             }
             Ok((revision, Err(refused))) => {
-                if matches!(refused.reason, Refusal::Silent) && revision.era() == Era::Handshake {
+                if matches!(refused.reason, Refusal::Silent | Refusal::Idle(_)) && revision.era() == Era::Handshake {
                     patience.send_modify(|patience| patience.silent(context.plan.startup_timeout));
                 }
                 probed.refused.push((revision, refused));
@@ -170,18 +170,20 @@ async fn out_of(mut patience: watch::Receiver<Patience>, era: Era) {
 }
 
 /// What the attempts say of a server that opened nothing, in one sentence and a hint.
-pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration) -> (String, String) {
+pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration, transport: Transport) -> (String, String) {
     let weight = |refused: &Refused| match &refused.reason {
-        Refusal::NotStarted(_) => 9,
-        Refusal::CutOff => 8,
-        Refusal::Unreadable(_) => 7,
-        Refusal::Echo => 6,
-        Refusal::Http(_) => 1,
-        Refusal::Unusable(_) => 5,
-        Refusal::Other(_) => 4,
-        Refusal::Error(_) => 3,
-        Refusal::Ended => 2,
-        Refusal::Silent if wrote_noise(refused) => 1,
+        Refusal::NotStarted(_) => 10,
+        Refusal::CutOff => 9,
+        Refusal::Unreadable(_) => 8,
+        Refusal::Echo => 7,
+        Refusal::Http(astray) => astray.weight + 1,
+        Refusal::Unusable(_) => 6,
+        Refusal::Other(_) => 5,
+        Refusal::Error(_) => 4,
+        Refusal::Ended => 3,
+        Refusal::Silent | Refusal::Idle(_) if wrote_noise(refused) => 2,
+        Refusal::Idle(_) => 1,
+        // It may have been given up because another attempt was.
         Refusal::Silent => 0,
     };
     let handshake = refused.iter().filter(|(revision, _)| revision.era() == Era::Handshake);
@@ -190,7 +192,7 @@ pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration) -> (St
         return ("no revision was tried".to_owned(), "name a revision with --revision".to_owned());
     };
     let shown = |value: &serde_json::Value| value.to_string().chars().take(200).collect::<String>();
-    match &refused.reason {
+    let (message, hint) = match &refused.reason {
         Refusal::NotStarted(error) => (
             error.to_string(),
             "check that the path exists and is executable; a script needs its interpreter named, as in `node server.js`"
@@ -209,20 +211,30 @@ pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration) -> (St
             format!("the server answers the first message with a line that {}", damage.describe()),
             "stdout carries nothing but messages, one line each, and the first one is small".to_owned(),
         ),
-        Refusal::Silent if wrote_noise(refused) => (
-            format!("the server wrote to its output, but no JSON-RPC answer within {startup:.0?}"),
+        Refusal::Silent | Refusal::Idle(_) if wrote_noise(refused) => (
+            match &refused.reason {
+                Refusal::Idle(idle) => {
+                    format!("the server wrote something, but no JSON-RPC answer, and then did nothing for {idle:.0?}")
+                }
+                _ => format!("the server wrote something, but no JSON-RPC answer within {startup:.0?}"),
+            },
             "stdout carries nothing but messages, one line each; banners and logs go to stderr".to_owned(),
+        ),
+        Refusal::Idle(idle) => (
+            format!("the server did not answer the first message, and did nothing else for {idle:.0?} either"),
+            format!(
+                "is it a stdio server? one that listens on a port prints nothing here; one that waits for a \
+                 network or a neighbour gets longer with --startup-timeout ({startup:.0?} now), a sixth of which it may be idle"
+            ),
         ),
         Refusal::Silent => (
             format!("the server did not answer the first message within {startup:.0?}"),
             "is it a stdio server? one that listens on a port prints nothing here; give a slow one longer with --startup-timeout"
                 .to_owned(),
         ),
-        Refusal::Http(words) => (
-            format!("no MCP server answers at the address: {words}"),
-            "is it running, and is the path right? a server that needs a token gets it with --bearer-env or --header"
-                .to_owned(),
-        ),
+        Refusal::Http(astray) => {
+            (format!("no MCP server answers at the address: {}", astray.words), astray.hint.to_owned())
+        }
         Refusal::Echo => (
             "the program writes back what it is sent, so it is no MCP server".to_owned(),
             "name the command that starts the server, with its arguments".to_owned(),
@@ -243,6 +255,23 @@ pub(super) fn explain(refused: &[(Revision, Refused)], startup: Duration) -> (St
             format!("the server speaks {}, none of the revisions that were asked for", shown(&version.as_str().into())),
             "leave --revision out to judge the revisions that it speaks".to_owned(),
         ),
+    };
+    let hint = if transport == Transport::Http { over_http(&refused.reason).map_or(hint, str::to_owned) } else { hint };
+    (message, hint)
+}
+
+/// The hint where the usual one is about standard streams.
+fn over_http(reason: &Refusal) -> Option<&'static str> {
+    match reason {
+        Refusal::Ended => Some("see what the server prints, and the proxy in front of it if there is one"),
+        Refusal::CutOff | Refusal::Unreadable(_) => {
+            Some("is the address right? a request is answered by one JSON message, or by a stream of events that ends")
+        }
+        Refusal::Silent => {
+            Some("is the address right, http:// or https:// included? give a slow server longer with --startup-timeout")
+        }
+        Refusal::Echo => Some("is the address right? a request is answered, not sent back"),
+        _ => None,
     }
 }
 

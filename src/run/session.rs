@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use tokio::io::DuplexStream;
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
+use super::astray::{self, Astray};
 use super::plan::{Launcher, Plan, ServerCommand};
 use super::reply::Replies;
 use crate::client::{Connection, Keeping, LaunchError, Pipe, Responder, Waited};
@@ -19,6 +20,11 @@ use crate::wire::{Damage, Frame, Id, Kind, same_id, same_id_loosely};
 
 /// How long a response whose id is a damaged copy waits for a better one.
 const LOOSE_PATIENCE: Duration = Duration::from_millis(100);
+
+/// The share of the time for starting after which a process that does nothing at all is given up, and the
+/// least time that it gets: what waits for a neighbour or a network is idle as well.
+const IDLE_SHARE: u32 = 6;
+const IDLE_LEAST: Duration = Duration::from_secs(5);
 
 /// The longest that a server is given at a step of its shutdown because it took long to start.
 const LONGEST_GRACE: Duration = Duration::from_secs(10);
@@ -60,6 +66,8 @@ pub(super) enum Refusal {
     Ended,
     /// It did not answer in time.
     Silent,
+    /// It did not answer, nor did it do anything at all for this long.
+    Idle(Duration),
     /// It wrote more than is kept.
     CutOff,
     /// It wrote a message that we do not read.
@@ -67,7 +75,7 @@ pub(super) enum Refusal {
     /// It wrote back what we sent.
     Echo,
     /// It answered by HTTP alone, with this status and these words.
-    Http(String),
+    Http(Astray),
     /// It answered with an error.
     Error(Value),
     /// It answered with something that opens nothing.
@@ -83,10 +91,11 @@ impl Refusal {
             Self::NotStarted(error) => format!("could not be started: {error}"),
             Self::Ended => "ended before it answered the first message".to_owned(),
             Self::Silent => "did not answer the first message in time".to_owned(),
+            Self::Idle(time) => format!("did not answer the first message, nor do anything for {time:.0?}"),
             Self::CutOff => "wrote more than is kept before it answered the first message, and was cut off".to_owned(),
             Self::Unreadable(damage) => format!("answers the first message with a line that {}", damage.describe()),
             Self::Echo => "writes back what it is sent".to_owned(),
-            Self::Http(words) => format!("answers the first message with {words}"),
+            Self::Http(astray) => format!("answers the first message with no message: {}", astray.words),
             Self::Error(error) => format!("answers the first message with the error {error}"),
             Self::Unusable(_) => "answers the first message with a result that opens nothing".to_owned(),
             Self::Other(version) => format!("speaks {version}"),
@@ -313,26 +322,29 @@ impl Session {
             })
         };
         let id = json!(id);
-        let waited = self
-            .connection
-            .wait(0, limit, |entries| if echoed(entries) { Some(None) } else { sign_of(entries, &id).map(Some) })
-            .await;
+        let (began, idle) = (Instant::now(), IDLE_LEAST.max(limit / IDLE_SHARE));
+        let sign = |entries: &[Arc<Entry>]| if echoed(entries) { Some(None) } else { sign_of(entries, &id).map(Some) };
+        let waited = self.connection.wait_for_start(limit, idle, sign).await;
         let settled = match waited {
             Waited::Came(None) => return Err(Refusal::Echo),
             Waited::Came(Some(sign)) => self.settle(0, &id, sign).await,
             Waited::TimedOut => {
-                self.connection.note(Event::TimedOut { waited: limit });
-                return Err(Refusal::Silent);
-            }
-            Waited::Closed if self.connection.is_http() => {
-                return Err(self.http_trouble().map_or(Refusal::Ended, Refusal::Http));
+                let said = astray::refused(&self.connection.entries_from(0));
+                let waited = began.elapsed().min(limit);
+                self.connection.note(Event::TimedOut { waited });
+                let silent = if waited < limit { Refusal::Idle(idle) } else { Refusal::Silent };
+                return Err(said.map_or(silent, Refusal::Http));
             }
             Waited::Closed if self.connection.is_cut_off() => return Err(Refusal::CutOff),
+            Waited::Closed if self.connection.is_http() => {
+                return Err(self.astray().map_or(Refusal::Ended, Refusal::Http));
+            }
             Waited::Closed => return Err(Refusal::Ended),
         };
         let response = settled.map_err(|damage| match damage {
             Some(damage) => Refusal::Unreadable(damage),
-            None => self.http_trouble().map_or(Refusal::Silent, Refusal::Http),
+            None if self.connection.is_cut_off() => Refusal::CutOff,
+            None => self.astray().map_or(Refusal::Silent, Refusal::Http),
         })?;
         match response.get("result") {
             Some(result) => Ok(result.clone()),
@@ -435,18 +447,20 @@ impl Session {
         let soon = limit.min(LOOSE_PATIENCE);
         // What was sent right before may have an answer under no id of its own, which is not this one's.
         let known = self.connection.entries_from(0);
-        if follows_unanswerable(known.get(..from).unwrap_or_default()) {
-            let copy =
-                |entries: &[Arc<Entry>]| find_response(entries, |got| !got.is_null() && same_id_loosely(id, got));
-            let own = |entries: &[Arc<Entry>]| response_to(entries, id).or_else(|| copy(entries));
-            let waited = self.connection.wait(from, limit, own).await;
-            return self.told(waited, limit);
-        }
-        let mut waited = self.connection.wait(from, soon, |entries| sign_of(entries, id)).await;
+        let apart = follows_unanswerable(known.get(..from).unwrap_or_default());
+        let sign = |entries: &[Arc<Entry>]| {
+            if !apart {
+                return sign_of(entries, id);
+            }
+            let copy = || find_response(entries, |got| !got.is_null() && same_id_loosely(id, got));
+            let own = response_to(entries, id).map(Sign::Exact).or_else(|| copy().map(Sign::Loose));
+            own.or_else(|| is_over(entries, id).then_some(Sign::Over))
+        };
+        let mut waited = self.connection.wait(from, soon, sign).await;
         if matches!(waited, Waited::TimedOut) && soon < limit {
             let known = self.connection.entries_from(0);
             let sign = |entries: &[Arc<Entry>]| {
-                sign_of(entries, id).or_else(|| has_foreign_response(entries, &known).then_some(Sign::Foreign))
+                sign(entries).or_else(|| has_foreign_response(entries, &known).then_some(Sign::Foreign))
             };
             waited = self.connection.wait(from, limit.saturating_sub(soon), sign).await;
         }
@@ -474,24 +488,9 @@ impl Session {
         waited
     }
 
-    /// What came instead of a message over HTTP, in words.
-    fn http_trouble(&self) -> Option<String> {
-        let entries = self.connection.entries_from(0);
-        entries.iter().rev().find_map(|entry| match &entry.event {
-            Event::HttpEnd(end) => {
-                let head = entries.iter().find_map(|entry| match &entry.event {
-                    Event::HttpHead(head) if head.number == end.number => Some(head),
-                    _ => None,
-                });
-                let kind = head.and_then(|head| head.header("content-type")).unwrap_or("no content type");
-                match (&end.trouble, head) {
-                    (Some(trouble), _) => Some(trouble.clone()),
-                    (None, Some(head)) => Some(format!("HTTP status {} ({kind}) and no message", head.status)),
-                    (None, None) => None,
-                }
-            }
-            _ => None,
-        })
+    /// What came instead of a message over HTTP.
+    fn astray(&self) -> Option<Astray> {
+        astray::astray(&self.connection.entries_from(0))
     }
 
     /// Makes a request of the session's own and waits for its answer.
@@ -522,13 +521,20 @@ enum Sign {
     Over,
 }
 
-/// Whether there is a response under an id that no request carries, in whatever form.
+/// Whether there is a response under an id that nothing we sent carries, in whatever form.
 fn has_foreign_response(entries: &[Arc<Entry>], known: &[Arc<Entry>]) -> bool {
-    let sent = |got: &Id| {
-        let requests = known.iter().chain(entries).filter_map(|entry| entry.sent()).flat_map(messages);
-        requests.filter_map(|request| request.get("id")).any(|id| same_id(id, got) || same_id_loosely(id, got))
+    let carried = |entry: &Arc<Entry>, got: &Id| match &entry.event {
+        Event::Sent { frame, .. } => match frame.json() {
+            Some(value) => {
+                let mut ids = messages(value).filter_map(|message| message.get("id"));
+                ids.any(|id| same_id(id, got) || same_id_loosely(id, got))
+            }
+            // A lenient server may find an id in a line that is no message.
+            None => String::from_utf8_lossy(&frame.raw).contains(&got.to_string()),
+        },
+        _ => false,
     };
-    find_response(entries, |got| !sent(got)).is_some()
+    find_response(entries, |got| !known.iter().chain(entries).any(|entry| carried(entry, got))).is_some()
 }
 
 /// The best sign of an answer among the entries.
@@ -540,15 +546,17 @@ fn sign_of(entries: &[Arc<Entry>], id: &Id) -> Option<Sign> {
         })
     };
     let loose = || loose_response_to(entries, id).map(Sign::Loose);
-    let over = || {
-        let ended = |entry: &Arc<Entry>| match &entry.event {
-            Event::HttpEnd(end) => end.unanswered.as_ref().is_some_and(|own| same_id(own, id)),
-            _ => false,
-        };
-        entries.iter().any(ended).then_some(Sign::Over)
-    };
+    let over = || is_over(entries, id).then_some(Sign::Over);
     let exact = response_to(entries, id).map(Sign::Exact);
     exact.or_else(loose).or_else(|| unreadable().map(Sign::Unreadable)).or_else(over)
+}
+
+/// Whether the HTTP answer to a request ended without a response to it.
+fn is_over(entries: &[Arc<Entry>], id: &Id) -> bool {
+    entries.iter().any(|entry| match &entry.event {
+        Event::HttpEnd(end) => end.unanswered.as_ref().is_some_and(|own| same_id(own, id)),
+        _ => false,
+    })
 }
 
 /// The response that carries exactly this id.

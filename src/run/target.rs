@@ -133,7 +133,9 @@ pub(super) struct Kept {
 pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, through: Through) -> Option<Problem> {
     let others = through.clone_watch();
     let revision = main.revision;
-    let cases: Vec<Arc<Case>> = context.plan.cases.iter().filter(|case| case.runs_in(revision)).cloned().collect();
+    let runs = |case: &&Arc<Case>| case.runs_in(revision);
+    let (cases, elsewhere): (Vec<_>, Vec<_>) =
+        context.plan.cases.iter().filter(runs).cloned().partition(|case| context.plan.reaches(case));
     let (offers, offer) = watch::channel(None);
     let (doubts, doubted) = unbounded_channel();
     let mut target = Target {
@@ -146,6 +148,9 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, th
         doubts: (context.plan.retries > 0).then_some(doubts),
         passes: Arc::default(),
     };
+    for case in elsewhere {
+        target.tell(&case, Judged::inapplicable("it is for the other way of speaking over HTTP"), None);
+    }
     let acting = |process: Process| -> Vec<Arc<Case>> {
         cases
             .iter()

@@ -287,6 +287,8 @@ impl<'a> Watching<'a> {
                     What::Result | What::Response | What::Error => of(method),
                     What::Notification | What::Request => methods.iter().any(|method| of(method)),
                     What::Line | What::Message | What::Connection | What::Asked => true,
+                    // What it asks is the method of our message, as for results.
+                    What::Exchange => of(method),
                 }
             }
             Body::Act(_) | Body::Fuzz(_) => false,

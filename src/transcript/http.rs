@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{Entry, Event, Transcript};
+use super::{Entry, Event, Mark, Transcript};
 use crate::wire::Id;
 
 /// An HTTP request of ours.
@@ -20,6 +20,10 @@ pub struct HttpRequest {
     pub headers: Vec<(String, String)>,
     /// The entry of the message that it carries, if it carries one.
     pub carries: Option<Arc<Entry>>,
+    /// The step of a case that made it by itself; none for what carries the messages of the connection.
+    pub mark: Option<Mark>,
+    /// What such a request carries: a message, or a text.
+    pub body: Option<Value>,
 }
 
 /// The beginning of an answer.
@@ -48,8 +52,10 @@ pub struct HttpEnd {
     pub number: usize,
     /// How many bytes the body had, as far as it was read.
     pub bytes: usize,
-    /// The beginning of a body that is no message and no stream.
+    /// The beginning of a body that is no message and no stream; of any body, where a case made the request.
     pub text: String,
+    /// The message that the body is, if it is one; of the answer to an ordinary request its small parts.
+    pub message: Option<Value>,
     /// The events of a stream, the first thousand of them.
     pub events: Vec<SseNote>,
     /// How many comment lines a stream had.
@@ -62,7 +68,7 @@ pub struct HttpEnd {
     pub unanswered: Option<Id>,
 }
 
-/// One event of a stream, without its data.
+/// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseNote {
     /// The type, where the event names one.
@@ -73,6 +79,61 @@ pub struct SseNote {
     pub retry: Option<String>,
     /// `none`, `empty`, `message` (JSON) or `other`.
     pub data: &'static str,
+    /// The message that it carries; of the answer to an ordinary request its small parts.
+    pub message: Option<Value>,
+    /// The beginning of data that is no JSON.
+    pub text: Option<String>,
+}
+
+/// The greatest member of a message, as text, that is kept with the answer that carried it.
+const SMALL: usize = 1_000;
+
+/// The small parts of a message, which tell what kind it is and what it belongs to: the message itself is
+/// recorded on its own.
+#[must_use]
+pub fn outline(message: &Value) -> Value {
+    let is_small = |value: &Value| match value {
+        Value::String(text) => text.len() <= SMALL,
+        Value::Array(_) | Value::Object(_) => is_within(value, &mut 40),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    };
+    match message {
+        Value::Object(members) => {
+            let kept = |(name, value): (&String, &Value)| {
+                let value = if is_small(value) { value.clone() } else { small_members(value, &is_small) };
+                (name.clone(), value)
+            };
+            Value::Object(members.iter().map(kept).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().take(40).map(outline).collect()),
+        other => other.clone(),
+    }
+}
+
+/// A value without what is great in it.
+fn small_members(value: &Value, is_small: &dyn Fn(&Value) -> bool) -> Value {
+    match value {
+        Value::Object(members) => {
+            let small = members.iter().filter(|(_, value)| is_small(value)).take(20);
+            Value::Object(small.map(|(name, value)| (name.clone(), value.clone())).collect())
+        }
+        Value::Array(_) => Value::Array(Vec::new()),
+        _ => Value::Null,
+    }
+}
+
+/// Whether a value has at most so many parts, with short texts only.
+fn is_within(value: &Value, left: &mut usize) -> bool {
+    if *left == 0 {
+        return false;
+    }
+    *left -= 1;
+    match value {
+        Value::String(text) => text.len() <= SMALL,
+        Value::Array(items) => items.iter().all(|item| is_within(item, left)),
+        Value::Object(members) => members.values().all(|member| is_within(member, left)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
 }
 
 /// An HTTP exchange as a JSON value, which cases look at.
@@ -82,6 +143,8 @@ pub struct HttpExchange {
     pub sent: usize,
     /// The positions of everything that belongs to it.
     pub positions: Vec<usize>,
+    /// The step of a case that made the request by itself.
+    pub mark: Option<Mark>,
     /// The value: `{"request": {"method", "target", "headers", "message"?}, "status"?, "headers"?, "body"?}`.
     pub value: Value,
 }
@@ -94,25 +157,18 @@ impl Transcript {
         for (position, entry) in self.entries.iter().enumerate() {
             let (number, part) = match &entry.event {
                 Event::HttpRequest(request) => {
-                    let mut own = json!({
-                        "method": request.method, "target": request.target, "headers": object(&request.headers),
-                    });
                     let mut positions = vec![position];
                     if let Some(carried) = &request.carries {
-                        if let Some(message) = carried.sent() {
-                            own["message"] = message.clone();
-                        }
                         let at = self.entries[..position].iter().rposition(|entry| Arc::ptr_eq(entry, carried));
                         positions.extend(at);
                         positions.sort_unstable();
                     }
-                    let value = json!({ "request": own });
-                    exchanges.push((request.number, HttpExchange { sent: positions[0], positions, value }));
+                    let (sent, mark) = (positions[0], request.mark);
+                    let value = exchange_value(request, None, None);
+                    exchanges.push((request.number, HttpExchange { sent, positions, mark, value }));
                     continue;
                 }
-                Event::HttpHead(head) => {
-                    (head.number, json!({ "status": head.status, "headers": object(&head.headers) }))
-                }
+                Event::HttpHead(head) => (head.number, head_value(head)),
                 Event::HttpEnd(end) => (end.number, json!({ "body": body(end) })),
                 _ => continue,
             };
@@ -127,6 +183,30 @@ impl Transcript {
     }
 }
 
+/// What is known of an exchange, as a value.
+#[must_use]
+pub fn exchange_value(request: &HttpRequest, head: Option<&HttpHead>, end: Option<&HttpEnd>) -> Value {
+    let mut own = json!({
+        "method": request.method, "target": request.target, "headers": object(&request.headers),
+    });
+    if let Some(message) = request.carries.as_ref().and_then(|carried| carried.sent()).or(request.body.as_ref()) {
+        own["message"] = message.clone();
+    }
+    let mut value = json!({ "request": own });
+    if let Some(head) = head {
+        value["status"] = json!(head.status);
+        value["headers"] = object(&head.headers);
+    }
+    if let Some(end) = end {
+        value["body"] = body(end);
+    }
+    value
+}
+
+fn head_value(head: &HttpHead) -> Value {
+    json!({ "status": head.status, "headers": object(&head.headers) })
+}
+
 fn body(end: &HttpEnd) -> Value {
     let mut value = json!({
         "bytes": end.bytes,
@@ -136,6 +216,9 @@ fn body(end: &HttpEnd) -> Value {
     });
     if !end.text.is_empty() {
         value["text"] = json!(end.text);
+    }
+    if let Some(message) = &end.message {
+        value["message"] = message.clone();
     }
     if let Some(trouble) = &end.trouble {
         value["trouble"] = json!(trouble);
@@ -152,6 +235,12 @@ fn event(note: &SseNote) -> Value {
         if let Some(text) = text {
             value[name] = json!(text);
         }
+    }
+    if let Some(message) = &note.message {
+        value["message"] = message.clone();
+    }
+    if let Some(text) = &note.text {
+        value["text"] = json!(text);
     }
     value
 }

@@ -44,6 +44,8 @@ pub struct SseDecoder {
     returned: bool,
     /// Whether the first line is behind us, which may begin with a byte order mark.
     begun: bool,
+    /// Bytes of the event in hand in lines that have ended, comments aside.
+    behind: usize,
     /// How many comment lines there were.
     pub comments: usize,
     /// How many lines had a field that the standard does not know.
@@ -74,6 +76,12 @@ impl SseDecoder {
         !self.line.is_empty() || !self.pending.is_empty()
     }
 
+    /// How many bytes of an event have come whose end has not, whether they were kept or not.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.behind + self.line.len() + self.dropped
+    }
+
     fn end_line(&mut self, sink: &mut impl FnMut(SseEvent)) {
         let mut line = std::mem::take(&mut self.line);
         let dropped = std::mem::take(&mut self.dropped);
@@ -81,6 +89,7 @@ impl SseDecoder {
             line.drain(..3);
         }
         if line.is_empty() && dropped == 0 {
+            self.behind = 0;
             if !self.pending.is_empty() {
                 sink(std::mem::take(&mut self.pending));
             }
@@ -95,6 +104,7 @@ impl SseDecoder {
             Some(at) => (&line[..at], line[at + 1..].strip_prefix(b" ").unwrap_or(&line[at + 1..])),
             None => (&line[..], &b""[..]),
         };
+        self.behind += line.len() + dropped + 1;
         let text = || String::from_utf8_lossy(value).into_owned();
         match field {
             b"event" => self.pending.event = Some(text()),
@@ -132,6 +142,17 @@ mod tests {
             decoder.push(chunk.as_bytes(), |event| events.push(event));
         }
         events
+    }
+
+    #[test]
+    fn an_event_without_end_is_counted_and_kept_in_part() {
+        let mut decoder = SseDecoder::default();
+        decoder.push(b": a comment counts for nothing\n", |_| {});
+        assert_eq!(decoder.pending(), 0);
+        decoder.push(b"data: one\ndata: t", |_| {});
+        assert_eq!(decoder.pending(), 17);
+        decoder.push(b"wo\n\n", |_| {});
+        assert_eq!(decoder.pending(), 0);
     }
 
     #[test]

@@ -294,6 +294,8 @@ async function pictures(browser) {
       await page.painted();
       writeFileSync(join(folder, `${sight}-${form}.png`), await page.picture(false));
     }
+    // With everything open a phone's page is longer than a picture may be.
+    if (of.mobile) continue;
     const page = await browser.page(of);
     await page.open(url);
     await page.value(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));

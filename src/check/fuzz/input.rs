@@ -13,6 +13,9 @@ use crate::verdict::Verdict;
 const INVALID_REQUEST: i64 = -32600;
 const INVALID_PARAMS: i64 = -32602;
 const INTERNAL: i64 = -32603;
+/// Errors of the protocol by which a server asks for something before it serves a call that is in order: a visit
+/// to a page, or a capability.
+const ASKS: [i64; 2] = [-32042, -32021];
 
 /// Keywords that need not be asserted, so that nothing follows where they are not.
 const ANNOTATIONS: [&str; 3] = ["format", "contentEncoding", "contentMediaType"];
@@ -113,7 +116,7 @@ pub(super) fn error_class(exchange: &Exchange, error: &Value) -> Option<Breach> 
         Standing::Malformed(Grammar::OtherJson, _) if code != INVALID_PARAMS && code != INVALID_REQUEST => {
             ("-32602", "errors-invalid-params")
         }
-        Standing::Valid if code != INVALID_PARAMS => {
+        Standing::Valid if code != INVALID_PARAMS && !ASKS.contains(&code) => {
             ("a result, with isError: true where the tool fails", "robust-error-code")
         }
         _ => return None,

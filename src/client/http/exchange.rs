@@ -12,20 +12,22 @@ use tokio::task::AbortHandle;
 
 use super::header::{Mirrored, media_type as media_type_of, mirrored, stateless};
 use super::site::{Mode, Site};
+use super::trouble::{self, words};
 use crate::client::record::Record;
 use crate::client::responder::Responder;
-use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest, Mark, SseNote, messages};
+use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest, Mark, SseNote, messages, outline};
 use crate::wire::{Frame, Id, Kind, MAX_MESSAGE_BYTES, SseDecoder, SseEvent, same_id};
 
 /// What a client accepts as an answer to a message.
-const BOTH: &str = "application/json, text/event-stream";
-const STREAM: &str = "text/event-stream";
+pub(super) const BOTH: &str = "application/json, text/event-stream";
+pub(super) const STREAM: &str = "text/event-stream";
 
 /// How much of a body that is no message is kept, in bytes.
-const KEPT: usize = 4_096;
+pub(super) const KEPT: usize = 4_096;
 
-/// How many events of a stream are noted.
-const NOTED: usize = 1_000;
+/// How many events of a stream are noted, and how many characters of one that is no JSON.
+pub(super) const NOTED: usize = 1_000;
+pub(super) const SHOWN: usize = 500;
 
 /// How often a stream that broke off is taken up again, and the longest that we wait before.
 const RESUMED: usize = 5;
@@ -35,6 +37,9 @@ const LONGEST_RETRY: Duration = Duration::from_secs(2);
 const REPEATED: usize = 3;
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
+/// How long the first event of a subscription is waited for before it is cancelled.
+const FIRST_WORD: Duration = Duration::from_millis(500);
+
 /// How long ending a session may take.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -43,8 +48,8 @@ const STATELESS: &str = "2026-07-28";
 
 /// A connection over HTTP.
 pub(in crate::client) struct Exchanger {
-    site: Arc<Site>,
-    record: Arc<Record>,
+    pub(super) site: Arc<Site>,
+    pub(super) record: Arc<Record>,
     responder: Responder,
     /// Whether the connection is of the stateless era.
     stateless: bool,
@@ -65,9 +70,9 @@ enum Endpoint {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    next: usize,
-    session: Option<String>,
+pub(super) struct State {
+    pub(super) next: usize,
+    pub(super) session: Option<String>,
     /// The version that was agreed on, where requests have to name it.
     version: Option<String>,
     mirrored: Mirrored,
@@ -113,7 +118,7 @@ impl Exchanger {
         Self { site, record, responder, stateless, state: Mutex::default(), endpoint }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -122,8 +127,21 @@ impl Exchanger {
         self.stateless || self.site.mode() != Some(Mode::Sse)
     }
 
+    /// Where messages go.
+    pub(super) fn message_url(&self) -> Url {
+        match &*self.endpoint.borrow() {
+            Endpoint::Named(url) if !self.stateless => url.clone(),
+            _ => self.site.url.clone(),
+        }
+    }
+
+    /// The session that the server opened, if it did.
+    pub(in crate::client) fn session(&self) -> Option<String> {
+        self.state().session.clone()
+    }
+
     /// Runs something aside until the connection ends.
-    fn aside(&self, work: impl Future<Output = ()> + Send + 'static) -> tokio::task::JoinHandle<()> {
+    pub(super) fn aside(&self, work: impl Future<Output = ()> + Send + 'static) -> tokio::task::JoinHandle<()> {
         let task = tokio::spawn(work);
         let mut state = self.state();
         state.tasks.retain(|task| !task.is_finished());
@@ -141,6 +159,7 @@ impl Exchanger {
             && let Some(id) = frame.json().and_then(cancelled)
         {
             // Here the end of the stream is the cancellation, and no notification says so.
+            let _silent = tokio::time::timeout(FIRST_WORD, self.first_word(id)).await;
             self.close(id);
             return;
         }
@@ -160,6 +179,27 @@ impl Exchanger {
         let mut state = self.state();
         state.asked.retain(|(_, asking)| !asking.is_finished());
         state.asked.extend(asked.into_iter().map(|id| (id, task.clone())));
+    }
+
+    /// Waits for the first event of a subscription: closed before it, the stream would tell nothing.
+    async fn first_word(&self, id: &Id) {
+        let listens = |entry: &Arc<Entry>| {
+            let Event::HttpRequest(request) = &entry.event else { return None };
+            let message = request.carries.as_ref()?.sent()?;
+            let wanted = message.get("method").is_some_and(|method| method == "subscriptions/listen")
+                && message.get("id").is_some_and(|own| same_id(own, id));
+            wanted.then_some(request.number)
+        };
+        let mut changed = self.record.changed.subscribe();
+        loop {
+            let number = self.record.state().entries.iter().rev().find_map(listens);
+            let Some(number) = number else { return };
+            // What is open has said nothing as long as it has no event; what is not has ended.
+            let silent = self.state().open.get(&number).is_some_and(|end| end.events.is_empty());
+            if !silent || changed.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
     /// Closes the answer to a request.
@@ -218,7 +258,7 @@ impl Exchanger {
     }
 
     /// The headers that go with a message.
-    fn headers(&self, message: Option<&Value>, accept: &'static str) -> HeaderMap {
+    pub(super) fn headers(&self, message: Option<&Value>, accept: &'static str) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static(accept));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -327,12 +367,13 @@ impl Exchanger {
             target: self.site.masked(&target),
             headers,
             carries: order.carries.clone(),
+            ..HttpRequest::default()
         }));
         number
     }
 
     /// A header's value as it may be recorded.
-    fn shown(&self, value: &HeaderValue) -> String {
+    pub(super) fn shown(&self, value: &HeaderValue) -> String {
         if value.is_sensitive() {
             return "[secret]".to_owned();
         }
@@ -396,6 +437,7 @@ impl Exchanger {
         // JSON that was promised is a message also where it is none that we know.
         if speaks || is_json(&kind) && outcome.status == Some(200) {
             outcome.spoke = true;
+            end.message = frame.json().map(outline);
             self.take(frame, awaited);
         } else {
             let end_at = body.len().min(KEPT);
@@ -433,7 +475,12 @@ impl Exchanger {
                     break;
                 }
             }
-            if self.record.state().closed {
+            // What is no event in the end is not waited for either: its end may never come.
+            let beyond = decoder.pending() > self.record.limits.line;
+            if beyond {
+                self.record.add(Event::Overflow);
+            }
+            if beyond || end.trouble.is_some() || self.record.state().closed {
                 break;
             }
             let noted = HttpEnd { number, ..end.clone() };
@@ -451,21 +498,34 @@ impl Exchanger {
             outcome.retry = Some(Duration::from_millis(retry));
         }
         let names_endpoint = event.event.as_deref() == Some("endpoint");
-        let mut note = SseNote { event: event.event, id: event.id, retry: event.retry, data: "none" };
-        match event.data.map(|data| self.site.masked_bytes(data)) {
+        let shown = |text: Option<String>| text.map(|text| self.site.masked(&text));
+        let mut note = SseNote {
+            event: shown(event.event),
+            id: shown(event.id),
+            retry: shown(event.retry),
+            data: "none",
+            ..SseNote::default()
+        };
+        match event.data {
             None => {}
             Some(data) if data.is_empty() => note.data = "empty",
             Some(data) if names_endpoint && *self.endpoint.borrow() == Endpoint::Awaited => {
                 note.data = "other";
                 let text = String::from_utf8_lossy(&data);
+                note.text = Some(self.site.masked(&text).chars().take(SHOWN).collect());
                 // Elsewhere is where nothing is sent to; a check sees that nothing came of it.
                 let url = self.site.url.join(text.trim()).ok().filter(|url| self.site.is_same_origin(url));
+                if url.is_none() {
+                    end.trouble = Some(self.site.masked(&format!("{} ({})", trouble::ELSEWHERE, text.trim())));
+                }
                 self.endpoint.send_replace(url.map_or(Endpoint::Failed, Endpoint::Named));
             }
             Some(data) => {
+                let data = self.site.masked_bytes(data);
                 let frame =
                     if event.cut == 0 { Frame::parse(&data) } else { Frame::too_long(&data, data.len() + event.cut) };
                 note.data = if frame.json().is_some() { "message" } else { "other" };
+                note.message = frame.json().map(outline);
                 outcome.spoke = true;
                 self.take(frame, awaited);
             }
@@ -637,7 +697,7 @@ fn ids(message: &Value) -> Vec<Id> {
 }
 
 /// The media type of an answer, without parameters, in lower case.
-fn media_type(response: &Response) -> String {
+pub(super) fn media_type(response: &Response) -> String {
     let value = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     media_type_of(value)
 }
@@ -678,19 +738,4 @@ async fn read_body(mut response: Response, end: &mut HttpEnd, limit: usize) -> V
             return body;
         }
     }
-}
-
-/// An error of the HTTP client with its causes, in one line.
-fn words(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text.push_str(": ");
-            text.push_str(&inner_text);
-        }
-        cause = inner.source();
-    }
-    text
 }

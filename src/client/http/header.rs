@@ -14,8 +14,15 @@ use serde_json::Value;
 pub type Mirrored = BTreeMap<String, Vec<(String, Vec<String>)>>;
 
 /// The headers of a stateless request: version, method, name, and mirrored parameters.
+///
+/// A handshake has none of them: whoever begins one is not in the stateless era.
 #[must_use]
 pub fn stateless(message: &Value, fallback: &str, mirrored: &Mirrored) -> Vec<(String, String)> {
+    if message.get("method").is_some_and(|method| method == "initialize")
+        && message.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion").is_none()
+    {
+        return Vec::new();
+    }
     let version = message
         .pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion")
         .and_then(Value::as_str)

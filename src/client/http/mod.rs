@@ -10,7 +10,10 @@
 
 mod exchange;
 pub mod header;
+mod probe;
 mod site;
+pub mod trouble;
 
 pub(super) use exchange::Exchanger;
+pub use probe::{Bound, Probe, ProbeError, ProbeOrder};
 pub use site::{Site, SiteError};

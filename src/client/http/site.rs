@@ -1,5 +1,6 @@
 //! The place that a server is reached at, and how: shared by every connection of a run.
 
+use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,6 +23,11 @@ pub enum SiteError {
     /// It is an address of something else than HTTP.
     #[error("`{0}` is no HTTP address: it begins neither with http:// nor with https://")]
     Scheme(String),
+    /// It holds a name or a password, which would be shown wherever the address is.
+    #[error(
+        "the address holds a user's name or password, and addresses are shown in reports: give them with --header 'Authorization: Basic ...', or a token with --bearer-env"
+    )]
+    Credentials,
     /// A header cannot be sent.
     #[error(
         "the header `{0}` cannot be sent: a name is made of letters, digits and hyphens, a value of one line of text"
@@ -46,6 +52,8 @@ pub(super) enum Mode {
 pub struct Site {
     pub(super) url: Url,
     pub(super) client: reqwest::Client,
+    /// The same with the names of headers in title case.
+    pub(super) titled: reqwest::Client,
     /// Headers that go with every request.
     pub(super) headers: HeaderMap,
     /// Texts that are never recorded.
@@ -65,6 +73,9 @@ impl Site {
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
             return Err(SiteError::Scheme(address.to_owned()));
         }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(SiteError::Credentials);
+        }
         let mut own = HeaderMap::new();
         let mut secrets = Vec::new();
         for (name, value) in headers {
@@ -73,28 +84,34 @@ impl Site {
             let mut text = HeaderValue::from_str(value).map_err(|_| refused())?;
             text.set_sensitive(true);
             own.append(header, text);
-            secrets.push(value.clone());
+            secrets.extend(disguises(value));
             // The token alone may be repeated by a server as well.
-            secrets.extend(value.split_once(' ').map(|(_, token)| token.to_owned()));
+            secrets.extend(value.split_once(' ').into_iter().flat_map(|(_, token)| disguises(token)));
         }
-        // A text this short would mask what has nothing to do with it.
-        secrets.retain(|secret| secret.len() >= 6);
-        let mut builder = reqwest::Client::builder()
-            .redirect(Policy::none())
-            .connect_timeout(Duration::from_secs(10))
-            .pool_idle_timeout(Duration::from_secs(20))
-            .http1_only()
-            .referer(false)
-            .user_agent(concat!("mcp-conformance/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&url) {
-            builder = builder.no_proxy();
-        }
-        if insecure {
-            builder = builder.danger_accept_invalid_certs(true);
-        }
+        secrets.retain(|secret| !is_public(secret));
+        // What holds another goes first, so that nothing of it is left.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        secrets.dedup();
+        let builder = || {
+            let mut builder = reqwest::Client::builder()
+                .redirect(Policy::none())
+                .connect_timeout(Duration::from_secs(10))
+                .pool_idle_timeout(Duration::from_secs(20))
+                .http1_only()
+                .referer(false)
+                .user_agent(concat!("mcp-conformance/", env!("CARGO_PKG_VERSION")));
+            if is_loopback(&url) {
+                builder = builder.no_proxy();
+            }
+            if insecure {
+                builder = builder.danger_accept_invalid_certs(true);
+            }
+            builder
+        };
         // Another part of the program may have chosen a provider, which is as good.
         let _chosen = rustls::crypto::ring::default_provider().install_default();
-        Ok(Arc::new(Self { url, client: builder.build()?, headers: own, secrets, mode: Mutex::new(None) }))
+        let (client, titled) = (builder().build()?, builder().http1_title_case_headers().build()?);
+        Ok(Arc::new(Self { url, client, titled, headers: own, secrets, mode: Mutex::new(None) }))
     }
 
     /// The address.
@@ -116,6 +133,12 @@ impl Site {
         Some((host, self.url.port_or_known_default()?))
     }
 
+    /// Whether messages travel by the older transport there, as far as that is known.
+    #[must_use]
+    pub fn is_older(&self) -> bool {
+        self.mode() == Some(Mode::Sse)
+    }
+
     pub(super) fn mode(&self) -> Option<Mode> {
         self.mode.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -130,7 +153,8 @@ impl Site {
     }
 
     /// A text with every secret masked.
-    pub(super) fn masked(&self, text: &str) -> String {
+    #[must_use]
+    pub fn masked(&self, text: &str) -> String {
         let mut masked = text.to_owned();
         for secret in &self.secrets {
             if masked.contains(secret.as_str()) {
@@ -153,6 +177,29 @@ impl Site {
     }
 }
 
+/// A secret as it is, and as it is written within JSON and within addresses.
+fn disguises(secret: &str) -> Vec<String> {
+    let quoted = serde_json::Value::from(secret).to_string();
+    let encoded = secret.bytes().fold(String::new(), |mut text, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            let _infallible = write!(text, "%{byte:02X}");
+        }
+        text
+    });
+    vec![secret.to_owned(), quoted[1..quoted.len() - 1].to_owned(), encoded]
+}
+
+/// Words of the protocol that a header may well carry: to mask them would be to judge another server.
+const PUBLIC: &str = "application/json, text/event-stream, charset=utf-8, keep-alive, no-cache, gzip, deflate,     jsonrpc 2.0 method params result error message protocolVersion capabilities clientInfo serverInfo     io.modelcontextprotocol/clientCapabilities structuredContent description inputSchema outputSchema properties     arguments resources/templates/list resourceTemplates prompts/list tools/list tools/call initialize     notifications/initialized server/discover subscriptions/listen completion/complete logging/setLevel     sampling/createMessage elicitation/create required object string integer number boolean nextCursor content     supportedVersions resultType complete localhost 127.0.0.1 mcp-conformance";
+
+/// Whether a text tells nobody anything: it is too short to be a secret, a word of the protocol, or a revision.
+fn is_public(text: &str) -> bool {
+    let is_date = text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    text.len() < 6 || is_date || PUBLIC.contains(text)
+}
+
 fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     host.eq_ignore_ascii_case("localhost")
@@ -170,6 +217,20 @@ mod tests {
         assert!(matches!(Site::new("nonsense", &[], false), Err(SiteError::Address { .. })));
         let headers = [("bad name".to_owned(), "x".to_owned())];
         assert!(matches!(Site::new("http://localhost/", &headers, false), Err(SiteError::Header(_))));
+        assert!(matches!(Site::new("http://me:hush@localhost/", &[], false), Err(SiteError::Credentials)));
+    }
+
+    #[test]
+    fn secrets_are_masked_in_disguise_and_words_of_the_protocol_are_not() {
+        let headers = [
+            ("X-Key".to_owned(), "a\"b\\c d+e".to_owned()),
+            ("MCP-Protocol-Version".to_owned(), "2025-06-18".to_owned()),
+            ("X-Tenant".to_owned(), "resources".to_owned()),
+        ];
+        let site = Site::new("http://localhost/mcp", &headers, false).expect("an address");
+        let json = serde_json::json!({ "resources": ["2025-06-18", "a\"b\\c d+e"] }).to_string();
+        assert_eq!(site.masked(&json), r#"{"resources":["2025-06-18","[secret]"]}"#);
+        assert_eq!(site.masked("?key=a%22b%5Cc%20d%2Be"), "?key=[secret]");
     }
 
     #[test]

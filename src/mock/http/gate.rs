@@ -79,6 +79,10 @@ pub(super) fn stateless(headers: &HeaderMap, message: &Value) -> Option<Answer> 
     let Some(version) = text(VERSION) else {
         return mismatch("the MCP-Protocol-Version header is missing".to_owned());
     };
+    if method == "initialize" {
+        // The handshake is no part of the era; whoever tries it is told which versions there are.
+        return None;
+    }
     let Some(said) = meta(message, "protocolVersion").and_then(Value::as_str) else {
         // The header alone is not enough, and what is missing is a parameter.
         let words = "params._meta lacks io.modelcontextprotocol/protocolVersion";

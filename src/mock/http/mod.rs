@@ -5,6 +5,8 @@
 //! says what, and which headers are asked for.
 
 mod answer;
+mod deviation;
+mod fault;
 mod gate;
 mod session;
 
@@ -17,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http_body_util::BodyExt as _;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{HOST, ORIGIN};
+use hyper::header::{HOST, HeaderMap, ORIGIN};
 use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -26,7 +28,10 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use answer::{Answer, empty, failed, refused};
+use deviation::{Asked, alter_answer, alter_post, has};
 use session::{Post, Session};
+
+pub use fault::HttpFault;
 
 use super::fault::FaultSet;
 use super::message::{INVALID_REQUEST, PARSE_ERROR};
@@ -110,36 +115,46 @@ impl Server {
         if let Some(refusal) = gate::origin(request.headers().get(HOST), request.headers().get(ORIGIN)) {
             return refusal;
         }
-        match (request.uri().path(), request.method()) {
-            ("/mcp", &Method::POST) => self.post(request).await,
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let answer = match (path.as_str(), &method) {
+            ("/mcp", &Method::POST) => return self.post(request).await,
             ("/mcp", &Method::GET) => self.listen(&request).await,
             ("/mcp", &Method::DELETE) => self.end(&request),
             ("/mcp", _) => failed(StatusCode::METHOD_NOT_ALLOWED, "POST, GET and DELETE are served here"),
             ("/sse", &Method::GET) => self.open_stream().await,
             ("/messages", &Method::POST) => self.post_to_stream(request).await,
             _ => failed(StatusCode::NOT_FOUND, "there is nothing here; MCP is served at /mcp"),
-        }
+        };
+        alter_answer(answer, &Asked { method: &method, path: &path, message: None, stateless: false }, &self.faults)
     }
 
     async fn post(&self, request: Request<Incoming>) -> Answer {
         if let Some(refusal) = gate::kinds(&request) {
             return refusal;
         }
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let Ok(body) = read(body).await else {
             return failed(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long");
         };
         let Ok(message) = serde_json::from_slice::<Value>(&body) else {
             return refused(StatusCode::BAD_REQUEST, PARSE_ERROR, "Parse error");
         };
-        if gate::is_stateless(&parts.headers, &message) {
-            if let Some(refusal) = gate::stateless(&parts.headers, &message) {
+        let stateless = gate::is_stateless(&parts.headers, &message);
+        alter_post(&mut parts.headers, &message, stateless, &self.faults);
+        let answer = self.post_message(&parts.headers, body, message.clone(), stateless).await;
+        let asked = Asked { method: &Method::POST, path: "/mcp", message: Some(&message), stateless };
+        alter_answer(answer, &asked, &self.faults)
+    }
+
+    async fn post_message(&self, headers: &HeaderMap, body: Bytes, message: Value, stateless: bool) -> Answer {
+        if stateless {
+            if let Some(refusal) = gate::stateless(headers, &message) {
                 return refusal;
             }
             return self.post_stateless(body, message).await;
         }
-        let session = parts.headers.get("mcp-session-id").and_then(|name| name.to_str().ok());
-        if let Some(refusal) = gate::version(&parts.headers) {
+        let session = headers.get("mcp-session-id").and_then(|name| name.to_str().ok());
+        if let Some(refusal) = gate::version(headers) {
             return refusal;
         }
         if message.get("method").is_some_and(|method| method == "initialize") {
@@ -216,7 +231,9 @@ impl Server {
     fn end(&self, request: &Request<Incoming>) -> Answer {
         match self.session_of(request) {
             Ok((name, _)) => {
-                self.sessions().remove(&name);
+                if !has(&self.faults, HttpFault::SessionSurvivesDelete) {
+                    self.sessions().remove(&name);
+                }
                 empty(StatusCode::NO_CONTENT)
             }
             Err(refusal) => *refusal,

@@ -16,8 +16,14 @@ use crate::run::conduct::Context;
 use crate::run::plan::FuzzPlan;
 use crate::verdict::{Confirmation, Counterexample};
 
-/// How much more time a call gets that was not answered, on a fresh process.
-const LONGER: u32 = 3;
+/// How long a call is waited for at first, where the tool's calls so far were no slower than a part of it.
+const SOON: Duration = Duration::from_secs(1);
+/// How many times as long as the slowest call so far.
+const SLOWER: u32 = 4;
+/// How much more time than is asked of a request a call gets that was not answered soon, on a fresh process.
+const LONGER: u32 = 2;
+/// How long the calls before one that was not answered may take when they are made again.
+const AGAIN: Duration = Duration::from_secs(3);
 /// How often calls of a tool may end the server before the tool is left alone.
 const DEATHS: usize = 12;
 /// How often calls of a tool may go unanswered before the tool is left alone.
@@ -61,7 +67,9 @@ pub(super) struct Hunt<'a> {
     /// Values out of results.
     pub(super) pool: Pool,
     pub(super) found: Vec<Found>,
-    pub(super) deadline: Option<Instant>,
+    pub(super) deadline: Instant,
+    /// The part of the time that the tool under test gets.
+    pub(super) turn: Turn,
     /// How long making failures small may take, beside the time for fuzzing.
     pub(super) shrinking_until: Duration,
     pub(super) shrinking_took: Duration,
@@ -71,6 +79,34 @@ pub(super) struct Hunt<'a> {
     /// Calls of the tool under test that ended the server, and that went unanswered.
     pub(super) deaths: usize,
     pub(super) silences: usize,
+}
+
+/// A tool's part of the time: what is slow is called less often, rather than at the cost of the others.
+#[derive(Debug, Clone)]
+pub(super) struct Turn {
+    began: Instant,
+    share: Duration,
+    /// What does not count: making failures small, and waiting for answers that never come.
+    spared: Duration,
+    /// The slowest call so far.
+    slowest: Duration,
+    /// How long calls took that were served alone, the first ones of them.
+    pub(super) times: Vec<Duration>,
+}
+
+impl Turn {
+    pub(super) fn new(share: Duration, slowest: Duration) -> Self {
+        Self { began: Instant::now(), share, spared: Duration::ZERO, slowest, times: Vec::new() }
+    }
+
+    fn is_over(&self) -> bool {
+        self.began.elapsed() >= self.share + self.spared
+    }
+
+    /// What is left of it.
+    pub(super) fn left(&self) -> Duration {
+        (self.share + self.spared).saturating_sub(self.began.elapsed())
+    }
 }
 
 /// How many calls are under way at once: as many as help.
@@ -115,6 +151,22 @@ impl Hunt<'_> {
         self.context.plan.timeout
     }
 
+    /// How long a call is waited for before it is tried again with more time.
+    fn soon(&self) -> Duration {
+        self.limit().min(SOON.max(self.turn.slowest * SLOWER))
+    }
+
+    /// What is left of the time for fuzzing, of which making failures small is no part.
+    pub(super) fn time_left(&self) -> Duration {
+        let until = self.deadline + self.shrinking_took.min(self.shrinking_until);
+        until.saturating_duration_since(Instant::now())
+    }
+
+    /// Takes note of time that was no part of the tool's turn.
+    pub(super) fn spare(&mut self, took: Duration) {
+        self.turn.spared += took;
+    }
+
     /// Why no more calls are to be made, if that is so.
     pub(super) fn is_over(&mut self) -> bool {
         if self.ended_early.is_some() {
@@ -122,7 +174,7 @@ impl Hunt<'_> {
         }
         if self.context.is_stopping() {
             self.ended_early = Some("the run was interrupted".to_owned());
-        } else if self.deadline.is_some_and(|deadline| Instant::now() >= deadline + self.shrinking_took) {
+        } else if self.time_left().is_zero() {
             self.ended_early = Some("the time for it was used up".to_owned());
         } else if self.rig.starts > STARTS {
             self.ended_early = Some(format!("the server had to be started again {STARTS} times"));
@@ -136,6 +188,9 @@ impl Hunt<'_> {
             Some(format!("left alone after its calls had ended the server {DEATHS} times"))
         } else if self.silences >= SILENCES {
             Some(format!("left alone after {SILENCES} of its calls had gone unanswered"))
+        } else if self.turn.is_over() {
+            let share = self.turn.share;
+            Some(format!("its calls are slow: called less often, as its share of the time ({share:.1?}) was used up"))
         } else {
             None
         }
@@ -153,10 +208,12 @@ impl Hunt<'_> {
         let mut at = 0;
         let mut undisturbed = true;
         while at < shots.len() && !self.is_over() && self.is_hopeless().is_none() {
-            let burst = self.rig.burst(&shots[at..], in_flight, self.limit()).await?;
+            let burst = self.rig.burst(&shots[at..], in_flight, self.soon()).await?;
             let mut done = burst.done;
             done.sort_by_key(|(index, _)| *index);
             let done: Vec<Exchange> = done.into_iter().map(|(_, exchange)| exchange).collect();
+            let slowest = done.iter().filter(|exchange| exchange.alone).map(|exchange| exchange.took).max();
+            self.turn.slowest = self.turn.slowest.max(slowest.unwrap_or_default());
             let mut breaches = Vec::new();
             for exchange in &done {
                 breaches.push(self.take(exchange, tally, stock));
@@ -210,8 +267,11 @@ impl Hunt<'_> {
                 return Ok(());
             }
             let shot = &shots[index];
-            let exchange = if alone { exchange } else { self.rig.one(shot, self.limit()).await? };
+            let exchange = if alone { exchange } else { self.rig.one(shot, self.soon()).await? };
             let exchange = self.settle(shot, exchange, &history).await?;
+            if exchange.fate == Fate::Answered {
+                self.turn.slowest = self.turn.slowest.max(exchange.took);
+            }
             culprit |= exchange.fate != Fate::Answered;
             match &exchange.fate {
                 Fate::Ended { .. } => self.deaths += 1,
@@ -235,16 +295,35 @@ impl Hunt<'_> {
         if !matches!(exchange.fate, Fate::Silent { .. }) {
             return Ok(exchange);
         }
-        let longer = self.limit() * LONGER;
+        let known = judge(&self.subjects[shot.tool], &exchange);
+        if known.iter().any(|breach| self.known(shot.tool, breach).is_some()) {
+            // That calls of this kind go unanswered was seen with all the time that there is.
+            return Ok(exchange);
+        }
+        let began = Instant::now();
+        // Where another tool was seen to hang in this way, what is asked of a request is enough.
+        let longer = if known.iter().any(|breach| self.is_known_elsewhere(shot.tool, breach)) { 1 } else { LONGER };
+        let settled = self.with_more_time(shot, history, self.limit() * longer).await?;
+        if settled.fate != Fate::Answered {
+            self.shrinking_took += began.elapsed();
+            self.spare(began.elapsed());
+        }
+        Ok(settled)
+    }
+
+    /// Makes a call that was not answered soon once more, on a fresh process.
+    async fn with_more_time(&mut self, shot: &Shot, history: &[Shot], longer: Duration) -> Result<Exchange, String> {
         self.rig.fresh().await?;
         let again = self.rig.one(shot, longer).await?;
-        if again.fate != Fate::Answered || history.is_empty() || again.took > self.limit() / 2 {
+        if again.fate != Fate::Answered || history.is_empty() || again.took > self.soon() / 2 {
             return Ok(again);
         }
         // It may take what was called before it.
         self.rig.fresh().await?;
+        let began = Instant::now();
         for earlier in history {
-            if self.rig.one(earlier, self.limit()).await?.fate != Fate::Answered {
+            let is_late = began.elapsed() > AGAIN;
+            if is_late || self.rig.one(earlier, self.limit()).await?.fate != Fate::Answered {
                 return Ok(again);
             }
         }
@@ -258,8 +337,12 @@ impl Hunt<'_> {
             stock.keep(&exchange.call);
         }
         if exchange.call.standing == Standing::Valid && outcome(exchange) == CallOutcome::Success {
+            const TIMES: usize = 4_096;
             stock.succeeded(&exchange.call);
-            self.pool.learn(exchange);
+            self.pool.learn(stock.tool, exchange);
+            if exchange.alone && self.turn.times.len() < TIMES {
+                self.turn.times.push(exchange.took);
+            }
         }
         let subject = &self.subjects[stock.tool];
         self.context.judging(|| judge(subject, exchange))
@@ -294,7 +377,7 @@ impl Hunt<'_> {
             let found = if is_many || self.shrinking_took >= self.shrinking_until {
                 self.as_it_came(tool, breach, exchange, 0)
             } else {
-                let shot = Shot { tool, call: Arc::clone(&exchange.call) };
+                let shot = Shot::new(tool, Arc::clone(&exchange.call));
                 let came = breach.clone();
                 let found = self.investigate(&Test::Answer, breach, Some((shot, exchange)), history, stock).await?;
                 found.unwrap_or_else(|| self.as_it_came(tool, came, exchange, 0))

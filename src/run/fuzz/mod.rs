@@ -9,6 +9,7 @@ mod pool;
 mod regression;
 mod rig;
 mod shrink;
+mod spare;
 mod state;
 mod steady;
 mod stock;
@@ -19,10 +20,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use self::hunt::{Found, Hunt, Pace};
+use self::hunt::{Found, Hunt, Pace, Turn};
 use self::pool::Pool;
 use self::rig::{Rig, Shot};
-use self::steady::Watch;
+use self::steady::{Suspicion, Watch};
 use self::stock::{Share, Stock};
 use self::tally::Tally;
 use super::conduct::milliseconds;
@@ -36,12 +37,25 @@ use crate::event::{Event, FuzzSummary, ToolFuzz};
 use crate::fuzz::ToolSchema;
 use crate::verdict::{CallKind, Finding, Verdict};
 
-pub use self::regression::{Earlier, Regression, RegressionError};
+pub use self::regression::{Earlier, Fed, Regression, RegressionError};
 
+/// How long fuzzing may take in a revision, unless that was said.
+const TIME: Duration = Duration::from_secs(60);
 /// How long making failures small may take in a revision.
-const SHRINKING: Duration = Duration::from_secs(60);
+const SHRINKING: Duration = Duration::from_secs(45);
+/// How long a tool's turn may take for each of its calls, unless the time for all was said.
+const EACH: Duration = Duration::from_millis(15);
+/// The shortest turn.
+const SHORTEST: Duration = Duration::from_millis(500);
 /// How many valid calls a tool has to refuse before it counts as one that never succeeds.
 const NEVER: u64 = 12;
+
+/// How long fuzzing may take where that was not said: more where more calls were asked for than usual.
+fn time_for(calls: u64) -> Duration {
+    const USUAL: u64 = 200;
+    const MOST: u64 = 10_000;
+    TIME * u32::try_from(calls.div_ceil(USUAL).clamp(1, MOST)).unwrap_or(1)
+}
 
 /// Why a tool is not fuzzed, if it is not.
 fn left_out(tool: &Tool, plan: &FuzzPlan) -> Option<String> {
@@ -126,7 +140,8 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         plain_times: Vec::new(),
         pool: Pool::default(),
         found: Vec::new(),
-        deadline: plan.time.map(|time| began + time),
+        deadline: began + plan.time.unwrap_or_else(|| time_for(plan.calls)),
+        turn: Turn::new(Duration::ZERO, Duration::ZERO),
         shrinking_until: SHRINKING,
         shrinking_took: Duration::ZERO,
         shrinking: 0,
@@ -174,7 +189,7 @@ fn canaries(chosen: &[&Tool]) -> Vec<Shot> {
     let of = |(tool, chosen): (usize, &&Tool)| {
         let arguments = Arguments::Json(chosen.arguments.clone().filter(|_| chosen.is_served())?);
         let call = Call { kind: CallKind::Valid, standing: Standing::Valid, arguments, tape: None };
-        Some(Shot { tool, call: Arc::new(call) })
+        Some(Shot::new(tool, Arc::new(call)))
     };
     chosen.iter().enumerate().filter_map(of).collect()
 }
@@ -196,6 +211,8 @@ struct Work<'s> {
     stock: Option<Stock<'s>>,
     tally: Tally,
     left: u64,
+    /// What its turn has left.
+    time: Duration,
     note: Option<String>,
 }
 
@@ -204,7 +221,8 @@ async fn every_tool<'s>(hunt: &mut Hunt<'_>, chosen: &[&'s Tool]) -> Vec<ToolFuz
     let seed = hunt.context.plan.seed;
     let mut works: Vec<Work<'s>> = Vec::new();
     for (at, tool) in chosen.iter().enumerate() {
-        let mut work = Work { tool, stock: None, tally: Tally::default(), left: 0, note: None };
+        let time = hunt.share(chosen.len() - at);
+        let mut work = Work { tool, stock: None, tally: Tally::default(), left: 0, time, note: None };
         match &tool.schema {
             _ if hunt.is_over() => work.note = Some("fuzzing ended before its turn".to_owned()),
             None => work.note = Some("its inputSchema cannot be read".to_owned()),
@@ -229,9 +247,10 @@ async fn every_tool<'s>(hunt: &mut Hunt<'_>, chosen: &[&'s Tool]) -> Vec<ToolFuz
 /// Fuzzes one tool by itself.
 async fn by_itself(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
     let Some(stock) = &mut work.stock else { return };
-    (hunt.deaths, hunt.silences) = (0, 0);
+    hunt.begin(work.time, work.tool.called.map_or(Duration::ZERO, |(_, took)| took));
     hunt.plain_times.clear();
     let outcome = phases(hunt, work.tool, stock, &mut work.tally).await;
+    work.time = hunt.turn.left();
     stock.compile_all();
     let schema = stock.schema().schema();
     let idle = stock.breakers.iter().filter(|breaker| breaker.is_without_effect());
@@ -256,7 +275,7 @@ async fn by_itself(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
 async fn with_the_others(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
     let Some(stock) = &mut work.stock else { return };
     if work.note.is_none() && work.left > 0 {
-        (hunt.deaths, hunt.silences) = (0, 0);
+        hunt.begin(work.time, Duration::ZERO);
         if let Err(problem) = stateful(hunt, work.left, stock, &mut work.tally).await {
             hunt.ended_early.get_or_insert(problem);
         }
@@ -274,7 +293,7 @@ async fn with_the_others(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
 const ROUND: u64 = 32;
 
 fn shots(tool: usize, calls: Vec<Arc<Call>>) -> Vec<Shot> {
-    calls.into_iter().map(|call| Shot { tool, call }).collect()
+    calls.into_iter().map(|call| Shot::new(tool, call)).collect()
 }
 
 /// The phases of a tool by itself; returns how many calls are left for those with values of others.
@@ -284,6 +303,7 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
     let at = stock.tool;
     stock.doubled = says("idempotentHint") && hunt.plan.calls >= 32;
     hunt.rig.ready().await?;
+    let mut watch = Watch::begin(hunt.rig.process_id());
     let lists = if says("readOnlyHint") { hunt.lists().await? } else { None };
     hunt.look_at_canaries(true, stock).await?;
     let share = Share::of(hunt.plan.calls, stock.to_cover());
@@ -307,8 +327,7 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
         hunt.round(&round, 1, tally, stock).await?;
     }
     rest += coverage + malformed;
-    // Only now: what is malformed is enormous, and leaves a heap that is.
-    let mut watch = Watch::begin(hunt.rig.process_id());
+    watch.settle(hunt.rig.process_id());
     let round = (rest / 8).clamp(ROUND, 1_024);
     while rest > 0 && hunt.goes_on() {
         let made = shots(at, stock.mixed(rest.min(round)));
@@ -331,9 +350,13 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
     }
     hunt.look_at_lists(lists, stock).await?;
     hunt.look_at_canaries(false, stock).await?;
-    let slower = steady::is_slower(&hunt.plain_times);
-    if (slower || watch.is_suspicious(hunt.rig.process_id())) && hunt.goes_on() {
-        hunt.look_at_trends(stock).await?;
+    let slower = steady::is_slower(&hunt.plain_times) || steady::ends_slower(&hunt.turn.times);
+    let suspicion = watch.suspicion(hunt.rig.process_id());
+    let suspicion = if slower { Some(Suspicion::Clear) } else { suspicion };
+    if let Some(suspicion) = suspicion
+        && hunt.goes_on()
+    {
+        hunt.look_at_trends(suspicion, stock).await?;
     }
     Ok(share.stateful + rest)
 }
@@ -343,7 +366,7 @@ async fn stateful(hunt: &mut Hunt<'_>, calls: u64, stock: &mut Stock<'_>, tally:
     let at = stock.tool;
     let mut left = calls;
     while left > 0 && hunt.goes_on() {
-        let made = shots(at, stock.stateful(left.min(ROUND), &hunt.pool));
+        let made = stock.stateful(left.min(ROUND), &hunt.pool);
         if made.is_empty() {
             break;
         }
@@ -363,6 +386,24 @@ async fn stateful(hunt: &mut Hunt<'_>, calls: u64, stock: &mut Stock<'_>, tally:
 }
 
 impl Hunt<'_> {
+    /// How long the turn of the next tool may take, of so many that are still to come.
+    fn share(&self, tools: usize) -> Duration {
+        let left = self.time_left();
+        if self.plan.time.is_some() {
+            return left / u32::try_from(tools.max(1)).unwrap_or(u32::MAX);
+        }
+        let calls = u32::try_from(self.plan.calls).unwrap_or(u32::MAX);
+        // Where calls are to be made slowly, that is none of the tool's fault.
+        let paced = self.plan.max_rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(1.0 / rate.max(0.001)));
+        SHORTEST.max((EACH + paced).saturating_mul(calls)).min(left)
+    }
+
+    /// Begins the turn of a tool.
+    fn begin(&mut self, time: Duration, slowest: Duration) {
+        (self.deaths, self.silences) = (0, 0);
+        self.turn = Turn::new(time, slowest);
+    }
+
     /// Whether the tool under test is called further.
     fn goes_on(&mut self) -> bool {
         !self.is_over() && self.is_hopeless().is_none()

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::hunt::{Found, Hunt};
-use super::rig::Shot;
+use super::pool::Origin;
+use super::rig::{Feed, Served, Shot};
 use super::shrink::{Budget, Test};
 use crate::case::Oracle;
 use crate::check::fuzz::{Arguments, Breach, Call, Standing, judge};
@@ -50,6 +51,9 @@ pub struct Regression {
     /// What is odd about them, where no schema speaks of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub odd: Option<String>,
+    /// Which of the arguments stand for what a call before it returns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fed: Vec<Fed>,
     /// The tool whose plain call is served no more afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spoils: Option<String>,
@@ -63,6 +67,21 @@ pub struct Earlier {
     pub name: String,
     /// The arguments.
     pub arguments: Value,
+}
+
+/// An argument that stands for what an earlier call returns, whatever that is this time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Fed {
+    /// The argument.
+    pub property: String,
+    /// The tool that returns it; the last of its calls counts.
+    pub tool: String,
+    /// Where it stands in the result, as a JSON pointer.
+    pub pointer: String,
+    /// Whether the pointer is one into the JSON that the first text of the result holds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_text: bool,
 }
 
 /// Why a file is no failing call.
@@ -136,6 +155,7 @@ impl Hunt<'_> {
         let folder = self.plan.regressions.as_ref()?;
         let (shot, before) = calls.split_last()?;
         let name = |shot: &Shot| self.subjects[shot.tool].name.clone();
+        let before_tools: Vec<usize> = before.iter().map(|shot| shot.tool).collect();
         let before = before
             .iter()
             .map(|shot| match &shot.call.arguments {
@@ -161,6 +181,17 @@ impl Hunt<'_> {
                 Standing::Malformed(_, name) => Some(name.to_owned()),
                 _ => None,
             },
+            fed: shot
+                .fed
+                .iter()
+                .filter(|feed| before_tools.contains(&feed.origin.tool))
+                .map(|feed| Fed {
+                    property: feed.property.clone(),
+                    tool: self.subjects[feed.origin.tool].name.clone(),
+                    pointer: feed.origin.pointer.clone(),
+                    in_text: feed.origin.in_text,
+                })
+                .collect(),
             spoils: match test {
                 Test::Canary(canary) => Some(name(canary)),
                 _ => None,
@@ -185,7 +216,7 @@ impl Hunt<'_> {
             let Some(shot) = self.shot_of(tool, regression) else { continue };
             let earlier = regression.before.iter().map(|earlier| {
                 let tool = position(&earlier.name)?;
-                Some(Shot { tool, call: self.call_of(tool, Arguments::Json(earlier.arguments.clone()), None) })
+                Some(Shot::new(tool, self.call_of(tool, Arguments::Json(earlier.arguments.clone()), None)))
             });
             let Some(mut calls) = earlier.collect::<Option<Vec<Shot>>>() else { continue };
             let test = match oracle {
@@ -228,10 +259,14 @@ impl Hunt<'_> {
         let Some(last) = calls.last() else { return Ok(None) };
         let sight = if matches!(test, Test::Answer) {
             self.rig.fresh().await?;
+            let mut served: Vec<Served> = Vec::new();
             for earlier in &calls[..calls.len() - 1] {
-                self.rig.one(earlier, self.limit()).await?;
+                let exchange = self.rig.one(&earlier.fed_by(&served), self.limit()).await?;
+                if let Some(result) = exchange.answers.first().and_then(|answer| answer.get("result")) {
+                    served.push((earlier.tool, Arc::clone(&earlier.call), result.clone()));
+                }
             }
-            let mut exchange = self.rig.one(last, self.limit()).await?;
+            let mut exchange = self.rig.one(&last.fed_by(&served), self.limit()).await?;
             if exchange.fate == crate::check::fuzz::Fate::Answered {
                 self.rig.wait_for_more(&mut exchange).await;
             }
@@ -263,7 +298,13 @@ impl Hunt<'_> {
             (None, Some(raw)) => Arguments::Raw(raw.clone().into_bytes()),
             (None, None) => return None,
         };
-        Some(Shot { tool, call: self.call_of(tool, arguments, regression.odd.as_deref()) })
+        let position = |name: &str| self.subjects.iter().position(|subject| subject.name == name);
+        let feeds = regression.fed.iter().filter_map(|fed| {
+            let origin = Origin { tool: position(&fed.tool)?, pointer: fed.pointer.clone(), in_text: fed.in_text };
+            Some(Feed { property: fed.property.clone(), origin, source: None })
+        });
+        let call = self.call_of(tool, arguments, regression.odd.as_deref());
+        Some(Shot { tool, call, fed: feeds.collect() })
     }
 
     /// A call of a file's: what it is to the schema is found out anew, since either may have been edited.

@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::check::fuzz::{Call, Exchange, Fate, is_noise};
+use super::pool::Origin;
+use super::spare::Spares;
+use crate::check::fuzz::{Arguments, Call, Exchange, Fate, is_noise};
 use crate::client::{Patience, Pipe, Responder, Waited};
 use crate::run::conduct::Context;
 use crate::run::reply::Replies;
-use crate::run::session::{full_capabilities, initialize_params, lean, stateless_meta};
+use crate::run::session::{full_capabilities, stateless_meta};
 use crate::spec::{Era, Revision};
 use crate::transcript::messages;
 use crate::wire::{Damage, Frame, Kind, same_id, same_id_loosely};
@@ -33,6 +35,47 @@ const PATIENCE: Patience = Patience { input_closed: Duration::from_millis(20), s
 pub(super) struct Shot {
     pub(super) tool: usize,
     pub(super) call: Arc<Call>,
+    /// What of its arguments came out of earlier results.
+    pub(super) fed: Arc<[Feed]>,
+}
+
+/// A property of a call's arguments that stood in an earlier result.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Feed {
+    pub(super) property: String,
+    pub(super) origin: Origin,
+    /// The call that returned it, where that is known.
+    pub(super) source: Option<Arc<Call>>,
+}
+
+/// A call that was served, with its tool and its result.
+pub(super) type Served = (usize, Arc<Call>, Value);
+
+impl Shot {
+    pub(super) fn new(tool: usize, call: Arc<Call>) -> Self {
+        Self { tool, call, fed: Arc::default() }
+    }
+
+    /// The same call with what earlier results hold now: that of the very call which returned a value first, or
+    /// else of the last one of its tool.
+    pub(super) fn fed_by(&self, served: &[Served]) -> Self {
+        let Arguments::Json(arguments) = &self.call.arguments else { return self.clone() };
+        let mut renewed = arguments.clone();
+        for feed in self.fed.iter() {
+            let own = |known: &&Served| feed.source.as_ref().is_some_and(|source| Arc::ptr_eq(source, &known.1));
+            let of_tool = |known: &&Served| known.0 == feed.origin.tool;
+            let found = served.iter().rev().find(own).or_else(|| served.iter().rev().find(of_tool));
+            let value = found.and_then(|(_, _, result)| feed.origin.of(result));
+            if let (Some(value), Some(place)) = (value, renewed.get_mut(&feed.property)) {
+                *place = value;
+            }
+        }
+        if renewed == *arguments {
+            return self.clone();
+        }
+        let call = Call { arguments: Arguments::Json(renewed), ..(*self.call).clone() };
+        Self { call: Arc::new(call), ..self.clone() }
+    }
 }
 
 /// What stopped a burst before its end.
@@ -68,11 +111,11 @@ struct Open {
 
 /// Keeps a process of the server running and calls it.
 pub(super) struct Rig {
-    context: Context,
     pub(super) revision: Revision,
     names: Arc<[String]>,
     meta: String,
     responder: Responder,
+    spares: Spares,
     pipe: Option<Pipe>,
     next_id: i64,
     answered: usize,
@@ -101,13 +144,14 @@ impl Rig {
             Era::Handshake => String::new(),
         };
         Self {
-            context: context.clone(),
             revision,
             names,
             meta,
             responder: Responder::new(capabilities, Replies::default().answer()),
+            spares: Spares::new(context, revision),
             pipe: None,
-            next_id: 0,
+            // The first request opens the session.
+            next_id: 1,
             answered: 0,
             history: VecDeque::new(),
             history_bytes: 0,
@@ -161,6 +205,7 @@ impl Rig {
 
     /// Ends the process and waits for its end.
     pub(super) async fn end(&mut self) {
+        self.spares.end();
         if let Some(pipe) = self.pipe.take() {
             pipe.end(PATIENCE).await;
         }
@@ -181,31 +226,13 @@ impl Rig {
         self.starts += 1;
         self.answered = 0;
         self.forget();
-        self.context.count_launch();
-        let began = Instant::now();
-        let pipe = lean(&self.context.plan).map_err(|error| error.to_string())?;
-        self.pipe = Some(pipe);
-        let limit = self.context.plan.startup_timeout;
-        let capabilities = full_capabilities(self.revision);
-        let opened = match self.revision.era() {
-            Era::Handshake => {
-                let params = initialize_params(self.revision.as_str(), &capabilities);
-                self.request("initialize", &params, limit).await
+        let opened = self.spares.take().await?;
+        self.startup = opened.startup;
+        self.pipe = Some(opened.pipe);
+        for message in opened.asked {
+            if let Kind::Request { id, method } = Kind::of(&message) {
+                self.answer(id, method, message.get("params"));
             }
-            Era::Stateless => {
-                let params = json!({ "_meta": stateless_meta(&capabilities) });
-                self.request("server/discover", &params, limit).await
-            }
-        };
-        self.startup = began.elapsed();
-        if opened.is_none() {
-            self.drop_process();
-            return Err("another process of the server could not be opened".to_owned());
-        }
-        if self.revision.era() == Era::Handshake
-            && let Some(pipe) = &mut self.pipe
-        {
-            pipe.queue(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::hunt::{Found, Hunt};
-use super::rig::Shot;
+use super::rig::{Served, Shot};
 use super::stock::Stock;
 use crate::case::Oracle;
 use crate::check::fuzz::{Arguments, Breach, Call, Exchange, Fate, Standing, excerpt, judge, outcome};
@@ -19,6 +19,8 @@ use crate::verdict::{Confirmation, Verdict};
 const ATTEMPTS: usize = 3_000;
 /// How long it may take.
 const TIME: Duration = Duration::from_secs(12);
+/// How long it may take where another tool fails in the same way: its root cause is likely the same.
+const BRIEF: Duration = Duration::from_millis(300);
 /// How often the smallest example is tried again.
 const CONFIRMED: usize = 3;
 /// A warning of a server that starts in this time is tried again as often as a failure; of a slower one, once.
@@ -37,6 +39,11 @@ pub(super) struct Budget {
 impl Budget {
     pub(super) fn new(started: Duration) -> Self {
         Self { until: Instant::now() + TIME.max(started * 20).min(TIME * 3), attempts: 0 }
+    }
+
+    /// What a failure gets that another tool has shown before.
+    fn brief() -> Self {
+        Self { until: Instant::now() + BRIEF, attempts: 0 }
     }
 
     fn is_spent(&self) -> bool {
@@ -84,6 +91,7 @@ impl Hunt<'_> {
         let found = self.make_small(test, breach, shot, calls, stock).await;
         self.shrinking += self.rig.calls - made;
         self.shrinking_took += began.elapsed();
+        self.spare(began.elapsed());
         found
     }
 
@@ -96,13 +104,18 @@ impl Hunt<'_> {
         stock: &Stock<'_>,
     ) -> Result<Option<Found>, String> {
         let started = self.rig.startup();
-        let mut budget = Budget::new(started);
+        let tool = shot.as_ref().map(|(shot, _)| shot.tool);
+        let brief = tool.is_some_and(|tool| self.is_known_elsewhere(tool, &breach));
+        let mut budget = if brief { Budget::brief() } else { Budget::new(started) };
+        let mut tried = 0;
         let mut needed: Vec<Shot> = Vec::new();
         let mut seen = None;
-        if let Some((shot, _)) = &shot {
+        if let Some((failing, _)) = &shot {
             // What kills needs a fresh process anyway; anything else is tried where it was seen first.
-            needed = vec![shot.clone()];
-            seen = self.fails(test, &needed, &breach, false, &mut budget).await?;
+            needed = vec![failing.clone()];
+            // What holds values of this process means nothing to another one by itself.
+            let fresh = !failing.fed.is_empty();
+            seen = self.fails(test, &needed, &breach, fresh, &mut budget).await?;
             if seen.is_none() && shows_late(breach.oracle) {
                 // What a call does after its answer is seen with the next one.
                 for earlier in calls.iter().rev().take(LATE) {
@@ -114,8 +127,14 @@ impl Hunt<'_> {
                 }
             }
             if seen.is_some() {
-                let small = self.smaller(test, &mut needed, &breach, stock, &mut budget).await?;
-                seen = self.confirmed(test, &needed, small.or(seen), &breach, 1, &mut budget).await?.0;
+                let small = self.smaller(test, &mut needed, &breach, stock, &mut budget).await?.or(seen);
+                if brief {
+                    return Ok(small.map(|sight| self.told(test, breach, shot.as_ref(), &needed, sight, None, &budget)));
+                }
+                seen = self.confirmed(test, &needed, small, &breach, 1, &mut budget).await?.0;
+                tried = usize::from(seen.is_some());
+            } else if brief {
+                return Ok(None);
             }
         }
         if seen.is_none() && !(calls.is_empty() && shot.is_some()) {
@@ -129,33 +148,56 @@ impl Hunt<'_> {
             }
         }
         let times = if breach.verdict == Verdict::Fail || started < QUICK { CONFIRMED } else { 1 };
-        let (seen, failed) = self.confirmed(test, &needed, seen, &breach, times, &mut budget).await?;
-        let (Some(sight), Some(last)) = (seen, needed.last().cloned()) else {
+        let more = times.saturating_sub(tried);
+        let mut failed = tried;
+        if more > 0 {
+            let (sight, again) = self.confirmed(test, &needed, seen.clone(), &breach, more, &mut budget).await?;
+            seen = sight.or(seen.filter(|_| tried > 0));
+            failed += again;
+        }
+        let Some(sight) = seen.filter(|_| failed > 0 && !needed.is_empty()) else {
             // It does not come back: told as it came, and as what it is, where there is something to tell.
             return Ok(shot.map(|(shot, exchange)| Found {
                 confirmation: Some(Confirmation { tried: times, failed: 0 }),
                 ..self.as_it_came(shot.tool, breach, exchange, budget.attempts)
             }));
         };
-        let judged = judge(&self.subjects[last.tool], &sight.exchange);
+        let confirmation = Some(Confirmation { tried: times, failed });
+        Ok(Some(self.told(test, breach, shot.as_ref(), &needed, sight, confirmation, &budget)))
+    }
+
+    /// Whether another tool failed in the same way before.
+    pub(super) fn is_known_elsewhere(&self, tool: usize, breach: &Breach) -> bool {
+        self.found.iter().any(|found| found.tool != tool && found.breach.is_like(breach))
+    }
+
+    /// The finding that a failure makes, by the last of the calls that it needs.
+    #[expect(clippy::too_many_arguments, reason = "they are the parts of one finding")]
+    fn told(
+        &self,
+        test: &Test,
+        breach: Breach,
+        shot: Option<&(Shot, &Exchange)>,
+        needed: &[Shot],
+        sight: Sight,
+        confirmation: Option<Confirmation>,
+        budget: &Budget,
+    ) -> Found {
+        let (tool, before) = match needed.split_last() {
+            Some((last, before)) => (last.tool, before),
+            None => (shot.map_or(0, |(shot, _)| shot.tool), needed),
+        };
+        let judged = judge(&self.subjects[tool], &sight.exchange);
         // How long a hanging call was waited for was longer than it is while it is made small.
         let again = judged.into_iter().find(|again| again.is_like(&breach) && again.oracle != Oracle::Hang);
         let breach = again.unwrap_or(breach);
-        let original = shot.as_ref().map_or(&sight.exchange, |(_, exchange)| exchange);
-        let before = &needed[..needed.len() - 1];
-        let mut counterexample = self.counterexample(last.tool, original, &sight.exchange, before, budget.attempts);
-        if let Some(path) = self.write_down(test, &breach, &needed) {
+        let original = shot.map_or(&sight.exchange, |(_, exchange)| exchange);
+        let mut counterexample = self.counterexample(tool, original, &sight.exchange, before, budget.attempts);
+        if let Some(path) = self.write_down(test, &breach, needed) {
             counterexample.file = Some(path);
         }
         let exchanges = std::iter::once(sight.exchange).chain(sight.more).map(slim).collect();
-        Ok(Some(Found {
-            tool: last.tool,
-            breach,
-            count: 1,
-            exchanges,
-            counterexample: Some(counterexample),
-            confirmation: Some(Confirmation { tried: times, failed }),
-        }))
+        Found { tool, breach, count: 1, exchanges, counterexample: Some(counterexample), confirmation }
     }
 
     /// Tries calls again on fresh processes; the last failure, and how often they failed.
@@ -199,8 +241,12 @@ impl Hunt<'_> {
         // A garbled answer is one that never comes, too.
         let silent = matches!(breach.oracle, Oracle::Hang | Oracle::MalformedAnswer | Oracle::StdoutNoise);
         let limit = if silent { self.limit().min(BRIEFLY) } else { self.limit() };
+        let mut served: Vec<Served> = Vec::new();
         for (at, earlier) in before.iter().enumerate() {
-            let exchange = self.rig.one(earlier, self.limit()).await?;
+            let exchange = self.rig.one(&earlier.fed_by(&served), self.limit()).await?;
+            if let Some(result) = exchange.answers.first().and_then(|answer| answer.get("result")) {
+                served.push((earlier.tool, Arc::clone(&earlier.call), result.clone()));
+            }
             if exchange.fate != Fate::Answered {
                 // It may be the failure that is looked for, come earlier.
                 let judged = judge(&self.subjects[earlier.tool], &exchange);
@@ -208,6 +254,7 @@ impl Hunt<'_> {
                 return Ok(like.then(|| Sight { exchange, more: Vec::new(), taken: at + 1 }));
             }
         }
+        let shot = &shot.fed_by(&served);
         let mut exchange = self.rig.one(shot, limit).await?;
         if exchange.fate == Fate::Answered && shows_late(breach.oracle) {
             self.rig.wait_for_more(&mut exchange).await;
@@ -259,12 +306,25 @@ impl Hunt<'_> {
         if let Some(length) = self.locate(test, &needed, budget).await? {
             needed.truncate(length);
         }
-        // Often the last calls suffice, or those of one tool.
-        let mut shorter: Vec<Vec<Shot>> = [1, 2, 3, 5, 9, 17]
+        // Often those suffice that returned what the last one holds, or the last calls, or those of one tool.
+        let mut shorter: Vec<Vec<Shot>> = Vec::new();
+        if let Some((last, before)) = needed.split_last()
+            && !last.fed.is_empty()
+        {
+            let is_source = |shot: &&Shot| {
+                let mut sources = last.fed.iter().filter_map(|feed| feed.source.as_ref());
+                sources.any(|source| Arc::ptr_eq(source, &shot.call))
+            };
+            let sources: Vec<Shot> = before.iter().filter(is_source).cloned().collect();
+            // The same call may have been made more than once.
+            shorter.extend(sources.last().map(|source| vec![source.clone(), last.clone()]));
+            shorter.push(sources.into_iter().chain([last.clone()]).collect());
+        }
+        let lengths = [1, 2, 3, 5, 9, 17]
             .into_iter()
             .filter(|length| *length < needed.len())
-            .map(|length| needed[needed.len() - length..].to_vec())
-            .collect();
+            .map(|length| needed[needed.len() - length..].to_vec());
+        shorter.extend(lengths);
         if let Some(last) = needed.last() {
             let tools: BTreeSet<usize> = needed.iter().map(|shot| shot.tool).collect();
             for tool in tools {

@@ -1,5 +1,7 @@
 //! What calls leave behind: lists that change, other calls that are served no more, answers that go astray.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use super::hunt::{Found, Hunt};
@@ -12,21 +14,25 @@ use crate::event::CallOutcome;
 
 /// How many other tools are called again after the calls of one.
 const CANARIES: usize = 16;
+/// A call that takes longer is not made again and again.
+const QUICK: Duration = Duration::from_millis(250);
 /// How many pages of a list are compared.
 const PAGES: usize = 16;
 /// How many calls of other tools take part in that.
 const OTHERS: usize = 4;
 /// How many calls are held against each other for swapped answers.
-const SWAPPED: usize = 12;
+const SWAPPED: usize = 40;
+/// How long picking them may take.
+const PICKING: Duration = Duration::from_millis(400);
 
 impl Hunt<'_> {
-    /// Keeps only the plain calls that are served more than once: what creates something need not be.
+    /// Keeps only the plain calls that are served more than once, and soon: what creates something need not be.
     pub(super) async fn choose_canaries(&mut self) -> Result<(), String> {
         for canary in std::mem::take(&mut self.canaries) {
             let mut served = true;
             for _ in 0..2 {
                 let exchange = self.rig.one(&canary, self.limit()).await?;
-                served &= outcome(&exchange) == CallOutcome::Success;
+                served &= outcome(&exchange) == CallOutcome::Success && exchange.took < QUICK;
             }
             if served {
                 self.canaries.push(canary);
@@ -124,7 +130,7 @@ impl Hunt<'_> {
             if self.known(stock.tool, &breach).is_some() || self.changeable.contains(&stock.tool) {
                 return Ok(());
             }
-            let shot = Shot { tool: stock.tool, call: std::sync::Arc::clone(&pair[0].call) };
+            let shot = Shot::new(stock.tool, std::sync::Arc::clone(&pair[0].call));
             self.rig.fresh().await?;
             let mut budget = super::shrink::Budget::new(self.rig.startup());
             let calls = std::slice::from_ref(&shot);
@@ -146,9 +152,13 @@ impl Hunt<'_> {
         let mut picked: Vec<(Shot, Value)> = Vec::new();
         let mut made = 0;
         let others = self.canaries.iter().filter(|canary| canary.tool != stock.tool).take(OTHERS).cloned();
-        let own = stock.picked(SWAPPED).into_iter().map(|call| Shot { tool: stock.tool, call });
+        let own = stock.picked(SWAPPED).into_iter().map(|call| Shot::new(stock.tool, call));
         let candidates: Vec<Shot> = own.chain(others).collect();
+        let began = Instant::now();
         for shot in candidates {
+            if began.elapsed() > PICKING {
+                break;
+            }
             let exchange = self.rig.one(&shot, self.limit()).await?;
             made += 1;
             let is_new = |known: &(Shot, Value), result: &Value| {

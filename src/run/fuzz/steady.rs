@@ -16,47 +16,79 @@ const TIME: Duration = Duration::from_secs(5);
 /// How many stretches are told apart for memory.
 const JOINED: usize = 4;
 
+/// What seems to have come of a tool's calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Suspicion {
+    /// Answers take longer than they did, or there are more files or processes.
+    Clear,
+    /// There is more memory, as there is in every server for a while.
+    Heap,
+}
+
 /// What a tool's calls did to the server at first sight.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Watch {
-    before: Option<Sample>,
+    /// Before any call.
+    first: Option<Sample>,
+    /// When what is enormous has been sent, which leaves a heap that is.
+    settled: Option<Sample>,
     /// Mean times of a call in the first and in the last round.
-    first: Option<Duration>,
-    last: Option<Duration>,
+    early: Option<Duration>,
+    late: Option<Duration>,
 }
 
 impl Watch {
     pub(super) fn begin(process: Option<i32>) -> Self {
-        Self { before: process.and_then(sample), first: None, last: None }
+        Self { first: process.and_then(sample), ..Self::default() }
+    }
+
+    /// Takes note of the memory that is held from now on.
+    pub(super) fn settle(&mut self, process: Option<i32>) {
+        self.settled = process.and_then(sample);
     }
 
     /// Takes note of a round.
     pub(super) fn round(&mut self, calls: usize, took: Duration) {
         let each = took / u32::try_from(calls.max(1)).unwrap_or(u32::MAX);
-        self.first.get_or_insert(each);
-        self.last = Some(each);
+        self.early.get_or_insert(each);
+        self.late = Some(each);
     }
 
-    /// Whether it is worth a closer look.
-    pub(super) fn is_suspicious(&self, process: Option<i32>) -> bool {
+    /// What is worth a closer look.
+    pub(super) fn suspicion(&self, process: Option<i32>) -> Option<Suspicion> {
         const MEMORY: u64 = 4 << 20;
         const FILES: u64 = 5;
         const CHILDREN: u64 = 3;
         const SLOWER: Duration = Duration::from_millis(1);
-        let slower = match (self.first, self.last) {
-            (Some(first), Some(last)) => last > first * 2 && last > first + SLOWER,
+        let slower = match (self.early, self.late) {
+            (Some(early), Some(late)) => late > early * 2 && late > early + SLOWER,
             _ => false,
         };
-        let grown = match (self.before, process.and_then(sample)) {
-            (Some(before), Some(after)) => {
-                after.memory > before.memory + MEMORY
-                    || after.files > before.files + FILES
-                    || after.children > before.children + CHILDREN
-            }
-            _ => false,
+        let now = process.and_then(sample);
+        let more = |before: Option<Sample>, of: fn(&Sample) -> u64, least: u64| {
+            before.zip(now).is_some_and(|(before, now)| of(&now) > of(&before) + least)
         };
-        slower || grown
+        let held =
+            more(self.first, |sample| sample.files, FILES) || more(self.first, |sample| sample.children, CHILDREN);
+        if slower || held {
+            return Some(Suspicion::Clear);
+        }
+        more(self.settled, |sample| sample.memory, MEMORY).then_some(Suspicion::Heap)
     }
+}
+
+/// Whether the slower calls of a tool take longer in the end than at first.
+pub(super) fn ends_slower(times: &[Duration]) -> bool {
+    const LEAST: usize = 48;
+    const SLOWER: Duration = Duration::from_millis(2);
+    let slow = |times: &[Duration]| {
+        let mut times = times.to_vec();
+        times.sort_unstable();
+        times.get(times.len() * 9 / 10).copied().unwrap_or_default()
+    };
+    let quarter = times.len() / 4;
+    let (first, last) = (slow(&times[..quarter]), slow(&times[times.len() - quarter..]));
+    times.len() >= LEAST && last > first * 2 && last > first + SLOWER
 }
 
 /// Whether the same call takes longer than it did, so that a closer look is worth it.
@@ -69,36 +101,14 @@ pub(super) fn is_slower(times: &[Duration]) -> bool {
 }
 
 impl Hunt<'_> {
-    /// Makes the same calls of a tool again and again on a fresh process, and tells what only ever grows.
-    pub(super) async fn look_at_trends(&mut self, stock: &Stock<'_>) -> Result<(), String> {
-        let shots: Vec<Shot> = stock.picked(STRETCH).into_iter().map(|call| Shot { tool: stock.tool, call }).collect();
+    /// Makes the same calls of a tool again and again, and tells what only ever grows.
+    pub(super) async fn look_at_trends(&mut self, suspicion: Suspicion, stock: &Stock<'_>) -> Result<(), String> {
+        let shots: Vec<Shot> = stock.picked(STRETCH).into_iter().map(|call| Shot::new(stock.tool, call)).collect();
         if shots.is_empty() {
             return Ok(());
         }
-        let made = self.rig.calls;
-        let began = Instant::now();
-        self.rig.fresh().await?;
-        let (mut samples, mut times) = (Vec::new(), Vec::new());
-        samples.extend(self.rig.process_id().and_then(sample));
-        for _ in 0..STRETCHES {
-            if began.elapsed() > TIME {
-                break;
-            }
-            let stretch = Instant::now();
-            for shot in &shots {
-                if self.rig.one(shot, self.limit()).await?.fate != Fate::Answered {
-                    return Ok(());
-                }
-            }
-            times.push(stretch.elapsed());
-            samples.extend(self.rig.process_id().and_then(sample));
-        }
-        let calls = shots.len() as u64;
-        let joined: Vec<Sample> = samples.iter().copied().step_by(JOINED).collect();
-        let found: Vec<Breach> = [grows(&joined, calls * JOINED as u64), piles_up(&samples, calls), climbs(&times)]
-            .into_iter()
-            .flatten()
-            .collect();
+        let (made, began) = (self.rig.calls, Instant::now());
+        let found = self.trends(suspicion, &shots).await?;
         for breach in found {
             if self.known(stock.tool, &breach).is_none() {
                 let last = self.rig.one(&shots[0], self.limit()).await?;
@@ -108,7 +118,44 @@ impl Hunt<'_> {
         }
         self.shrinking += self.rig.calls - made;
         self.shrinking_took += began.elapsed();
-        self.rig.fresh().await
+        self.spare(began.elapsed());
+        Ok(())
+    }
+
+    /// What grows on a fresh process. Heaps and caches grow on every server for a while, so what seems to have
+    /// grown has to go on growing on the process where it was seen before a fresh one is started for it.
+    async fn trends(&mut self, suspicion: Suspicion, shots: &[Shot]) -> Result<Vec<Breach>, String> {
+        if suspicion == Suspicion::Heap && self.stretches(shots).await?.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.rig.fresh().await?;
+        let found = self.stretches(shots).await?;
+        self.rig.fresh().await?;
+        Ok(found)
+    }
+
+    /// What grows while the same calls are made stretch by stretch.
+    async fn stretches(&mut self, shots: &[Shot]) -> Result<Vec<Breach>, String> {
+        let began = Instant::now();
+        let (mut samples, mut times) = (Vec::new(), Vec::new());
+        samples.extend(self.rig.process_id().and_then(sample));
+        for _ in 0..STRETCHES {
+            if began.elapsed() > TIME {
+                break;
+            }
+            let stretch = Instant::now();
+            for shot in shots {
+                if self.rig.one(shot, self.limit()).await?.fate != Fate::Answered {
+                    return Ok(Vec::new());
+                }
+            }
+            times.push(stretch.elapsed());
+            samples.extend(self.rig.process_id().and_then(sample));
+        }
+        let calls = shots.len() as u64;
+        let joined: Vec<Sample> = samples.iter().copied().step_by(JOINED).collect();
+        let found = [grows(&joined, calls * JOINED as u64), piles_up(&samples, calls), climbs(&times)];
+        Ok(found.into_iter().flatten().collect())
     }
 }
 

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::pool::Pool;
+use super::pool::{Learnt, Pool};
+use super::rig::{Feed, Shot};
 use crate::check::fuzz::{Arguments, Call, Standing};
 use crate::event::Gap;
 use crate::fuzz::{
@@ -27,6 +28,9 @@ const COMPILING: Duration = Duration::from_secs(3);
 const KEPT: usize = 48;
 /// How many of the gaps are told.
 const GAPS: usize = 64;
+
+/// Addresses that lead nowhere else.
+const NEAR: [&str; 2] = ["data:text/plain,a", "http://localhost:9/"];
 
 /// A keyword of the schema, and what breaks it.
 pub(super) struct Breaker {
@@ -68,6 +72,8 @@ pub(super) struct Stock<'s> {
     /// Choices that led to an answer of a new kind.
     kept: Vec<Vec<u64>>,
     seeds: Vec<(String, Value)>,
+    /// Properties that are not left out, as their default leads to another machine.
+    away: Vec<String>,
     pub(super) gaps: Vec<Gap>,
     turn: u64,
 }
@@ -123,6 +129,7 @@ impl<'s> Stock<'s> {
             malformed: Malformed::all(&plain).collect(),
             kept: Vec::new(),
             seeds: seeds.to_vec(),
+            away: schema.leading_away(),
             gaps,
             turn: 0,
         }
@@ -139,8 +146,9 @@ impl<'s> Stock<'s> {
         while (calls.len() as u64) < most {
             let Some((obligation, is_boundary)) = self.pending.pop_front() else { break };
             match self.schema.valid().meet(&obligation) {
-                Some(arguments) => {
+                Some(mut arguments) => {
                     self.met += obligation.bundled();
+                    self.keep_near(&mut arguments, self.schema.valid());
                     let made = call(CallKind::Coverage, Standing::Valid, arguments, None);
                     if self.doubled {
                         calls.push(Arc::clone(&made));
@@ -218,8 +226,28 @@ impl<'s> Stock<'s> {
             Tape::record(self.random.next_bits())
         };
         let mut arguments = self.schema.generate(&mut tape).ok()?;
-        let seeded = self.sow(&mut arguments);
+        let seeded = self.sow(&mut arguments) | self.keep_near(&mut arguments, self.schema.valid());
         Some(call(CallKind::Valid, Standing::Valid, arguments, (!seeded).then(|| tape.into_used())))
+    }
+
+    /// Gives properties a value whose default would lead the server to another machine.
+    fn keep_near(&self, arguments: &mut Value, class: &Generator) -> bool {
+        let mut kept = false;
+        for name in &self.away {
+            if !arguments.as_object().is_some_and(|members| !members.contains_key(name)) {
+                continue;
+            }
+            let near = NEAR.iter().find_map(|near| {
+                let mut with = arguments.clone();
+                with.as_object_mut()?.insert(name.clone(), Value::from(*near));
+                class.holds(&with).then_some(with)
+            });
+            if let Some(near) = near {
+                *arguments = near;
+                kept = true;
+            }
+        }
+        kept
     }
 
     /// Puts the user's values where properties of their name stand, as long as the schema admits it.
@@ -264,13 +292,17 @@ impl<'s> Stock<'s> {
             let seed = self.random.next_bits();
             let breaker = &mut self.breakers[at];
             let Some(Ok(generator)) = &breaker.generator else { continue };
-            if let Some(arguments) = breaker.aimed.pop_front().and_then(|aim| generator.meet(&aim)) {
-                return Some(call(CallKind::Invalid, Standing::Breaks(breaker.site.clone()), arguments, None));
+            let standing = Standing::Breaks(breaker.site.clone());
+            if let Some(mut arguments) = breaker.aimed.pop_front().and_then(|aim| generator.meet(&aim)) {
+                let generator = generator.clone();
+                self.keep_near(&mut arguments, &generator);
+                return Some(call(CallKind::Invalid, standing, arguments, None));
             }
             let mut tape = Tape::record(seed);
-            if let Ok(arguments) = generator.generate(&mut tape) {
-                let standing = Standing::Breaks(breaker.site.clone());
-                return Some(call(CallKind::Invalid, standing, arguments, Some(tape.into_used())));
+            if let Ok(mut arguments) = generator.generate(&mut tape) {
+                let generator = generator.clone();
+                let changed = self.keep_near(&mut arguments, &generator);
+                return Some(call(CallKind::Invalid, standing, arguments, (!changed).then(|| tape.into_used())));
             }
         }
         None
@@ -352,10 +384,10 @@ impl<'s> Stock<'s> {
     }
 
     /// Calls with values out of earlier results, at most so many; fewer where none fit.
-    pub(super) fn stateful(&mut self, most: u64, pool: &Pool) -> Vec<Arc<Call>> {
+    pub(super) fn stateful(&mut self, most: u64, pool: &Pool) -> Vec<Shot> {
         const TRIED: u64 = 4;
         let Some(Value::Object(properties)) = self.schema.schema().get("properties") else { return Vec::new() };
-        let fitting: Vec<(&String, Vec<Value>)> =
+        let fitting: Vec<(&String, Vec<Learnt>)> =
             properties.keys().map(|name| (name, pool.of(name))).filter(|(_, values)| !values.is_empty()).collect();
         let mut calls = Vec::new();
         let mut tried = 0;
@@ -368,13 +400,14 @@ impl<'s> Stock<'s> {
                 self.schema.generate(&mut Random::new(self.random.next_bits()))
             };
             let Ok(mut arguments) = made else { break };
-            let mut fed = false;
+            let mut fed = Vec::new();
             for (name, values) in &fitting {
                 let at = self.random.index(values.len());
                 let Some(members) = arguments.as_object_mut() else { break };
-                let before = members.insert((*name).clone(), values[at].clone());
+                let before = members.insert((*name).clone(), values[at].value.clone());
                 if self.schema.is_valid(&arguments) {
-                    fed = true;
+                    let (origin, source) = (values[at].origin.clone(), Some(Arc::clone(&values[at].source)));
+                    fed.push(Feed { property: (*name).clone(), origin, source });
                 } else if let Some(members) = arguments.as_object_mut() {
                     match before {
                         Some(before) => {
@@ -386,8 +419,10 @@ impl<'s> Stock<'s> {
                     }
                 }
             }
-            if fed {
-                calls.push(call(CallKind::Stateful, Standing::Valid, arguments, None));
+            if !fed.is_empty() {
+                self.keep_near(&mut arguments, self.schema.valid());
+                let call = call(CallKind::Stateful, Standing::Valid, arguments, None);
+                calls.push(Shot { tool: self.tool, call, fed: fed.into() });
             }
         }
         calls

@@ -1,14 +1,44 @@
-//! The sample server as a program, over stdio.
+//! The sample server as a program, over stdio, or with an address over Streamable HTTP at `/mcp`.
 
 mod sample;
 
+use std::convert::Infallible;
 use std::error::Error;
+use std::sync::Arc;
 
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use rmcp::ServiceExt;
 use rmcp::transport::stdio;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use sample::Sample;
+use tokio::net::TcpListener;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    sample::Sample.serve(stdio()).await?.waiting().await?;
-    Ok(())
+    match std::env::args().nth(1) {
+        Some(address) => serve_http(TcpListener::bind(address).await?).await,
+        None => {
+            Sample.serve(stdio()).await?.waiting().await?;
+            Ok(())
+        }
+    }
+}
+
+/// Serves HTTP as the SDK does where nothing is configured; the path is the one that its examples use.
+async fn serve_http(listener: TcpListener) -> Result<(), Box<dyn Error>> {
+    let sessions = Arc::new(LocalSessionManager::default());
+    let service = StreamableHttpService::new(|| Ok(Sample), sessions, StreamableHttpServerConfig::default());
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let service = service.clone();
+        tokio::spawn(async move {
+            let answer = service_fn(move |request| {
+                let service = service.clone();
+                async move { Ok::<_, Infallible>(service.handle(request).await) }
+            });
+            let _gone = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+        });
+    }
 }

@@ -1,0 +1,336 @@
+//! Requests that a case makes itself: any method, header and body, and an answer that is read in part.
+//!
+//! What goes either way is recorded as an exchange of its own and never as messages of the connection, so
+//! that what is tried out is judged by the case that tries it and by no other. Nothing is sent anywhere but
+//! to the origin of the server, and every answer is bounded in time and bytes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::{Method, Response};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::exchange::{BOTH, Exchanger, KEPT, NOTED, SHOWN, STREAM, media_type};
+use super::trouble::words;
+use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, Mark, SseNote, exchange_value, messages};
+use crate::wire::{Frame, Id, Kind, SseDecoder, SseEvent, same_id};
+
+/// The most of an answer that is read, in bytes.
+const MOST: usize = 4 << 20;
+
+/// How far the answer to such a request is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// To the end of its head.
+    Head,
+    /// To the first event of a stream.
+    Event,
+    /// To the response to the message that was sent.
+    Answer,
+    /// To its end.
+    End,
+}
+
+/// A request that is a case's own.
+#[derive(Debug, Clone)]
+pub struct ProbeOrder {
+    /// The method.
+    pub method: String,
+    /// The path and query, or an address of the same origin; by default where messages go.
+    pub target: Option<String>,
+    /// Headers that replace those that the client would send: none at all, or these values.
+    pub headers: Vec<(String, Vec<String>)>,
+    /// The message that it carries, from which the usual headers are made; a text stands as it is.
+    pub body: Option<Value>,
+    /// Whether names of headers are written in title case.
+    pub titled: bool,
+    /// How far the answer is read.
+    pub until: Bound,
+    /// How long it is read.
+    pub limit: Duration,
+    /// The step that makes the request.
+    pub mark: Mark,
+}
+
+/// Why such a request cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProbeError {
+    /// The connection is not over HTTP.
+    #[error("the server is not reached over HTTP")]
+    NoHttp,
+    /// The method is no token.
+    #[error("`{0}` is no HTTP method")]
+    Method(String),
+    /// The header cannot be sent.
+    #[error("the header `{0}` cannot be sent with this value")]
+    Header(String),
+    /// The address leads elsewhere.
+    #[error("`{0}` lies elsewhere, where nothing is sent to")]
+    Elsewhere(String),
+}
+
+/// What is known of an answer so far.
+#[derive(Debug, Clone, Default)]
+struct Progress {
+    head: Option<HttpHead>,
+    end: HttpEnd,
+    done: bool,
+}
+
+/// A request that was made, and its answer as it comes.
+#[derive(Debug)]
+pub struct Probe {
+    request: HttpRequest,
+    progress: watch::Receiver<Progress>,
+    task: AbortHandle,
+    exchanger: Finisher,
+}
+
+/// Records the end of an answer that is let go.
+struct Finisher(Arc<Exchanger>);
+
+impl std::fmt::Debug for Finisher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Finisher")
+    }
+}
+
+impl Probe {
+    /// Waits until the answer was read as far as it is to be.
+    pub async fn done(&mut self) {
+        let _gone = self.progress.wait_for(|progress| progress.done).await;
+    }
+
+    /// Waits until the head is there, and a while longer for the first event of a stream.
+    pub async fn begun(&mut self, head: Duration, event: Duration) {
+        let began = self.progress.wait_for(|progress| progress.done || progress.head.is_some());
+        let _slow = tokio::time::timeout(head, began).await.is_ok();
+        let some = self.progress.wait_for(|progress| progress.done || !progress.end.events.is_empty());
+        let _quiet = tokio::time::timeout(event, some).await.is_ok();
+    }
+
+    /// What is known of the exchange.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        let progress = self.progress.borrow();
+        exchange_value(&self.request, progress.head.as_ref(), Some(&progress.end))
+    }
+
+    /// Closes the answer, where it is still read.
+    pub fn close(self) {
+        let end = {
+            let progress = self.progress.borrow();
+            (!progress.done).then(|| progress.end.clone())
+        };
+        self.task.abort();
+        if let Some(end) = end {
+            self.exchanger.0.record.add(Event::HttpEnd(Box::new(end)));
+        }
+    }
+}
+
+impl Exchanger {
+    /// Makes a request of a case's own.
+    pub(in crate::client) fn probe(self: &Arc<Self>, order: ProbeOrder) -> Result<Probe, ProbeError> {
+        let method =
+            Method::from_bytes(order.method.as_bytes()).map_err(|_| ProbeError::Method(order.method.clone()))?;
+        let url = match &order.target {
+            Some(target) => {
+                let url = self.site.url.join(target).ok().filter(|url| self.site.is_same_origin(url));
+                url.ok_or_else(|| ProbeError::Elsewhere(target.clone()))?
+            }
+            None if method == Method::POST => self.message_url(),
+            None => self.site.url.clone(),
+        };
+        let message = order.body.as_ref().filter(|body| !body.is_string());
+        let accept = if method == Method::GET { STREAM } else { BOTH };
+        let mut headers = self.headers(message, accept);
+        if order.body.is_none() {
+            headers.remove(CONTENT_TYPE);
+        }
+        for (name, values) in &order.headers {
+            let refused = || ProbeError::Header(name.clone());
+            let header = HeaderName::try_from(name.as_str()).map_err(|_| refused())?;
+            headers.remove(&header);
+            for value in values {
+                headers.append(&header, HeaderValue::from_str(value).map_err(|_| refused())?);
+            }
+        }
+        let number = {
+            let mut state = self.state();
+            let number = state.next;
+            state.next += 1;
+            number
+        };
+        let target = match url.query() {
+            Some(query) => format!("{}?{query}", url.path()),
+            None => url.path().to_owned(),
+        };
+        let request = HttpRequest {
+            number,
+            method: order.method.clone(),
+            target: self.site.masked(&target),
+            headers: headers.iter().map(|(name, value)| (name.as_str().to_owned(), self.shown(value))).collect(),
+            carries: None,
+            mark: Some(order.mark),
+            body: order.body.clone(),
+        };
+        self.record.add(Event::HttpRequest(request.clone()));
+        let body = order.body.as_ref().map(|body| match body {
+            Value::String(text) => text.clone().into_bytes(),
+            other => other.to_string().into_bytes(),
+        });
+        let client = if order.titled { &self.site.titled } else { &self.site.client };
+        let mut prepared = client.request(method, url).headers(headers);
+        if let Some(body) = body {
+            prepared = prepared.body(body);
+        }
+        let first = Progress { end: HttpEnd { number, ..HttpEnd::default() }, ..Progress::default() };
+        let (sender, progress) = watch::channel(first);
+        let this = Arc::clone(self);
+        let awaited = message.and_then(|message| message.get("id")).cloned();
+        let (until, limit) = (order.until, order.limit);
+        let task = self.aside(async move {
+            let reading = Reading { exchanger: &this, number, sender: &sender, until, awaited };
+            let timed = tokio::time::timeout(limit, reading.read(prepared)).await;
+            if timed.is_err() && sender.borrow().head.is_none() {
+                let waited = format!("no answer within {limit:.1?}");
+                sender.send_modify(|progress| progress.end.trouble = Some(waited));
+            }
+            let end = sender.borrow().end.clone();
+            this.record.add(Event::HttpEnd(Box::new(end)));
+            sender.send_modify(|progress| progress.done = true);
+        });
+        let exchanger = Finisher(Arc::clone(self));
+        Ok(Probe { request, progress, task: task.abort_handle(), exchanger })
+    }
+}
+
+/// The reading of one answer.
+struct Reading<'a> {
+    exchanger: &'a Exchanger,
+    number: usize,
+    sender: &'a watch::Sender<Progress>,
+    until: Bound,
+    /// The id of the request that was sent.
+    awaited: Option<Id>,
+}
+
+impl Reading<'_> {
+    async fn read(&self, request: reqwest::RequestBuilder) {
+        match request.send().await {
+            Ok(response) => self.read_answer(response).await,
+            Err(error) => self.broke(&error),
+        }
+    }
+
+    fn broke(&self, error: &reqwest::Error) {
+        let words = self.exchanger.site.masked(&words(error));
+        self.sender.send_modify(|progress| progress.end.trouble = Some(words));
+    }
+
+    async fn read_answer(&self, mut response: Response) {
+        let headers = response.headers().iter();
+        let headers = headers.map(|(name, value)| (name.as_str().to_owned(), self.exchanger.shown(value))).collect();
+        let head = HttpHead { number: self.number, status: response.status().as_u16(), headers };
+        self.exchanger.record.add(Event::HttpHead(head.clone()));
+        self.sender.send_modify(|progress| progress.head = Some(head));
+        if self.until == Bound::Head {
+            return;
+        }
+        let streams = media_type(&response) == "text/event-stream";
+        let mut decoder = SseDecoder::default();
+        let mut body = Vec::new();
+        let began = Instant::now();
+        loop {
+            match response.chunk().await {
+                Ok(Some(bytes)) => {
+                    body.extend_from_slice(&bytes[..bytes.len().min(MOST.saturating_sub(body.len()))]);
+                    let mut events = Vec::new();
+                    if streams {
+                        decoder.push(&bytes, |event| events.push(event));
+                    }
+                    let enough = self.take(&bytes, events, &decoder);
+                    if enough || body.len() >= MOST {
+                        break;
+                    }
+                }
+                Ok(None) => {
+                    self.sender.send_modify(|progress| progress.end.complete = true);
+                    break;
+                }
+                Err(error) => {
+                    self.broke(&error);
+                    break;
+                }
+            }
+            if began.elapsed() > Duration::from_mins(1) {
+                break;
+            }
+        }
+        let body = self.exchanger.site.masked_bytes(body);
+        let text = String::from_utf8_lossy(&body[..body.len().min(KEPT)]).into_owned();
+        let frame = (!streams && !body.is_empty()).then(|| Frame::parse(&body));
+        let message = frame.and_then(|frame| frame.json().cloned());
+        self.sender.send_modify(|progress| (progress.end.text, progress.end.message) = (text, message));
+    }
+
+    /// Takes note of a piece of the body; whether that was enough.
+    fn take(&self, bytes: &[u8], events: Vec<SseEvent>, decoder: &SseDecoder) -> bool {
+        let mut enough = false;
+        let notes: Vec<SseNote> = events.into_iter().map(|event| self.note(event)).collect();
+        for note in &notes {
+            enough |= match self.until {
+                Bound::Head | Bound::Event => true,
+                Bound::Answer => note.message.as_ref().is_some_and(|message| self.answers(message)),
+                Bound::End => false,
+            };
+        }
+        self.sender.send_modify(|progress| {
+            let end = &mut progress.end;
+            end.bytes += bytes.len();
+            end.comments = decoder.comments;
+            let room = NOTED.saturating_sub(end.events.len());
+            end.events.extend(notes.into_iter().take(room));
+        });
+        enough
+    }
+
+    fn answers(&self, message: &Value) -> bool {
+        let responds = |message: &Value| match Kind::of(message) {
+            Kind::Response { id } => match (&self.awaited, id) {
+                (Some(own), Some(id)) => same_id(own, id) || id.is_null(),
+                (Some(_), None) => true,
+                (None, _) => false,
+            },
+            _ => false,
+        };
+        messages(message).any(responds)
+    }
+
+    fn note(&self, event: SseEvent) -> SseNote {
+        let shown = |text: Option<String>| text.map(|text| self.exchanger.site.masked(&text));
+        let mut note = SseNote {
+            event: shown(event.event),
+            id: shown(event.id),
+            retry: shown(event.retry),
+            data: "none",
+            ..SseNote::default()
+        };
+        match event.data.map(|data| self.exchanger.site.masked_bytes(data)) {
+            None => {}
+            Some(data) if data.is_empty() => note.data = "empty",
+            Some(data) => match Frame::parse(&data).json() {
+                Some(message) => (note.data, note.message) = ("message", Some(message.clone())),
+                None => {
+                    note.data = "other";
+                    note.text = Some(String::from_utf8_lossy(&data).chars().take(SHOWN).collect());
+                }
+            },
+        }
+        note
+    }
+}

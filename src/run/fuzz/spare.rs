@@ -1,0 +1,137 @@
+//! Processes of the server that are opened ahead of need: making a failure small takes a fresh one again and
+//! again, and starting is what most servers are slowest at.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::client::{Pipe, Waited};
+use crate::run::conduct::Context;
+use crate::run::session::{full_capabilities, initialize_params, lean, stateless_meta};
+use crate::spec::{Era, Revision};
+use crate::transcript::messages;
+use crate::wire::{Kind, same_id_loosely};
+
+/// The most that wait to be used.
+const MOST: usize = 1;
+/// The id of the first request of a process.
+const FIRST: i64 = 1;
+/// How long a process that waited is listened to before it is used.
+const LISTENED: Duration = Duration::from_millis(1);
+
+/// A process that was opened, and may be called.
+pub(super) struct Opened {
+    pub(super) pipe: Pipe,
+    /// How long it took to open.
+    pub(super) startup: Duration,
+    /// Requests that it made meanwhile.
+    pub(super) asked: Vec<Value>,
+}
+
+/// Opens processes, some of them ahead.
+pub(super) struct Spares {
+    context: Context,
+    revision: Revision,
+    waiting: VecDeque<JoinHandle<Result<Opened, String>>>,
+    /// How many are to wait: none until a second one was needed.
+    ahead: usize,
+}
+
+impl Spares {
+    pub(super) fn new(context: &Context, revision: Revision) -> Self {
+        Self { context: context.clone(), revision, waiting: VecDeque::new(), ahead: 0 }
+    }
+
+    /// A process that nobody has called yet.
+    pub(super) async fn take(&mut self) -> Result<Opened, String> {
+        let opened = match self.taken().await {
+            Some(opened) => opened,
+            None => open(self.context.clone(), self.revision).await?,
+        };
+        while self.waiting.len() < self.ahead {
+            self.waiting.push_back(tokio::spawn(open(self.context.clone(), self.revision)));
+        }
+        self.ahead = MOST.min(self.context.plan.jobs.saturating_sub(1));
+        Ok(opened)
+    }
+
+    /// The first of those that wait. One that did not come to be, or did not last, is no loss.
+    async fn taken(&mut self) -> Option<Opened> {
+        loop {
+            let waiting = self.waiting.pop_front()?;
+            if let Ok(Ok(mut opened)) = waiting.await
+                && opened.is_quiet().await
+            {
+                return Some(opened);
+            }
+        }
+    }
+
+    /// Ends those that wait.
+    pub(super) fn end(&mut self) {
+        for waiting in self.waiting.drain(..) {
+            waiting.abort();
+        }
+        self.ahead = 0;
+    }
+}
+
+impl Drop for Spares {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Opened {
+    /// Takes in what the server said while it waited; says whether it still runs.
+    async fn is_quiet(&mut self) -> bool {
+        loop {
+            match self.pipe.next(LISTENED).await {
+                Waited::Came(frame) => {
+                    for message in frame.json().into_iter().flat_map(messages) {
+                        if matches!(Kind::of(message), Kind::Request { .. }) {
+                            self.asked.push(message.clone());
+                        }
+                    }
+                }
+                Waited::TimedOut => return true,
+                Waited::Closed => return false,
+            }
+        }
+    }
+}
+
+/// Starts a process and opens a session with it. What it writes meanwhile is judged by the cases.
+async fn open(context: Context, revision: Revision) -> Result<Opened, String> {
+    const FAILED: &str = "another process of the server could not be opened";
+    context.count_launch();
+    let began = Instant::now();
+    let mut pipe = lean(&context.plan).map_err(|error| error.to_string())?;
+    let capabilities = full_capabilities(revision);
+    let (method, params) = match revision.era() {
+        Era::Handshake => ("initialize", initialize_params(revision.as_str(), &capabilities)),
+        Era::Stateless => ("server/discover", json!({ "_meta": stateless_meta(&capabilities) })),
+    };
+    pipe.queue(json!({"jsonrpc": "2.0", "id": FIRST, "method": method, "params": params}).to_string().as_bytes());
+    let limit = context.plan.startup_timeout;
+    let mut asked = Vec::new();
+    loop {
+        let Waited::Came(frame) = pipe.next(limit.saturating_sub(began.elapsed())).await else {
+            return Err(FAILED.to_owned());
+        };
+        for message in frame.json().into_iter().flat_map(messages) {
+            match Kind::of(message) {
+                Kind::Response { id: Some(id) } if same_id_loosely(&json!(FIRST), id) && !id.is_null() => {
+                    if revision.era() == Era::Handshake {
+                        pipe.queue(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+                    }
+                    return Ok(Opened { pipe, startup: began.elapsed(), asked });
+                }
+                Kind::Request { .. } => asked.push(message.clone()),
+                _ => {}
+            }
+        }
+    }
+}

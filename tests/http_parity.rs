@@ -1,0 +1,114 @@
+//! The same server judged over its standard streams and over HTTP: what is found is the same, but for what
+//! either transport has rules of its own for.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::TcpListener;
+
+use libtest_mimic::Trial;
+use mcp_conformance::mock::Fault;
+use mcp_conformance::report::Report;
+use mcp_conformance::spec::{Revision, Transport};
+use mcp_conformance::verdict::Verdict;
+
+use crate::builtin::cases;
+use crate::{PROGRAM, program, trial};
+
+/// Faults of every area, each with a revision in which it shows.
+const FAULTS: [(&str, Revision); 30] = [
+    ("ping-not-empty", Revision::V2025_11_25),
+    ("tools-capability-true", Revision::V2025_06_18),
+    ("next-cursor-number", Revision::V2026_07_28),
+    ("empty-cursor-restarts", Revision::V2026_07_28),
+    ("input-schema-draft4", Revision::V2025_11_25),
+    ("header-on-object", Revision::V2026_07_28),
+    ("arguments-required", Revision::V2024_11_05),
+    ("enum-unchecked", Revision::V2025_06_18),
+    ("audio-without-data", Revision::V2025_03_26),
+    ("priority-two", Revision::V2024_11_05),
+    ("log-undeclared", Revision::V2025_03_26),
+    ("read-contents-object", Revision::V2025_11_25),
+    ("other-cache-scope-varies", Revision::V2026_07_28),
+    ("missing-prompt-argument-served", Revision::V2025_06_18),
+    ("extension-string", Revision::V2026_07_28),
+    ("listen-tells-more", Revision::V2026_07_28),
+    ("task-id-reused", Revision::V2025_11_25),
+    ("tasks-cursor-unchecked", Revision::V2025_11_25),
+    ("handle-for-legacy", Revision::V2026_07_28),
+    ("interim-caching", Revision::V2026_07_28),
+    ("progress-message-empty", Revision::V2025_06_18),
+    ("elicit-form-nested", Revision::V2025_11_25),
+    ("elicit-content-unchecked", Revision::V2025_06_18),
+    ("roots-unavailable-hangs", Revision::V2025_03_26),
+    ("mrtr-state-unchecked", Revision::V2026_07_28),
+    ("retired-code", Revision::V2026_07_28),
+    ("notification-with-id", Revision::V2025_11_25),
+    ("large-id-rounded", Revision::V2025_06_18),
+    ("ping-still-served", Revision::V2026_07_28),
+    ("unknown-tool-is-error", Revision::V2024_10_07),
+];
+
+/// How many trials share the faults.
+const SHARES: usize = 5;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let share = |number| move || FAULTS.iter().skip(number).step_by(SHARES).try_for_each(is_found_alike);
+    (0..SHARES).map(|number| trial(format!("parity/{}-of-{SHARES}", number + 1), share(number))).collect()
+}
+
+/// A finding: the case, the requirement, the verdict and the words.
+type Told = BTreeSet<(String, String, &'static str, String)>;
+
+fn is_found_alike((fault, revision): &(&str, Revision)) -> Result<(), String> {
+    if fault.parse::<Fault>().is_err() {
+        return Err(format!("there is no fault `{fault}`"));
+    }
+    let over_pipe = told(&["--".to_owned(), PROGRAM.to_owned(), "serve".to_owned()], fault, *revision)?;
+    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|error| error.to_string())?;
+    let address = listener.local_addr().map_err(|error| error.to_string())?.to_string();
+    drop(listener);
+    let url = format!("http://{address}/mcp");
+    let server = ["--url", &url, "--", PROGRAM, "serve", "--http", &address].map(str::to_owned);
+    let over_http = told(&server, fault, *revision)?;
+    if over_pipe.is_empty() {
+        return Err(format!("{fault} is not found in {revision}"));
+    }
+    if over_pipe == over_http {
+        return Ok(());
+    }
+    let only = |one: &Told, other: &Told| one.difference(other).map(|told| format!("{told:?}\n")).collect::<String>();
+    Err(format!(
+        "{fault} in {revision}\nonly over standard streams:\n{}only over HTTP:\n{}",
+        only(&over_pipe, &over_http),
+        only(&over_http, &over_pipe)
+    ))
+}
+
+/// What is found in the built-in server with a fault, by the cases that run over both transports.
+fn told(server: &[String], fault: &str, revision: Revision) -> Result<Told, String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let mut arguments = vec!["--quiet", "--revision", revision.as_str(), "--timeout", "4s", "--report", "json=r.json"];
+    arguments.extend(server.iter().map(String::as_str));
+    arguments.extend(["--fault", fault]);
+    let ran = program(folder.path(), &arguments)?;
+    let text = fs::read_to_string(folder.path().join("r.json")).map_err(|error| format!("{error}: {}", ran.told))?;
+    let report: Report = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    if let Some(problem) = report.summary.as_ref().and_then(|summary| summary.problem.as_ref()) {
+        return Err(format!("{fault} in {revision}: {}: {}", problem.message, ran.told));
+    }
+    let anywhere = |case: &str| {
+        let both = [Transport::Stdio, Transport::Http];
+        cases().iter().any(|own| own.id == case && both.iter().all(|transport| own.runs_over(*transport)))
+    };
+    Ok(report
+        .results()
+        .filter(|result| anywhere(&result.case) && !matches!(result.verdict, Verdict::Pass | Verdict::Skip))
+        .flat_map(|result| {
+            let word = |requirement: &str, words: &str| {
+                (result.case.clone(), requirement.to_owned(), result.verdict.as_str(), words.to_owned())
+            };
+            let findings = result.findings.iter().map(move |finding| word(&finding.requirement, &finding.message));
+            findings.chain(result.findings.is_empty().then(|| word("", result.reason.as_deref().unwrap_or_default())))
+        })
+        .collect())
+}

@@ -1,0 +1,142 @@
+//! Small servers on raw sockets, for what no well-kept server would ever send.
+//!
+//! Each connection is served by a thread of its own until it ends; a listener lives as long as the suite.
+
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What is read of a request at most, in bytes.
+const LONGEST: usize = 1 << 20;
+
+/// A request as it was read off a socket.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Asked {
+    pub(crate) method: String,
+    pub(crate) target: String,
+    /// Names in lower case.
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Asked {
+    /// The first value of a header.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The message that it carries.
+    pub(crate) fn message(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+/// Serves every connection to a free port of this machine.
+pub(crate) fn listen(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port is found");
+    let address = listener.local_addr().expect("a listener has an address");
+    let serve = Arc::new(serve);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let serve = Arc::clone(&serve);
+            std::thread::spawn(move || {
+                // A judge that hangs up ends the connection, which is what is tried.
+                let _gone = serve(stream);
+            });
+        }
+    });
+    address
+}
+
+/// Answers the one request of every connection; the answer is written as it stands.
+pub(crate) fn answering(answer: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> SocketAddr {
+    listen(move |mut stream| {
+        let asked = read(&mut stream)?;
+        stream.write_all(&answer(&asked))?;
+        linger(&mut stream)
+    })
+}
+
+/// An address that nobody listens at.
+pub(crate) fn nobody() -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port is found");
+    listener.local_addr().expect("a listener has an address")
+}
+
+/// Reads a request with its body, as far as a length tells where that ends.
+pub(crate) fn read(stream: &mut impl Read) -> io::Result<Asked> {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 8 << 10];
+    let mut more = |bytes: &mut Vec<u8>| -> io::Result<()> {
+        let count = stream.read(&mut buffer)?;
+        if count == 0 || bytes.len() > LONGEST {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes.extend_from_slice(&buffer[..count]);
+        Ok(())
+    };
+    let end = loop {
+        if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            break at;
+        }
+        more(&mut bytes)?;
+    };
+    let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    let mut lines = head.split("\r\n");
+    let mut first = lines.next().unwrap_or_default().split(' ').map(str::to_owned);
+    let (method, target) = (first.next().unwrap_or_default(), first.next().unwrap_or_default());
+    let headers = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        .collect();
+    let mut asked = Asked { method, target, headers, body: Vec::new() };
+    let length = asked.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    while bytes.len() < end + 4 + length {
+        more(&mut bytes)?;
+    }
+    asked.body = bytes[end + 4..].to_vec();
+    Ok(asked)
+}
+
+/// A whole answer, after which the connection ends.
+pub(crate) fn answer(status: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
+    let mut text = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+    for (name, value) in headers {
+        let _infallible = write!(text, "{name}: {value}\r\n");
+    }
+    text.push_str("\r\n");
+    text.push_str(body);
+    text.into_bytes()
+}
+
+/// Ends our side and reads what still comes, so that nothing is lost by closing too soon.
+pub(crate) fn linger(stream: &mut TcpStream) -> io::Result<()> {
+    stream.shutdown(std::net::Shutdown::Write)?;
+    stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+    io::copy(stream, &mut io::sink()).map(drop)
+}
+
+/// The smallest server that can be judged: it opens in every revision with a handshake and offers nothing.
+pub(crate) fn smallest(asked: &Asked) -> Vec<u8> {
+    let message = asked.message();
+    let json = [("content-type", "application/json")];
+    if asked.method != "POST" {
+        return answer("405 Method Not Allowed", &[("allow", "POST")], "");
+    }
+    let Some(id) = message.get("id").filter(|_| message.get("method").is_some()) else {
+        return answer("202 Accepted", &[], "");
+    };
+    let body = match message["method"].as_str() {
+        Some("initialize") => serde_json::json!({ "jsonrpc": "2.0", "id": id, "result": {
+            "protocolVersion": message["params"]["protocolVersion"], "capabilities": {},
+            "serverInfo": { "name": "smallest", "version": "1" },
+        } }),
+        Some("ping") => serde_json::json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
+        _ => {
+            serde_json::json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "Method not found" } })
+        }
+    };
+    answer("200 OK", &json, &body.to_string())
+}
