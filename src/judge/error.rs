@@ -12,7 +12,7 @@ pub enum JudgeError {
     /// The address of a server, or a header, cannot be used.
     #[error(transparent)]
     Address(#[from] SiteError),
-    /// A pattern of [`Judge::select`] or [`Judge::skip`] is none, or matches no case.
+    /// A pattern of [`Judge::select`](crate::Judge::select) or [`Judge::skip`](crate::Judge::skip) is none, or matches no case.
     #[error(transparent)]
     Select(#[from] SelectError),
     /// A pattern for tools is none.
@@ -23,13 +23,13 @@ pub enum JudgeError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Case files of [`Judge::cases`] cannot be used.
+    /// Case files of [`Judge::cases`](crate::Judge::cases) cannot be used.
     #[error("failed to read the cases:\n{0}")]
     Cases(LoadError),
-    /// The file of [`Judge::hints`] cannot be used.
+    /// The file of [`Judge::hints`](crate::Judge::hints) cannot be used.
     #[error("failed to read the hints:\n{0}")]
     Hints(LoadError),
-    /// The file of [`Judge::baseline`] cannot be used.
+    /// The file of [`Judge::baseline`](crate::Judge::baseline) cannot be used.
     #[error("failed to read the baseline:\n{0}")]
     Baseline(LoadError),
     /// The asynchronous runtime could not be started.
