@@ -3,7 +3,8 @@
 //! `cargo test` runs everything. A part is run by the front of its names: `case/` (every case in both
 //! colours), `data/` (what the data promises), `differential/` (our shapes against the official schemas),
 //! `fuzzing/` (fuzzing, end to end), `hidden/` (faults for the fuzzer alone), `hints/` (hint files and what they
-//! change), `hostile/` (what the judge must bear), `house/` (who imports whom), `real/` (real servers),
+//! change), `hostile/` (what the judge must bear), `house/` (who imports whom), `libtest/` (cases as tests of a
+//! user's crate, with the feature `harness`), `real/` (real servers),
 //! `browser/` (the HTML report in a browser), `formats/` (what reports are rendered into), `gating/` (what
 //! fails a run, and what is made of several), `parity/` (the same findings over both transports), `auth/` (protected
 //! servers).
@@ -23,6 +24,8 @@ mod http_auth;
 mod http_hostile;
 mod http_parity;
 mod http_secrets;
+#[cfg(feature = "harness")]
+mod libtest;
 mod matrix;
 mod raw;
 mod real;
@@ -44,6 +47,8 @@ fn main() -> std::process::ExitCode {
     trials.extend(http_parity::trials());
     trials.extend(http_secrets::trials());
     trials.extend(house::trials());
+    #[cfg(feature = "harness")]
+    trials.extend(libtest::trials());
     trials.extend(real::trials());
     trials.extend(browser::trials());
     trials.extend(formats::trials());

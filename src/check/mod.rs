@@ -1,7 +1,7 @@
 //! The judge: from a case and a transcript to a verdict, as a pure function.
 //!
 //! Sends nothing, waits for nothing, prints nothing and knows no clock. An acting case is judged by
-//! [`act`], a watching case by [`watch`]; both say the same kind of thing, a [`Judged`].
+//! `act`, a watching case by `watch`; both say the same kind of thing, a `Judged`.
 
 mod act;
 mod asked;

@@ -11,11 +11,13 @@ mod pipe;
 mod process;
 mod record;
 mod responder;
+mod within;
 
-pub use self::http::{Bound, OWN_VALUE, Probe, ProbeError, ProbeOrder, Site, SiteError, trouble};
+pub use self::http::{Bound, OWN_VALUE, Probe, ProbeError, ProbeOrder, Site, SiteError, header as headers, trouble};
 pub use companion::Companion;
 pub use connection::{Connection, LaunchError, Patience, Waited};
 pub use pipe::Pipe;
 pub use process::{adopt_orphans, end_every_process};
 pub use record::{Allowance, Keeping, Limits, Tap};
 pub use responder::{Answer, Responder};
+pub use within::Within;

@@ -80,6 +80,12 @@ impl<'a> Bytes<'a> {
         Self { rest: arbitrary::Unstructured::new(data) }
     }
 
+    /// How many bytes have not been used.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.rest.len()
+    }
+
     /// Whether every byte has been used, so that all further choices are the simplest ones.
     #[must_use]
     pub fn is_empty(&self) -> bool {

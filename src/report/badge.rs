@@ -1,6 +1,6 @@
 //! A badge: what the run comes to, as a small SVG that needs no font and no network of its own.
 //!
-//! It holds words and numbers of ours alone.
+//! It shows words and numbers of ours alone; its title is the verdict line, which may tell a server's words.
 
 use std::io::{self, Write};
 
@@ -26,7 +26,8 @@ impl Renderer for Badge {
         };
         let (left, right) = (width(LABEL), width(&message));
         let whole = left + right;
-        let title = verdict_line(report).replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+        // A problem of the run may be told in words of the server's; `]]>` is no text in XML.
+        let title = verdict_line(report).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         writeln!(
             out,
             r##"<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" aria-label="{LABEL}: {message}">

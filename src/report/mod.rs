@@ -23,10 +23,13 @@ mod hostile;
 mod html;
 mod json;
 mod junit;
+#[cfg(feature = "cli")]
 mod live;
 mod markdown;
 mod model;
 mod palette;
+#[cfg(feature = "harness")]
+pub(crate) mod prove;
 mod renderer;
 mod requirements;
 mod sarif;
@@ -44,6 +47,7 @@ pub use hostile::{HOSTILE, poison};
 pub use html::Html;
 pub use json::Json;
 pub use junit::Junit;
+#[cfg(feature = "cli")]
 pub use live::Live;
 pub use markdown::Markdown;
 pub use model::{FORMAT, FailOn, Fold, Options, Report, ReportError, Target, Tool};

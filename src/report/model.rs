@@ -7,8 +7,8 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::Held;
 use super::requirements::Requirements;
+use super::{Conclusion, Held, Renderer, Text};
 use crate::case::Shard;
 use crate::event::{CaseResult, Event, RunSummary, Sink, TargetSummary};
 
@@ -148,6 +148,41 @@ impl Report {
             return Err(ReportError::Format { found: format });
         }
         Ok(serde_json::from_str(text)?)
+    }
+
+    /// What the run comes to.
+    #[must_use]
+    pub fn conclusion(&self) -> Conclusion {
+        Conclusion::of(self)
+    }
+
+    /// The report in one of the formats.
+    ///
+    /// # Panics
+    /// When a renderer of the caller's own fails or writes what is no text; ours do neither.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_conformance::Judge;
+    /// use mcp_conformance::report::{Html, Junit};
+    ///
+    /// let report = Judge::built_in([]).select("lifecycle").run_blocking()?;
+    /// assert!(report.render(&Junit).starts_with("<?xml"));
+    /// assert!(report.render(&Html).contains("<html"));
+    /// # Ok::<(), mcp_conformance::JudgeError>(())
+    /// ```
+    #[must_use]
+    pub fn render(&self, renderer: &dyn Renderer) -> String {
+        let mut bytes = Vec::new();
+        renderer.render(self, &mut bytes).expect("memory takes all that is written");
+        String::from_utf8(bytes).expect("every format is text")
+    }
+
+    /// The report as plain text: findings first, the verdict line last.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        self.render(&Text::default())
     }
 
     /// Every case result, revision by revision.

@@ -96,7 +96,7 @@ impl Context {
     pub(super) async fn ready(&self) -> Result<(), Absent> {
         match &self.plan.launcher {
             Launcher::Http(server) => self.host.ready(server, self.plan.startup_timeout).await,
-            Launcher::Command(_) | Launcher::BuiltIn(_) => Ok(()),
+            Launcher::Command(_) | Launcher::BuiltIn(_) | Launcher::Within(_) => Ok(()),
         }
     }
 
@@ -397,7 +397,7 @@ async fn missing(context: &Context, absent: Absent) -> Problem {
         hint: hint.to_owned(),
         stderr: match &context.plan.launcher {
             Launcher::Http(server) => context.host.output(server).await,
-            Launcher::Command(_) | Launcher::BuiltIn(_) => String::new(),
+            Launcher::Command(_) | Launcher::BuiltIn(_) | Launcher::Within(_) => String::new(),
         },
         evidence: Vec::new(),
     }

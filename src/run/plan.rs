@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::fuzz::Regression;
 use crate::case::{Case, Hint, HttpKind, Shard};
-use crate::client::Site;
+use crate::client::{Site, Within};
 use crate::mock::FaultSet;
 use crate::spec::{Revision, Transport};
 
@@ -114,6 +114,8 @@ pub enum Launcher {
     Http(HttpServer),
     /// The built-in server with these faults, within this process.
     BuiltIn(Arc<FaultSet>),
+    /// A server of the caller's, within this process or already connected to.
+    Within(Within),
 }
 
 /// What a run is to do.
@@ -159,6 +161,7 @@ impl Plan {
         match &self.launcher {
             Launcher::Command(server) => server.command.join(" "),
             Launcher::Http(server) => server.site.address().to_owned(),
+            Launcher::Within(_) => "the server within this process".to_owned(),
             Launcher::BuiltIn(faults) => {
                 let names: Vec<&str> = faults.iter().map(crate::mock::Fault::name).collect();
                 if names.is_empty() {
@@ -175,7 +178,7 @@ impl Plan {
     pub fn transport(&self) -> Transport {
         match &self.launcher {
             Launcher::Http(_) => Transport::Http,
-            Launcher::Command(_) | Launcher::BuiltIn(_) => Transport::Stdio,
+            Launcher::Command(_) | Launcher::BuiltIn(_) | Launcher::Within(_) => Transport::Stdio,
         }
     }
 
@@ -204,9 +207,34 @@ impl Plan {
     /// The command that runs these cases in a revision again.
     #[must_use]
     pub fn replay(&self, cases: &[&str], revision: Revision) -> String {
+        if let Launcher::Within(_) = &self.launcher {
+            // No command line reaches it; the program that made it can.
+            let selected: Vec<String> = cases.iter().map(|case| format!(".select({case:?})")).collect();
+            return format!("Judge{}.revisions([{:?}])", selected.concat(), revision.as_str());
+        }
         let selected = cases.join(" --select ");
         format!("{} --revision {revision} --select {selected}{}", self.replay_prefix, self.replay_suffix)
     }
+}
+
+impl From<Vec<Revision>> for Revisions {
+    fn from(mut named: Vec<Revision>) -> Self {
+        named.sort_unstable();
+        named.dedup();
+        Self::Named(named)
+    }
+}
+
+impl<const N: usize> From<[Revision; N]> for Revisions {
+    fn from(named: [Revision; N]) -> Self {
+        Self::from(named.to_vec())
+    }
+}
+
+/// Words as a POSIX shell reads them back, after something that stands before them.
+pub(crate) fn shell_words(before: &str, words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    format!("{before}{}", words.join(" "))
 }
 
 /// A word as a POSIX shell reads it back.

@@ -177,6 +177,10 @@ pub(super) fn connect(
             let (pipe, server) = built_in(faults);
             Ok(Connection::within(pipe, server, mock::ignores_sigterm(faults), responder, keeping))
         }
+        Launcher::Within(server) => {
+            let (pipe, server) = server.start()?;
+            Ok(Connection::within(pipe, server, false, responder, keeping))
+        }
     }
 }
 
@@ -191,6 +195,10 @@ pub(super) fn lean(plan: &Plan) -> Result<Pipe, LaunchError> {
         Launcher::Http(_) => Err(LaunchError::NoCommand),
         Launcher::BuiltIn(faults) => {
             let (pipe, server) = built_in(faults);
+            Ok(Pipe::within(pipe, server))
+        }
+        Launcher::Within(server) => {
+            let (pipe, server) = server.start()?;
             Ok(Pipe::within(pipe, server))
         }
     }

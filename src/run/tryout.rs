@@ -204,7 +204,7 @@ fn asks(
 ) -> Vec<(Ask, bool)> {
     let places = match &plan.launcher {
         Launcher::Command(server) => guess::places(&server.command, server.directory.as_deref()),
-        Launcher::BuiltIn(_) | Launcher::Http(_) => Vec::new(),
+        Launcher::BuiltIn(_) | Launcher::Http(_) | Launcher::Within(_) => Vec::new(),
     };
     let mut asks = Vec::new();
     for tool in &offer.tools {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::header::{Mirrored, mirrored, stateless};
+use super::header::{Mirrored, media_type as media_type_of, mirrored, stateless};
 use super::site::{Mode, Site};
 use super::trouble::{self, words};
 use crate::client::record::Record;
@@ -746,7 +746,7 @@ fn ids(message: &Value) -> Vec<Id> {
 /// The media type of an answer, without parameters, in lower case.
 pub(super) fn media_type(response: &Response) -> String {
     let value = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    media_type_of(value)
 }
 
 fn is_json(kind: &str) -> bool {

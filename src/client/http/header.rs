@@ -11,12 +11,13 @@ use serde_json::Value;
 
 /// The parameters of each tool that are mirrored into headers: the name in the header, and the path of
 /// properties to the value.
-pub(super) type Mirrored = BTreeMap<String, Vec<(String, Vec<String>)>>;
+pub type Mirrored = BTreeMap<String, Vec<(String, Vec<String>)>>;
 
 /// The headers of a stateless request: version, method, name, and mirrored parameters.
 ///
 /// A handshake has none of them: whoever begins one is not in the stateless era.
-pub(super) fn stateless(message: &Value, fallback: &str, mirrored: &Mirrored) -> Vec<(String, String)> {
+#[must_use]
+pub fn stateless(message: &Value, fallback: &str, mirrored: &Mirrored) -> Vec<(String, String)> {
     if message.get("method").is_some_and(|method| method == "initialize")
         && message.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion").is_none()
     {
@@ -49,7 +50,8 @@ pub(super) fn stateless(message: &Value, fallback: &str, mirrored: &Mirrored) ->
 }
 
 /// The parameters that the tools of a `tools/list` result want mirrored.
-pub(super) fn mirrored(result: &Value) -> Mirrored {
+#[must_use]
+pub fn mirrored(result: &Value) -> Mirrored {
     let tools = result.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let mut all = Mirrored::new();
     for tool in tools {
@@ -101,11 +103,18 @@ fn plain(value: &Value) -> Option<String> {
 }
 
 /// A value as it may stand in a header: as it is where that is safe, and else in the Base64 sentinel.
-pub(super) fn encoded(value: &str) -> String {
+#[must_use]
+pub fn encoded(value: &str) -> String {
     let safe = value.bytes().all(|byte| matches!(byte, 0x20..=0x7e | b'\t'))
         && value.trim_matches([' ', '\t']) == value
         && !(value.starts_with("=?base64?") && value.ends_with("?="));
     if safe { value.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(value)) }
+}
+
+/// The media type of a `content-type`, without parameters, in lower case.
+#[must_use]
+pub fn media_type(value: &str) -> String {
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 #[cfg(test)]

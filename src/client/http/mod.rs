@@ -9,7 +9,7 @@
 //! `basic/transports/streamable-http` of 2026-07-28.
 
 mod exchange;
-mod header;
+pub mod header;
 mod probe;
 mod site;
 pub mod trouble;

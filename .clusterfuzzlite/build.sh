@@ -1,0 +1,24 @@
+#!/bin/bash -eu
+# Builds every target whose law is to hold, with its seeds and its dictionary beside it. The worked example
+# (rmcp_server, rmcp_tool) is left out: it has a bug, on purpose.
+cd "$SRC/mcp-conformance"
+targets=(frames sse http schema case_file baseline_file report_file render transcript)
+
+cargo fuzz build --release
+
+dictionary_of() {
+  case $1 in
+    frames | transcript) echo mcp ;;
+    case_file | baseline_file) echo case ;;
+    report_file) echo report ;;
+    render) echo markup ;;
+    *) echo "$1" ;;
+  esac
+}
+
+for target in "${targets[@]}"; do
+  cp "fuzz/target/x86_64-unknown-linux-gnu/release/$target" "$OUT/"
+  zip --quiet --junk-paths "$OUT/${target}_seed_corpus.zip" fuzz/seeds/"$target"/*
+  cp "fuzz/dict/$(dictionary_of "$target").dict" "$OUT/$target.dict"
+  printf '[libfuzzer]\ntimeout = 30\nrss_limit_mb = 3072\n' >"$OUT/$target.options"
+done

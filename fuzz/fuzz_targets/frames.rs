@@ -1,0 +1,47 @@
+//! A hostile stream, split into lines and read as JSON.
+//!
+//! The law: however the bytes come in pieces, the same frames come out; together they are the stream, and a frame
+//! has a value exactly where its line is JSON within our bounds.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use mcp_conformance::wire::{Damage, Frame, Splitter};
+
+fn frames<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Frame> {
+    let mut splitter = Splitter::default();
+    let mut frames = Vec::new();
+    for piece in pieces {
+        splitter.push(piece, |frame| frames.push(frame));
+    }
+    frames.extend(splitter.finish());
+    frames
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&size, stream)) = data.split_first() else { return };
+    let whole = frames(std::iter::once(stream));
+    let pieces = frames(stream.chunks(usize::from(size).max(1)));
+    assert_eq!(whole, pieces, "pieces change what a stream says");
+
+    let mut lines: Vec<&[u8]> = stream.split(|byte| *byte == b'\n').collect();
+    let unfinished = lines.pop().unwrap_or_default();
+    assert_eq!(whole.len(), lines.len() + usize::from(!unfinished.is_empty()));
+    for (frame, line) in whole.iter().zip(&lines) {
+        let line = &line.strip_suffix(b"\r").unwrap_or(line);
+        assert_eq!(frame.bytes, line.len());
+        assert!(line.starts_with(&frame.raw), "the bytes that are kept are those that came");
+        let read = serde_json::from_slice::<serde_json::Value>(line);
+        match &frame.value {
+            Ok(value) => {
+                assert_eq!(value, &read.expect("what has a value is JSON"));
+                assert_eq!(frame.raw, *line);
+                assert!(Frame::parse(&Frame::of(value).raw).json().is_some(), "what we write of it is read");
+            }
+            Err(damage) if damage.is_our_bound() => {}
+            Err(Damage::Blank) => assert!(line.iter().all(u8::is_ascii_whitespace)),
+            Err(Damage::NotUtf8 { at }) => assert!(std::str::from_utf8(&line[..*at]).is_ok()),
+            Err(_) => assert!(read.is_err(), "{} is taken for damaged", String::from_utf8_lossy(line)),
+        }
+    }
+});

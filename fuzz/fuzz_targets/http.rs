@@ -1,0 +1,56 @@
+//! What goes into HTTP headers and comes out of them, and addresses.
+//!
+//! The laws: a value that is mirrored into a header can stand in one and says the same when it is read back; so does
+//! every header of any message, under a name that is a token; the media type of any `content-type` has neither
+//! parameters nor blanks; an address that is taken is one of HTTP with a host.
+
+#![no_main]
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use libfuzzer_sys::fuzz_target;
+use mcp_conformance::client::{Site, headers};
+use mcp_conformance::wire::Frame;
+
+fn can_stand(value: &str) -> bool {
+    value.bytes().all(|byte| matches!(byte, 0x20..=0x7e | b'\t')) && value.trim_matches([' ', '\t']) == value
+}
+
+fn decoded(value: &str) -> String {
+    let wrapped = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
+    let Some(wrapped) = wrapped else { return value.to_owned() };
+    String::from_utf8(STANDARD.decode(wrapped).expect("it is Base64")).expect("it was text")
+}
+
+fn is_token(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}".contains(&byte))
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let text = String::from_utf8_lossy(bytes);
+
+    let encoded = headers::encoded(&text);
+    assert!(can_stand(&encoded), "{encoded:?}");
+    assert_eq!(decoded(&encoded).as_bytes(), text.as_bytes());
+
+    let kind = headers::media_type(&text);
+    assert!(!kind.contains(';') && kind.trim() == kind && kind == kind.to_ascii_lowercase(), "{kind:?}");
+
+    // The first line is the result of tools/list, the second a message.
+    let mut lines = bytes.splitn(2, |byte| *byte == b'\n');
+    let mut json = || Frame::parse(lines.next().unwrap_or_default()).value.unwrap_or_default();
+    let (listed, message) = (json(), json());
+    for (name, value) in headers::stateless(&message, &text, &headers::mirrored(&listed)) {
+        assert!(is_token(&name) && can_stand(&value), "{name:?}: {value:?}");
+    }
+
+    let mut words = text.splitn(3, ' ');
+    let mut word = || words.next().unwrap_or_default().to_owned();
+    let address = word();
+    let header = (word(), word());
+    if let Ok(site) = Site::new(&address, std::slice::from_ref(&header), false) {
+        assert!(site.address().starts_with("http://") || site.address().starts_with("https://"));
+        let (host, _port) = site.host_and_port().expect("it has a host and a port");
+        assert!(!host.is_empty(), "{address}");
+    }
+});

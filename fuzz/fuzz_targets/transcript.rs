@@ -1,0 +1,83 @@
+//! The whole judge on an arbitrary transcript: each line is one event, its first byte the kind.
+//!
+//! The laws: every case of every revision comes to a verdict; it fails or warns exactly where it has findings; each
+//! finding speaks for a requirement that the case names and that holds in the revision, and shows what came; judging
+//! again says the same.
+
+#![no_main]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use libfuzzer_sys::fuzz_target;
+use mcp_conformance::case::Body;
+use mcp_conformance::check::{self, Connected, Judged, Pass, Watched};
+use mcp_conformance::spec::Revision;
+use mcp_conformance::transcript::{Entry, Event, Mark, ShutdownStep, Terms, Transcript};
+use mcp_conformance::verdict::Verdict;
+use mcp_conformance::wire::Frame;
+use mcp_conformance_fuzz::cases;
+
+fn event(line: &[u8]) -> Option<Event> {
+    let (kind, rest) = line.split_first()?;
+    Some(match kind {
+        b'>' => Event::Sent { frame: Frame::parse(rest), mark: None },
+        b'0'..=b'9' => {
+            Event::Sent { frame: Frame::parse(rest), mark: Some(Mark { pass: 0, step: usize::from(kind - b'0') }) }
+        }
+        b'<' => Event::Received(Frame::parse(rest)),
+        b'!' => Event::Stderr(String::from_utf8_lossy(rest).into_owned()),
+        b't' => Event::TimedOut { waited: Duration::from_secs(5) },
+        b'c' => Event::Closed,
+        b'x' => Event::Exited { status: "exit status: 1".to_owned() },
+        b'o' => Event::Overflow,
+        b's' => Event::Shutdown { step: ShutdownStep::Sigterm, took: Duration::from_millis(10) },
+        _ => return None,
+    })
+}
+
+fn lawful(judged: &Judged, again: &Judged, id: &str) {
+    let bad = matches!(judged.verdict, Verdict::Fail | Verdict::Warn);
+    assert_eq!(bad, !judged.findings.is_empty(), "{id}: {judged:?}");
+    assert_eq!((judged.verdict, &judged.findings), (again.verdict, &again.findings), "{id} says two things");
+    let told = judged.reason.is_some();
+    assert_eq!(told, matches!(judged.verdict, Verdict::Skip | Verdict::Error), "{id}: {judged:?}");
+    assert!(judged.verdict != Verdict::Pass || judged.seen > 0, "{id} passes and saw nothing");
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&choice, lines)) = bytes.split_first() else { return };
+    let revision = Revision::ALL[usize::from(choice) % Revision::ALL.len()];
+    let events = lines.split(|byte| *byte == b'\n').filter_map(event);
+    let at = |at: usize| Duration::from_millis(at as u64);
+    let entries: Vec<_> = events.enumerate().map(|(rank, event)| Arc::new(Entry { at: at(rank), event })).collect();
+    let opening = entries.iter().find_map(|entry| entry.received()?.get("result").cloned());
+    let terms = Terms { client_capabilities: serde_json::json!({}), opening };
+    let transcript = Transcript { entries, terms };
+
+    let connected = [Connected { label: "main session".to_owned(), transcript: transcript.clone() }];
+    let watched = Watched::new(&connected, revision);
+    let pass = || Pass {
+        label: String::new(),
+        number: 0,
+        transcript: transcript.clone(),
+        offered: std::collections::BTreeMap::new(),
+        trouble: None,
+        void: None,
+    };
+    let passes = [pass()];
+    for case in cases().iter().filter(|case| case.runs_in(revision)) {
+        let judge = || match &case.body {
+            Body::Watch { watch, rules } => Some(check::watch(case, watch, rules, revision, &watched)),
+            Body::Act(act) => Some(check::act(case, act, revision, &passes)),
+            Body::Fuzz(_) => None,
+        };
+        let (Some(judged), Some(again)) = (judge(), judge()) else { continue };
+        lawful(&judged, &again, &case.id);
+        for finding in &judged.findings {
+            let named = case.requirements.iter().find(|requirement| requirement.id == finding.requirement);
+            assert!(named.is_some_and(|named| named.revisions().contains(revision)), "{}: {finding:?}", case.id);
+            assert!(!finding.message.is_empty() && finding.count > 0, "{}: {finding:?}", case.id);
+        }
+    }
+});

@@ -1,0 +1,23 @@
+//! What the targets share.
+
+pub mod planted;
+pub mod poison;
+
+use std::sync::{Arc, OnceLock};
+
+use mcp_conformance::case::{self, Case};
+use mcp_conformance::mock::Fault;
+
+/// The built-in cases.
+pub fn cases() -> &'static [Arc<Case>] {
+    static CASES: OnceLock<Vec<Arc<Case>>> = OnceLock::new();
+    CASES.get_or_init(|| {
+        let cases = case::load(None, &faults()).expect("the built-in cases are sound");
+        cases.into_iter().map(Arc::new).collect()
+    })
+}
+
+/// The names of the faults that cases may name.
+pub fn faults() -> Vec<&'static str> {
+    Fault::all().iter().map(|fault| fault.name()).collect()
+}

@@ -1,0 +1,138 @@
+//! A server within this process, or one that somebody else connects to.
+//!
+//! Each connection is served on a thread of its own with a runtime of its own: a server that blocks, panics or
+//! never ends costs that connection and nothing else.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio::io::DuplexStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::connection::LaunchError;
+
+/// How much either side may write before the other reads, in bytes.
+const CAPACITY: usize = 256 << 10;
+
+type Serving = Pin<Box<dyn Future<Output = ()>>>;
+
+/// What serves a connection: it is given the server's end of a pipe, once for each connection.
+#[derive(Clone)]
+pub struct Within(Arc<dyn Fn(DuplexStream) -> Serving + Send + Sync>);
+
+impl fmt::Debug for Within {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Within").finish_non_exhaustive()
+    }
+}
+
+impl Within {
+    /// A server that runs as long as the future does, or until its connection is given up.
+    pub fn new<Serve, Served>(serve: Serve) -> Self
+    where
+        Serve: Fn(DuplexStream) -> Served + Send + Sync + 'static,
+        Served: Future + 'static,
+    {
+        let serve = Arc::new(serve);
+        Self(Arc::new(move |pipe| {
+            let serve = Arc::clone(&serve);
+            Box::pin(async move {
+                // What it ends with shows in the connection, which is what is judged.
+                let _ended = serve(pipe).await;
+            })
+        }))
+    }
+
+    /// Serves one more connection: our end of the pipe, and what is finished when the server is. Aborting that
+    /// ends the server at its next await.
+    ///
+    /// # Errors
+    /// When the system refuses a thread.
+    pub fn start(&self) -> Result<(DuplexStream, JoinHandle<()>), LaunchError> {
+        let (ours, theirs) = tokio::io::duplex(CAPACITY);
+        let (ended, server) = oneshot::channel::<()>();
+        let (cancel, cancelled) = oneshot::channel::<()>();
+        let within = self.clone();
+        let thread = std::thread::Builder::new().name("mcp-server".to_owned());
+        let refused = |source| LaunchError::Start { program: "the server within this process".to_owned(), source };
+        let work = move || {
+            // Dropped when the thread ends, a panic included.
+            let _ended = ended;
+            // Without a runtime the connection closes at once, which is what is judged.
+            let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+            runtime.block_on(async {
+                tokio::select! {
+                    () = (within.0)(theirs) => {}
+                    _given_up = cancelled => {}
+                }
+            });
+            // A task of the server's that is stuck must not keep the thread.
+            runtime.shutdown_background();
+        };
+        thread.spawn(work).map_err(refused)?;
+        let server = tokio::spawn(async move {
+            let _cancel = cancel;
+            let _ended = server.await;
+        });
+        Ok((ours, server))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    fn run<T>(work: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+        runtime.block_on(work)
+    }
+
+    #[test]
+    fn a_server_that_blocks_its_thread_leaves_ours_alone() {
+        run(async {
+            let within = Within::new(|mut pipe: DuplexStream| async move {
+                pipe.write_all(b"x").await.expect("there is room");
+                std::thread::sleep(Duration::from_millis(300));
+            });
+            let (mut pipe, server) = within.start().expect("a thread starts");
+            let mut byte = [0];
+            pipe.read_exact(&mut byte).await.expect("it wrote");
+            assert!(!server.is_finished());
+            let waited = tokio::time::timeout(Duration::from_millis(20), pipe.read(&mut byte)).await;
+            assert!(waited.is_err(), "our clock goes on");
+            assert_eq!(pipe.read(&mut byte).await.expect("it ended"), 0);
+            server.await.expect("it ended");
+        });
+    }
+
+    #[test]
+    fn a_server_that_is_given_up_ends_and_drops_what_it_holds() {
+        struct Told(std::sync::mpsc::Sender<()>);
+        impl Drop for Told {
+            fn drop(&mut self) {
+                self.0.send(()).expect("it is waited for");
+            }
+        }
+        let (tell, told) = std::sync::mpsc::channel();
+        run(async {
+            let within = Within::new(move |_pipe| {
+                let held = Told(tell.clone());
+                async move {
+                    std::future::pending::<()>().await;
+                    drop(held);
+                }
+            });
+            let (_pipe, server) = within.start().expect("a thread starts");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            server.abort();
+            drop(server.await);
+        });
+        told.recv_timeout(Duration::from_secs(10)).expect("it was dropped");
+    }
+}

@@ -1,0 +1,86 @@
+//! Coverage-guided fuzzing of your own server's tools, within the process of a fuzz target.
+//!
+//! A fuzzer such as libFuzzer hands out bytes and watches which branches they reach. Here the bytes make the choices
+//! of the generator behind [`ToolSchema`](crate::fuzz::ToolSchema): so each input is a call that the tool's
+//! inputSchema admits, or nearly, and what the fuzzer changes is a value or the structure, never the JSON syntax.
+//!
+//! # From zero to fuzzing your tools
+//!
+//! 1. `cargo install cargo-fuzz`, then `cargo fuzz init` in your crate, which makes `fuzz/`.
+//! 2. In `fuzz/Cargo.toml`, beside what is there:
+//!
+//!    ```toml
+//!    [dependencies]
+//!    mcp-conformance = { version = "0.1", default-features = false }
+//!    tokio = { version = "1", features = ["rt"] }
+//!    ```
+//! 3. `fuzz/fuzz_targets/server.rs`, here with the official SDK:
+//!
+//!    ```ignore
+//!    #![no_main]
+//!
+//!    use rmcp::ServiceExt;
+//!
+//!    mcp_conformance::fuzz_server!(|pipe| async {
+//!        let server = my_server::MyServer::default().serve(pipe).await.expect("the handshake is sound");
+//!        server.waiting().await
+//!    });
+//!    ```
+//! 4. `cargo +nightly fuzz run server`, or with a stable toolchain `cargo fuzz run --sanitizer none server`.
+//!
+//! It ends at the first call that panics, closes the connection, is not answered, or is answered against the tool's
+//! own outputSchema, and writes the bytes of that call to a file. `cargo fuzz run server <file>` shows the call
+//! again: it is printed before the panic. `cargo fuzz tmin server <file>` makes it small.
+//!
+//! Without a server around it, a function is fuzzed the same way with [`fuzz_tools!`](crate::fuzz_tools).
+
+mod server;
+mod tools;
+
+pub use server::Server;
+pub use tools::{Call, Tools, ToolsError};
+
+/// Makes a fuzz target of a whole server: every tool that it lists.
+///
+/// The argument serves one connection, as that of [`Judge::in_process`](crate::Judge::in_process) does. See
+/// [`guided`](crate::guided). The crate of the target needs `libfuzzer-sys`.
+#[macro_export]
+macro_rules! fuzz_server {
+    ($serve:expr) => {
+        ::std::thread_local! {
+            static MCP_CONFORMANCE_SERVER: $crate::guided::Server = $crate::guided::Server::start($serve);
+        }
+        ::libfuzzer_sys::fuzz_target!(|bytes: &[u8]| MCP_CONFORMANCE_SERVER.with(|server| server.feed(bytes)));
+        ::libfuzzer_sys::fuzz_mutator!(|bytes: &mut [u8], size: usize, _max_size: usize, seed: u32| {
+            MCP_CONFORMANCE_SERVER.with(|server| server.tools().mutate(bytes, size, u64::from(seed)))
+        });
+    };
+}
+
+/// Makes a fuzz target of functions that take the arguments of tools.
+///
+/// The first argument makes the [`Tools`](crate::guided::Tools), once; the second takes each
+/// [`Call`](crate::guided::Call). See [`guided`](crate::guided). The crate of the target needs `libfuzzer-sys`.
+///
+/// ```ignore
+/// mcp_conformance::fuzz_tools!(
+///     Tools::one("search", &my_server::search_schema()).expect("the schema is sound"),
+///     |call| my_server::search(call.arguments)
+/// );
+/// ```
+#[macro_export]
+macro_rules! fuzz_tools {
+    ($tools:expr, $call:expr) => {
+        static MCP_CONFORMANCE_TOOLS: ::std::sync::LazyLock<$crate::guided::Tools> =
+            ::std::sync::LazyLock::new(|| $tools);
+        ::libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+            if let Some(call) = MCP_CONFORMANCE_TOOLS.call(bytes) {
+                let take: &dyn Fn($crate::guided::Call<'_>) = &|call| drop(($call)(call));
+                take(call);
+            }
+        });
+        ::libfuzzer_sys::fuzz_mutator!(|bytes: &mut [u8], size: usize, _max_size: usize, seed: u32| {
+            MCP_CONFORMANCE_TOOLS.mutate(bytes, size, u64::from(seed))
+        });
+    };
+}

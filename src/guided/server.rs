@@ -1,0 +1,288 @@
+//! A server that calls made from bytes are sent to, within this process.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::runtime::Runtime;
+use tokio::task::LocalSet;
+
+use super::tools::{Call, Tools};
+use crate::fuzz::{Dialect, Domain, ToolSchema};
+use crate::spec::Revision;
+use crate::wire::{Frame, Kind, Splitter};
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How many pages a list of tools may have.
+const PAGES: usize = 100;
+
+/// How much either side may write before the other reads, in bytes.
+const CAPACITY: usize = 1 << 20;
+
+/// A server within this process, with one connection that every call goes over.
+///
+/// What breaks the law of a server panics, which is how a fuzz target says what it found: a call that is not answered
+/// or closes the connection, an answer that is none, structured content that the tool's own outputSchema refuses.
+pub struct Server {
+    tools: Tools,
+    outputs: HashMap<String, ToolSchema>,
+    link: RefCell<Link>,
+    runtime: Runtime,
+    local: LocalSet,
+}
+
+struct Link {
+    pipe: DuplexStream,
+    splitter: Splitter,
+    ready: Vec<Frame>,
+    buffer: Vec<u8>,
+    next: u64,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("tools", &self.tools).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Starts the server, opens a connection to it and reads which tools it has.
+    ///
+    /// # Panics
+    /// When it cannot be spoken to, or has no tool that can be called.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_conformance::guided::Server;
+    /// use mcp_conformance::mock::{self, FaultSet};
+    ///
+    /// let server = Server::start(|pipe| async {
+    ///     let (reader, writer) = tokio::io::split(pipe);
+    ///     mock::serve(reader, writer, &FaultSet::none()).await
+    /// });
+    /// server.feed(b"the bytes of a fuzzer");
+    /// ```
+    #[must_use]
+    pub fn start<Serve, Served>(serve: Serve) -> Self
+    where
+        Serve: FnOnce(DuplexStream) -> Served,
+        Served: Future + 'static,
+    {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+        let local = LocalSet::new();
+        let (ours, theirs) = tokio::io::duplex(CAPACITY);
+        let served = {
+            let _within = runtime.enter();
+            serve(theirs)
+        };
+        local.spawn_local(async move {
+            // What it ends with shows in the connection.
+            let _ended = served.await;
+        });
+        let link =
+            Link { pipe: ours, splitter: Splitter::default(), ready: Vec::new(), buffer: vec![0; 64 << 10], next: 1 };
+        let link = RefCell::new(link);
+        let listed = local.block_on(&runtime, open(&mut link.borrow_mut()));
+        let tools = Tools::listed(&Value::Array(listed.clone()));
+        let outputs = listed.iter().filter_map(|tool| {
+            let schema = tool.get("outputSchema")?;
+            let schema = ToolSchema::compile_for(schema, Dialect::Draft202012, Domain::Any).ok()?;
+            Some((tool.get("name")?.as_str()?.to_owned(), schema))
+        });
+        let outputs = outputs.collect();
+        let tools = tools.unwrap_or_else(|error| panic!("failed to {error}"));
+        Self { tools, outputs, link, runtime, local }
+    }
+
+    /// Makes a call of these bytes, sends it and holds the answer to the law.
+    ///
+    /// # Panics
+    /// When the server breaks it; the call is in the message.
+    pub fn feed(&self, bytes: &[u8]) {
+        if let Some(call) = self.tools.call(bytes) {
+            self.send(&call);
+        }
+    }
+
+    /// The tools that it listed.
+    #[must_use]
+    pub fn tools(&self) -> &Tools {
+        &self.tools
+    }
+
+    /// Sends a call and holds the answer to the law; returns it.
+    ///
+    /// # Panics
+    /// When the server breaks it; the call is in the message.
+    pub fn send(&self, call: &Call<'_>) -> Value {
+        let params = json!({ "name": call.tool, "arguments": call.arguments });
+        let answer = self.local.block_on(&self.runtime, ask(&mut self.link.borrow_mut(), "tools/call", &params));
+        let broken = |law: String| -> ! { panic!("{law}\n  tool: {}\n  arguments: {}", call.tool, call.arguments) };
+        let answer = answer.unwrap_or_else(|law| broken(law));
+        if let Err(law) = self.holds(call, &answer) {
+            broken(format!("{law}: {answer}"));
+        }
+        answer
+    }
+
+    fn holds(&self, call: &Call<'_>, answer: &Value) -> Result<(), String> {
+        let Some(result) = answer.get("result") else {
+            let is_error = answer.pointer("/error/code").is_some_and(Value::is_i64);
+            return if is_error { Ok(()) } else { Err("the answer is neither a result nor an error".to_owned()) };
+        };
+        if !result.get("content").is_some_and(Value::is_array) {
+            return Err("the result has no content".to_owned());
+        }
+        let failed = result.get("isError") == Some(&Value::Bool(true));
+        match (self.outputs.get(call.tool), result.get("structuredContent")) {
+            (Some(schema), Some(content)) if !failed && !schema.is_valid(content) => {
+                Err("the outputSchema refuses the structured content".to_owned())
+            }
+            (Some(_), None) if !failed => {
+                Err("the tool has an outputSchema, the result no structured content".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Opens the connection; the tools that are listed.
+async fn open(link: &mut Link) -> Vec<Value> {
+    let params = json!({
+        "protocolVersion": Revision::V2025_06_18.as_str(),
+        "capabilities": {},
+        "clientInfo": { "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") },
+    });
+    let opened = ask(link, "initialize", &params).await;
+    let opened = opened.unwrap_or_else(|law| panic!("the server was not opened: {law}"));
+    assert!(opened.get("result").is_some(), "the server refuses to be opened: {opened}");
+    link.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await.expect("it is open");
+    let mut tools = Vec::new();
+    let mut params = json!({});
+    for _ in 0..PAGES {
+        let page = ask(link, "tools/list", &params).await;
+        let page = page.unwrap_or_else(|law| panic!("the tools were not listed: {law}"));
+        tools.extend(page.pointer("/result/tools").and_then(Value::as_array).cloned().unwrap_or_default());
+        match page.pointer("/result/nextCursor") {
+            Some(cursor) => params = json!({ "cursor": cursor }),
+            None => break,
+        }
+    }
+    tools
+}
+
+/// Sends a request and waits for its answer, or says which law is broken.
+async fn ask(link: &mut Link, method: &str, params: &Value) -> Result<Value, String> {
+    let id = link.next;
+    link.next += 1;
+    let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+    let exchange = async {
+        link.write(&request).await?;
+        loop {
+            let frame = link.read().await?;
+            let message = match frame.value {
+                Ok(message) => message,
+                Err(damage) => return Err(format!("the server wrote a line that {}", damage.describe())),
+            };
+            match Kind::of(&message) {
+                // Nothing was declared that it could ask for, but a ping.
+                Kind::Request { id, method } => {
+                    let answer = match method {
+                        "ping" => json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
+                        _ => json!({
+                            "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "nothing was declared" }
+                        }),
+                    };
+                    link.write(&answer).await?;
+                }
+                _ if message.get("id") == Some(&json!(id)) => return Ok(message),
+                _ if message.get("method").is_some() => {}
+                _ => return Err(format!("the server answers what nobody asked: {message}")),
+            }
+        }
+    };
+    match tokio::time::timeout(PATIENCE, exchange).await {
+        Ok(answered) => answered,
+        Err(_elapsed) => Err(format!("no answer within {PATIENCE:?}")),
+    }
+}
+
+impl Link {
+    async fn write(&mut self, message: &Value) -> Result<(), String> {
+        let mut line = message.to_string().into_bytes();
+        line.push(b'\n');
+        self.pipe.write_all(&line).await.map_err(|_closed| "the server closed the connection".to_owned())
+    }
+
+    async fn read(&mut self) -> Result<Frame, String> {
+        while self.ready.is_empty() {
+            match self.pipe.read(&mut self.buffer).await {
+                Ok(0) | Err(_) => return Err("the server closed the connection".to_owned()),
+                Ok(count) => {
+                    let ready = &mut self.ready;
+                    self.splitter.push(&self.buffer[..count], |frame| ready.push(frame));
+                }
+            }
+        }
+        Ok(self.ready.remove(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mock::{self, FaultSet};
+
+    fn server(faults: &'static [&'static str]) -> Server {
+        Server::start(move |pipe| async move {
+            let (reader, writer) = tokio::io::split(pipe);
+            let faults: FaultSet = faults.iter().map(|name| name.parse().expect("it is known")).collect();
+            mock::serve(reader, writer, &faults).await
+        })
+    }
+
+    fn bytes(seed: u8) -> Vec<u8> {
+        (0..200_u8).map(|at| at.wrapping_mul(31) ^ seed.wrapping_mul(77)).collect()
+    }
+
+    #[test]
+    fn a_conforming_server_bears_whatever_is_called() {
+        let server = server(&[]);
+        for seed in 0..100 {
+            server.feed(&bytes(seed));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the outputSchema refuses the structured content")]
+    fn an_output_that_its_schema_refuses_is_found() {
+        let server = server(&["structured-mismatch"]);
+        for seed in 0..200 {
+            server.feed(&bytes(seed));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the server closed the connection")]
+    fn a_server_that_ends_is_found() {
+        let server = Server::start(|mut pipe: DuplexStream| async move {
+            let mut buffer = vec![0; 4096];
+            let count = pipe.read(&mut buffer).await.expect("we write");
+            assert!(count > 0);
+            let answer = json!({ "jsonrpc": "2.0", "id": 1, "result": {} });
+            pipe.write_all(format!("{answer}\n").as_bytes()).await.expect("we read");
+            let _list = pipe.read(&mut buffer).await.expect("we write");
+            let tools = json!([{ "name": "x", "inputSchema": { "type": "object" } }]);
+            let answer = json!({ "jsonrpc": "2.0", "id": 2, "result": { "tools": tools } });
+            pipe.write_all(format!("{answer}\n").as_bytes()).await.expect("we read");
+            let _call = pipe.read(&mut buffer).await.expect("we write");
+        });
+        server.feed(b"x");
+    }
+}
