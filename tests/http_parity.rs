@@ -76,7 +76,10 @@ fn is_found_alike((fault, revision): &(&str, Revision)) -> Result<(), String> {
     if over_pipe == over_http {
         return Ok(());
     }
-    let only = |one: &Told, other: &Told| one.difference(other).map(|told| format!("{told:?}\n")).collect::<String>();
+    let only = |one: &Told, other: &Told| {
+        let lines: Vec<String> = one.difference(other).map(|told| format!("{told:?}\n")).collect();
+        lines.concat()
+    };
     Err(format!(
         "{fault} in {revision}\nonly over standard streams:\n{}only over HTTP:\n{}",
         only(&over_pipe, &over_http),

@@ -48,7 +48,7 @@ fn holds_none(options: &[&str], server: &[&str]) -> Result<(Option<i32>, String)
     for (place, text) in &written {
         for piece in PIECES {
             if let Some(at) = text.find(piece) {
-                let from = (at.saturating_sub(200)..).find(|from| text.is_char_boundary(*from)).unwrap_or(at);
+                let from = (at.saturating_sub(200)..at).find(|from| text.is_char_boundary(*from)).unwrap_or(at);
                 let shown: String = text[from..].chars().take(400).collect();
                 return Err(format!("{place} holds `{piece}`: {shown}"));
             }

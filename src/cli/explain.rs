@@ -232,23 +232,17 @@ fn deed(step: &Step) -> String {
 
 /// An HTTP request of a step, in words.
 fn http_deed(http: &HttpCall) -> String {
-    let mut text = http.method.clone();
-    if let Some(path) = &http.path {
-        text.push(' ');
-        text.push_str(&visible(path));
-    }
-    match &http.body {
-        Some(Value::String(body)) => text.push_str(&format!(" with the body {}", excerpt(body, 160, 0))),
-        Some(body) => text.push_str(&format!(" with {}", excerpt(&body.to_string(), 160, 0))),
-        None => {}
-    }
-    for (name, values) in http.replaced() {
-        text.push_str(&match values.as_slice() {
-            [] => format!(", without {name}"),
-            values => format!(", {name}: {}", values.join(" and ")),
-        });
-    }
-    text
+    let path = http.path.as_ref().map(|path| format!(" {}", visible(path))).unwrap_or_default();
+    let body = match &http.body {
+        Some(Value::String(body)) => format!(" with the body {}", excerpt(body, 160, 0)),
+        Some(body) => format!(" with {}", excerpt(&body.to_string(), 160, 0)),
+        None => String::new(),
+    };
+    let headers = http.replaced().map(|(name, values)| match values.as_slice() {
+        [] => format!(", without {name}"),
+        values => format!(", {name}: {}", values.join(" and ")),
+    });
+    format!("{}{path}{body}{}", http.method, headers.collect::<String>())
 }
 
 /// The known names that are likest to one that nobody knows.

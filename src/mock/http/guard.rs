@@ -145,12 +145,12 @@ fn is_unnamed(faults: &FaultSet) -> bool {
 /// What everybody may see: the metadata of the resource and of its authorization server, and the endpoints of
 /// that, which grant nothing.
 fn public(method: &Method, path: &str, base: &str, faults: &FaultSet) -> Option<Answer> {
-    let bare = has(faults, HttpFault::AuthBare);
+    let stark = has(faults, HttpFault::AuthBare);
     let none = || Some(failed(StatusCode::NOT_FOUND, "there is nothing here"));
     match (method, path) {
         (&Method::GET, "/.well-known/oauth-protected-resource" | "/.well-known/oauth-protected-resource/mcp") => {
             let at_path = path.ends_with("/mcp");
-            if bare || is_unnamed(faults) && !(at_path && has(faults, HttpFault::AuthPathOnly)) {
+            if stark || is_unnamed(faults) && !(at_path && has(faults, HttpFault::AuthPathOnly)) {
                 return none();
             }
             let mut document = json!({
@@ -168,7 +168,7 @@ fn public(method: &Method, path: &str, base: &str, faults: &FaultSet) -> Option<
             Some(full(StatusCode::OK, "application/json", document.to_string()))
         }
         (&Method::GET, "/.well-known/oauth-authorization-server") => {
-            if bare || has(faults, HttpFault::AuthNoEndpoints) || has(faults, HttpFault::AuthDefaults) {
+            if stark || has(faults, HttpFault::AuthNoEndpoints) || has(faults, HttpFault::AuthDefaults) {
                 return none();
             }
             let elsewhere = has(faults, HttpFault::AuthServerPlain);
@@ -191,7 +191,7 @@ fn public(method: &Method, path: &str, base: &str, faults: &FaultSet) -> Option<
             Some(full(StatusCode::OK, "application/json", document.to_string()))
         }
         (_, "/authorize" | "/token" | "/register") => {
-            if bare || has(faults, HttpFault::AuthNoEndpoints) {
+            if stark || has(faults, HttpFault::AuthNoEndpoints) {
                 return none();
             }
             Some(failed(StatusCode::BAD_REQUEST, "what is asked for is not said"))

@@ -17,13 +17,11 @@ use tokio::net::TcpListener;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    match std::env::args().nth(1) {
-        Some(address) => serve_http(TcpListener::bind(address).await?).await,
-        None => {
-            Sample.serve(stdio()).await?.waiting().await?;
-            Ok(())
-        }
+    if let Some(address) = std::env::args().nth(1) {
+        return serve_http(TcpListener::bind(address).await?).await;
     }
+    Sample.serve(stdio()).await?.waiting().await?;
+    Ok(())
 }
 
 /// Serves HTTP as the SDK does where nothing is configured; the path is the one that its examples use.
