@@ -422,7 +422,9 @@ impl Connection<'_> {
     fn end_of_subscription(&self, id: &Value) -> Value {
         let mut result = Object::new();
         self.mark_modern(&mut result);
-        result["_meta"][SUBSCRIPTION] = id.clone();
+        // A fault may have left it out.
+        let meta = result.entry("_meta").or_insert_with(|| json!({}));
+        meta[SUBSCRIPTION] = id.clone();
         response(id, result)
     }
 

@@ -378,12 +378,18 @@ impl Exchanger {
 
     /// The request that takes a stream up again after an event.
     fn resumption(&self, url: Url, last: &str) -> Order {
-        let mut headers = self.headers(None, STREAM);
-        headers.remove(CONTENT_TYPE);
+        let mut order = self.empty(Method::GET, url, STREAM);
         if let Ok(value) = HeaderValue::from_str(last) {
-            headers.insert("last-event-id", value);
+            order.headers.insert("last-event-id", value);
         }
-        Order { method: Method::GET, url, headers, body: None, carries: None, awaited: Vec::new() }
+        order
+    }
+
+    /// A request without a body.
+    fn empty(&self, method: Method, url: Url, accept: &'static str) -> Order {
+        let mut headers = self.headers(None, accept);
+        headers.remove(CONTENT_TYPE);
+        Order { method, url, headers, body: None, carries: None, awaited: Vec::new() }
     }
 
     /// Records a request and gives it its number.
@@ -638,10 +644,7 @@ impl Exchanger {
         }
         let this = Arc::clone(self);
         drop(self.aside(async move {
-            let mut headers = this.headers(None, STREAM);
-            headers.remove(CONTENT_TYPE);
-            let url = this.site.url.clone();
-            let order = Order { method: Method::GET, url, headers, body: None, carries: None, awaited: Vec::new() };
+            let order = this.empty(Method::GET, this.site.url.clone(), STREAM);
             this.exchange(order, false, false).await;
         }));
     }
@@ -660,10 +663,7 @@ impl Exchanger {
         if first {
             let this = Arc::clone(self);
             drop(self.aside(async move {
-                let mut headers = this.headers(None, STREAM);
-                headers.remove(CONTENT_TYPE);
-                let url = this.site.url.clone();
-                let order = Order { method: Method::GET, url, headers, body: None, carries: None, awaited: Vec::new() };
+                let order = this.empty(Method::GET, this.site.url.clone(), STREAM);
                 this.exchange(order, false, false).await;
                 let lost = *this.endpoint.borrow() != Endpoint::Awaited;
                 this.endpoint.send_replace(Endpoint::Failed);
@@ -708,10 +708,7 @@ impl Exchanger {
             self.record.add(Event::HttpEnd(Box::new(end)));
         }
         if self.state().session.is_some() && !self.record.state().closed {
-            let mut headers = self.headers(None, BOTH);
-            headers.remove(CONTENT_TYPE);
-            let url = self.site.url.clone();
-            let order = Order { method: Method::DELETE, url, headers, body: None, carries: None, awaited: Vec::new() };
+            let order = self.empty(Method::DELETE, self.site.url.clone(), BOTH);
             let _slow = tokio::time::timeout(FAREWELL, self.exchange(order, false, false)).await;
         }
     }

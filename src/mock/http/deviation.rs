@@ -201,8 +201,8 @@ pub(super) async fn alter_answer(
             let answer = alter_status(answer, asked, faults);
             alter_message(answer, asked, faults).await
         }
-        ("/messages", _) if on(SsePostFails) && asked.names("ping") => {
-            failed(StatusCode::INTERNAL_SERVER_ERROR, "there is nobody to ping")
+        ("/messages", _) if on(SsePostFails) && asked.names("notifications/cancelled") => {
+            failed(StatusCode::INTERNAL_SERVER_ERROR, "nothing can be cancelled")
         }
         _ => answer,
     };

@@ -107,7 +107,6 @@ faults! {
     AuthUnsignedToken, "auth-unsigned-token", STREAMABLE, "takes a token that nobody has signed";
     AuthMalformed500, "auth-malformed-500", STREAMABLE, "answers an Authorization without a token by status 500";
     AuthSessionExcuses, "auth-session-excuses", SESSIONS, "asks for no token within a session";
-    AuthNoChallenge, "auth-no-challenge", STREAMABLE, "refuses without WWW-Authenticate";
     AuthNoScope, "auth-no-scope", STREAMABLE, "names no scope in its challenges";
     AuthNoMetadata, "auth-no-metadata", STREAMABLE, "has no metadata of its resource, and names none";
     AuthNoServers, "auth-no-servers", STREAMABLE, "lists no authorization server in the metadata of its resource";
@@ -176,7 +175,7 @@ faults! {
     SseEndpointSecond, "http-sse-endpoint-second", OLDER, "sends another event before that of the endpoint";
     SseEventNamed, "http-sse-event-named", OLDER, "sends messages as events named mcp";
     SseReplyInPost, "http-sse-reply-in-post", OLDER, "answers ping in the answer to the POST";
-    SsePostFails, "http-sse-post-fails", OLDER, "answers the POST of ping with status 500";
+    SsePostFails, "http-sse-post-fails", OLDER, "answers the POST of a cancellation with status 500";
     SseEndpointShared, "http-sse-endpoint-shared", OLDER, "names one endpoint for all who take JSON as well";
     SseSessionOutlives, "http-sse-session-outlives", OLDER, "takes messages of a stream that was closed";
 }

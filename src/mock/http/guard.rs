@@ -118,7 +118,7 @@ fn base_of(headers: &HeaderMap) -> String {
 
 /// An answer that says what a client has to bring.
 fn challenged(mut answer: Answer, base: &str, error: Option<&str>, faults: &FaultSet) -> Answer {
-    if has(faults, HttpFault::AuthNoChallenge) || has(faults, HttpFault::AuthBare) {
+    if has(faults, HttpFault::AuthBare) {
         return answer;
     }
     let mut parameters = Vec::new();

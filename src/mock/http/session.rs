@@ -4,6 +4,7 @@
 //! whichever request brings them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hyper::StatusCode;
@@ -104,6 +105,13 @@ struct Stream {
     number: usize,
     events: usize,
     faults: Arc<FaultSet>,
+}
+
+/// The number of a new stream, which no other stream of the server has: without sessions, event ids are to be
+/// unique for a client that nobody can tell from the others.
+fn next_stream() -> usize {
+    static NUMBER: AtomicUsize = AtomicUsize::new(1);
+    NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
 struct Sessions {
@@ -284,7 +292,7 @@ impl Sessions {
             }
             _ => {
                 let (sender, body) = mpsc::channel(WAITING);
-                self.opened += 1;
+                self.opened = next_stream();
                 let faults = Arc::clone(&self.faults);
                 let mut own = Stream { id: Some(id), sender, number: self.opened, events: 0, faults };
                 let numbered = self.numbered;
@@ -295,7 +303,9 @@ impl Sessions {
                     let events = preload.iter().enumerate();
                     self.remember(events.map(|(at, line)| (own.number, at + 1, line.clone())).collect());
                 }
-                if let Some(farewell) = streaming::breaks_off(&post.message, numbered, &self.faults) {
+                // What is not answered yet keeps its stream: nothing could be taken up again.
+                let farewell = at.and_then(|_| streaming::breaks_off(&post.message, numbered, &self.faults));
+                if let Some(farewell) = farewell {
                     prime(&mut own, numbered).await;
                     let _gone = own.sender.send(Bytes::from_static(farewell)).await;
                 } else if at.is_some() {
@@ -394,7 +404,7 @@ impl Sessions {
             return failed(StatusCode::CONFLICT, "the stream is open already");
         }
         let (sender, body) = mpsc::channel(WAITING);
-        self.opened += 1;
+        self.opened = next_stream();
         let mut own = Stream { id: None, sender, number: self.opened, events: 0, faults: Arc::clone(&self.faults) };
         prime(&mut own, self.numbered).await;
         self.streams.push(own);
