@@ -190,6 +190,7 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, th
     drop(through);
     let fuzz = if fuzzed {
         others.wait_through().await;
+        let _turn = context.fuzzing_turn().await;
         context.fuzzing().fetch_add(1, Ordering::Relaxed);
         let summary = fuzz::fuzz(&target, &cases, &surveyed).await;
         context.fuzzing().fetch_sub(1, Ordering::Relaxed);

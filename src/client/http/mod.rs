@@ -10,10 +10,13 @@
 
 mod exchange;
 pub mod header;
+mod posts;
 mod probe;
 mod site;
 pub mod trouble;
 
 pub(super) use exchange::Exchanger;
+pub(super) use posts::Posts;
+pub use posts::{Over, PostsOrder};
 pub use probe::{Bound, OWN_VALUE, Probe, ProbeError, ProbeOrder};
 pub use site::{Site, SiteError};

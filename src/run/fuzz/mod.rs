@@ -127,11 +127,10 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
     });
     let subjects: Vec<Subject> =
         chosen.iter().map(|tool| Subject::new(&tool.definition, target.revision, known.clone())).collect();
-    let names: Arc<[String]> = chosen.iter().map(|tool| tool.name.clone()).collect();
     let mut hunt = Hunt {
         context,
         plan,
-        rig: Rig::new(context, target.revision, names, plan.max_rate),
+        rig: Rig::new(context, target.revision, &chosen, plan.max_rate),
         subjects: &subjects,
         schemas: chosen.iter().map(|tool| tool.schema.as_ref()).collect(),
         canaries: canaries(&chosen),
@@ -463,7 +462,12 @@ fn tell(
 
 /// Text that an error may name: the words of the command line and the folder of the server.
 fn known_words(launcher: &Launcher) -> Vec<String> {
-    let Launcher::Command(server) = launcher else { return Vec::new() };
+    let server = match launcher {
+        Launcher::Command(server) => Some(server),
+        Launcher::Http(server) => server.command.as_ref(),
+        Launcher::BuiltIn(_) | Launcher::Within(_) => None,
+    };
+    let Some(server) = server else { return Vec::new() };
     let folder = server.directory.clone().or_else(|| std::env::current_dir().ok());
     let words = server.command.iter().cloned().chain(server.environment.iter().map(|(_, value)| value.clone()));
     words.chain(folder.map(|folder| folder.to_string_lossy().into_owned())).collect()
