@@ -212,10 +212,10 @@ impl Connection {
         self.record.add(event);
     }
 
-    /// Whether the server would not answer some request over HTTP, since it is asked too much.
+    /// How many requests the server would not answer over HTTP, since it is asked too much.
     #[must_use]
-    pub fn is_limited(&self) -> bool {
-        self.record.is_limited()
+    pub fn limited(&self) -> usize {
+        self.record.limited()
     }
 
     /// Whether the server was cut off because it wrote more than is kept.

@@ -56,7 +56,10 @@ struct Streams {
 
 impl fmt::Debug for Streams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Streams").field("ready", &self.ready.len()).field("closed", &self.closed).finish_non_exhaustive()
+        f.debug_struct("Streams")
+            .field("ready", &self.ready.len())
+            .field("closed", &self.closed)
+            .finish_non_exhaustive()
     }
 }
 

@@ -112,8 +112,8 @@ pub(super) struct State {
     pub(super) exited: bool,
     /// How many requests wait since the server wants to be asked less.
     pausing: usize,
-    /// Whether it wanted that for longer than we wait.
-    limited: bool,
+    /// How many it would not answer for longer than we wait.
+    limited: usize,
     overflowed: bool,
     /// Requests that went out and have not been answered.
     open: usize,
@@ -248,11 +248,11 @@ impl Record {
 
     /// Takes note of a request that the server would not answer for now.
     pub(super) fn limit(&self) {
-        self.state().limited = true;
+        self.state().limited += 1;
     }
 
-    /// Whether the server would not answer some request, since it is asked too much.
-    pub(super) fn is_limited(&self) -> bool {
+    /// How many requests the server would not answer, since it is asked too much.
+    pub(super) fn limited(&self) -> usize {
         self.state().limited
     }
 

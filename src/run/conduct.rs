@@ -73,6 +73,8 @@ pub(super) struct Ended {
     pub(super) startup: Option<Duration>,
     pub(super) step: ShutdownStep,
     pub(super) entries: Vec<Arc<Entry>>,
+    /// How many requests the server would not answer, since it is asked too much.
+    pub(super) limited: usize,
 }
 
 impl Context {
@@ -127,6 +129,11 @@ impl Context {
             };
         }
         if listens(server, BACK).await { HostFate::Listens } else { HostFate::Gone }
+    }
+
+    /// Ends the process of a server over HTTP, where it is ours.
+    pub(super) async fn end_host(&self) {
+        self.host.end(self.plan.shutdown_grace).await;
     }
 
     /// The right to be the only one that fuzzes, where all revisions are served by one process.
@@ -205,7 +212,7 @@ impl Context {
 
     /// Shuts a connection down and returns its record.
     pub(super) async fn end(&self, connection: Connection, purpose: String) -> Ended {
-        let startup = connection.first_line();
+        let (startup, limited) = (connection.first_line(), connection.limited());
         self.book().startups.extend(startup);
         let patience = self.patience(&connection);
         let (step, entries) = connection.shut_down(patience).await;
@@ -216,7 +223,7 @@ impl Context {
             (_, step) => Some(step),
         };
         drop(book);
-        Ended { purpose, startup, step, entries }
+        Ended { purpose, startup, step, entries, limited }
     }
 
     /// Shuts a connection down aside; nobody needs its record.
@@ -276,7 +283,7 @@ pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, mut stop: Stop) -> io::
     drop(judging);
     let interrupted = problem.as_ref().is_some_and(|problem| problem.kind == ProblemKind::Interrupted);
     context.take_leave(interrupted).await;
-    context.host.end(context.plan.shutdown_grace).await;
+    context.end_host().await;
     let (summary, sink_error) = {
         let mut book = context.book();
         book.launches += context.host.launches();
@@ -297,7 +304,7 @@ pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, mut stop: Stop) -> io::
 }
 
 /// The plan without the cases that the server's transport does not show.
-fn fitting(mut plan: Plan) -> Plan {
+pub(super) fn fitting(mut plan: Plan) -> Plan {
     let transport = plan.transport();
     plan.cases.retain(|case| case.runs_over(transport));
     plan
@@ -409,7 +416,7 @@ fn locked_in(refused: &[(Revision, Refused)]) -> Option<Revision> {
 }
 
 /// Why a server that is ours to start over HTTP could not be asked.
-async fn missing(context: &Context, absent: Absent) -> Problem {
+pub(super) async fn missing(context: &Context, absent: Absent) -> Problem {
     let (message, hint) = match absent {
         Absent::NotStarted(error) => {
             (error.to_string(), "check that the path exists and is executable; a script needs its interpreter named")

@@ -343,7 +343,7 @@ impl Exchanger {
             let mut end = match self.respond(number, order, initializes).await {
                 Ok(response) => {
                     outcome.status = Some(response.status().as_u16());
-                    outcome.pause = pause(&response, attempt);
+                    outcome.pause = self.pause(&response, attempt);
                     if carries && outcome.status == Some(429) && outcome.pause.is_none() {
                         self.record.limit();
                     }
@@ -431,7 +431,37 @@ impl Exchanger {
         self.site.masked(&String::from_utf8_lossy(value.as_bytes()))
     }
 
+    /// How long to wait before a request is sent again to a server that is asked too much, where that is bearable:
+    /// as long as the server says, or each time longer where it says nothing.
+    pub(super) fn pause(&self, response: &Response, attempt: usize) -> Option<Duration> {
+        let status = response.status().as_u16();
+        if !matches!(status, 429 | 503) {
+            return None;
+        }
+        let pause = match response.headers().get("retry-after") {
+            None => (status == 429).then(|| FIRST_PAUSE * (1 << attempt.min(REPEATED))),
+            Some(value) => {
+                let seconds = value.to_str().ok().and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
+                seconds.filter(|pause| *pause <= LONGEST_PAUSE)
+            }
+        };
+        let pause = pause.filter(|_| attempt < REPEATED && !self.site.is_exhausted());
+        if pause.is_none() && status == 429 {
+            self.site.exhaust();
+        }
+        pause
+    }
+
+    /// Waits until a request may go, where so many a second are made at most.
+    pub(super) async fn keep_pace(&self) {
+        if let Some(wait) = self.site.turn() {
+            let _pausing = Pausing::begin(&self.record);
+            tokio::time::sleep(wait).await;
+        }
+    }
+
     async fn respond(&self, number: usize, order: Order, initializes: bool) -> Result<Response, reqwest::Error> {
+        self.keep_pace().await;
         let mut request = self.site.client.request(order.method, order.url).headers(order.headers);
         if let Some(body) = order.body {
             request = request.body(body);
@@ -475,6 +505,11 @@ impl Exchanger {
         let body = read_body(response, &mut end, self.record.limits.line).await;
         let body = self.site.masked_bytes(body);
         if body.is_empty() {
+            return end;
+        }
+        if outcome.status == Some(429) {
+            // Whatever it says, it is about how often we ask, and answers nothing.
+            end.text = String::from_utf8_lossy(&body[..body.len().min(KEPT)]).into_owned();
             return end;
         }
         if end.bytes > MAX_MESSAGE_BYTES {
@@ -774,25 +809,11 @@ fn is_json(kind: &str) -> bool {
     kind == "application/json" || kind.ends_with("+json")
 }
 
-/// How long to wait before a request is sent again to a server that is asked too much, where that is bearable: as
-/// long as the server says, or each time longer where it says nothing.
-fn pause(response: &Response, attempt: usize) -> Option<Duration> {
-    let status = response.status().as_u16();
-    if !matches!(status, 429 | 503) || attempt >= REPEATED {
-        return None;
-    }
-    let Some(value) = response.headers().get("retry-after") else {
-        return (status == 429).then_some(FIRST_PAUSE * (1 << attempt));
-    };
-    let seconds: u64 = value.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds)).filter(|pause| *pause <= LONGEST_PAUSE)
-}
-
 /// Takes note of a request that waits, for as long as it is kept.
-struct Pausing<'a>(&'a Record);
+pub(super) struct Pausing<'a>(&'a Record);
 
 impl<'a> Pausing<'a> {
-    fn begin(record: &'a Record) -> Self {
+    pub(super) fn begin(record: &'a Record) -> Self {
         record.pause(true);
         Self(record)
     }

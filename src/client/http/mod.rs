@@ -13,6 +13,7 @@ pub mod header;
 mod posts;
 mod probe;
 mod site;
+mod standing;
 pub mod trouble;
 
 pub(super) use exchange::Exchanger;

@@ -111,7 +111,10 @@ pub(in crate::client) struct Posts {
 
 impl std::fmt::Debug for Posts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Posts").field("under_way", &self.under_way.len()).field("over", &self.over).finish_non_exhaustive()
+        f.debug_struct("Posts")
+            .field("under_way", &self.under_way.len())
+            .field("over", &self.over)
+            .finish_non_exhaustive()
     }
 }
 

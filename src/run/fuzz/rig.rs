@@ -133,6 +133,7 @@ pub(super) struct Rig {
     spares: Spares,
     pipe: Option<Pipe>,
     process_id: Option<i32>,
+    had_process: bool,
     /// Whether the server ended and is not ours to start again.
     gone: bool,
     /// How often the server had forgotten the session.
@@ -173,6 +174,7 @@ impl Rig {
             spares: Spares::new(context, revision, mirrored(&json!({ "tools": definitions }))),
             pipe: None,
             process_id: None,
+            had_process: false,
             gone: false,
             forgotten: 0,
             // The first request opens the session.
@@ -198,6 +200,11 @@ impl Rig {
     /// The process of the server, if it is one.
     pub(super) fn process_id(&self) -> Option<i32> {
         self.process_id
+    }
+
+    /// Whether the process of the server was known.
+    pub(super) fn had_process(&self) -> bool {
+        self.had_process
     }
 
     /// Whether the server ended and is not ours to start again.
@@ -259,6 +266,7 @@ impl Rig {
         let opened = self.spares.take().await?;
         self.startup = opened.startup;
         self.process_id = opened.process_id;
+        self.had_process |= opened.process_id.is_some();
         self.pipe = Some(opened.pipe);
         for message in opened.asked {
             if let Kind::Request { id, method } = Kind::of(&message) {
