@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use self::http::{HttpEnd, HttpExchange, HttpHead, HttpRequest, SseNote, exchange_value, outline};
+pub use self::http::{HttpEnd, HttpExchange, HttpHead, HttpRequest, SseNote, exchange_value, outline, without_limited};
 use crate::wire::{Frame, Id, Kind, same_id, same_id_loosely};
 
 /// The step of a case that an entry was sent for.

@@ -13,7 +13,7 @@ use super::again::{self, Doubt};
 use super::conduct::{Context, Ended, Through, milliseconds};
 use super::fuzz;
 use super::hinted::Followed;
-use super::lane::{self, Done};
+use super::lane::{self, Done, LIMITED};
 use super::offer::{Called, Offer};
 use super::session::Session;
 use super::survey::survey;
@@ -21,7 +21,7 @@ use crate::case::{Act, Body, Case, Process};
 use crate::check::{self, Connected, Judged, Watched, stderr_of};
 use crate::event::{CaseResult, Event, Launch, Problem, ProblemKind, Skipped, TargetSummary, ToolNote};
 use crate::spec::Revision;
-use crate::transcript::{self, Terms, Transcript};
+use crate::transcript::{self, Terms, Transcript, without_limited};
 use crate::verdict::{Totals, Verdict};
 
 /// What the lanes of a target share.
@@ -190,6 +190,7 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, th
     drop(through);
     let fuzz = if fuzzed {
         others.wait_through().await;
+        let _turn = context.fuzzing_turn().await;
         context.fuzzing().fetch_add(1, Ordering::Relaxed);
         let summary = fuzz::fuzz(&target, &cases, &surveyed).await;
         context.fuzzing().fetch_sub(1, Ordering::Relaxed);
@@ -215,12 +216,21 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, th
         fuzz,
         totals,
     })));
-    dead.map(|reason| Problem {
+    let stopped = |reason: &str, hint: &str| Problem {
         kind: ProblemKind::Stopped,
         message: format!("in {revision}: {reason}"),
-        hint: "run with -v to see every message up to there; --timeout gives a slow server longer".to_owned(),
+        hint: hint.to_owned(),
         stderr: tail(&stderr, 4_000),
         evidence: Vec::new(),
+    };
+    if done.iter().any(|kept| kept.ended.limited > 0) {
+        return Some(stopped(
+            &format!("{LIMITED}, so not everything could be judged"),
+            "ask less often with --max-rate, which counts requests a second, or lift the limit for the run",
+        ));
+    }
+    dead.map(|reason| {
+        stopped(&reason, "run with -v to see every message up to there; --timeout gives a slow server longer")
     })
 }
 
@@ -275,7 +285,7 @@ async fn tell_watching(target: &Target, cases: &[Arc<Case>], done: &Done) {
         .iter()
         .map(|kept| Connected {
             label: kept.ended.purpose.clone(),
-            transcript: Transcript { entries: kept.ended.entries.clone(), terms: kept.terms.clone() },
+            transcript: Transcript { entries: without_limited(&kept.ended.entries), terms: kept.terms.clone() },
         })
         .collect();
     let cases: Vec<Arc<Case>> = cases.iter().filter(|case| matches!(case.body, Body::Watch { .. })).cloned().collect();

@@ -26,7 +26,7 @@ use self::rig::{Rig, Shot};
 use self::steady::{Suspicion, Watch};
 use self::stock::Stock;
 use self::tally::Tally;
-use super::conduct::milliseconds;
+use super::conduct::{Context, milliseconds};
 use super::offer::{Called, Offer, Tool};
 use super::plan::{FuzzPlan, Launcher};
 use super::target::Target;
@@ -35,6 +35,7 @@ use crate::check::Judged;
 use crate::check::fuzz::{Arguments, Breach, Call, Standing, Subject, finding, lints, misplaced_bound, unsatisfiable};
 use crate::event::{Event, FuzzSummary, ToolFuzz};
 use crate::fuzz::ToolSchema;
+use crate::spec::Transport;
 use crate::verdict::{CallKind, Finding, Verdict};
 
 pub use self::regression::{Earlier, Fed, Regression, RegressionError};
@@ -45,6 +46,8 @@ const TIME: Duration = Duration::from_secs(60);
 const SHRINKING: Duration = Duration::from_secs(45);
 /// How long a tool's turn may take for each of its calls, unless the time for all was said.
 const EACH: Duration = Duration::from_millis(15);
+/// How many times as long everything may take over HTTP, where each call is a request.
+const OVER_HTTP: u32 = 3;
 /// The shortest turn.
 const SHORTEST: Duration = Duration::from_millis(500);
 /// How many valid calls a tool has to refuse before it counts as one that never succeeds.
@@ -55,6 +58,11 @@ fn time_for(calls: u64) -> Duration {
     const USUAL: u64 = 200;
     const MOST: u64 = 10_000;
     TIME * u32::try_from(calls.div_ceil(USUAL).clamp(1, MOST)).unwrap_or(1)
+}
+
+/// How many times as long as usual everything may take.
+fn slowness(context: &Context) -> u32 {
+    if context.plan.transport() == Transport::Http { OVER_HTTP } else { 1 }
 }
 
 /// Why a tool is not fuzzed, if it is not.
@@ -127,11 +135,10 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
     });
     let subjects: Vec<Subject> =
         chosen.iter().map(|tool| Subject::new(&tool.definition, target.revision, known.clone())).collect();
-    let names: Arc<[String]> = chosen.iter().map(|tool| tool.name.clone()).collect();
     let mut hunt = Hunt {
         context,
         plan,
-        rig: Rig::new(context, target.revision, names, plan.max_rate),
+        rig: Rig::new(context, target.revision, &chosen, plan.max_rate),
         subjects: &subjects,
         schemas: chosen.iter().map(|tool| tool.schema.as_ref()).collect(),
         canaries: canaries(&chosen),
@@ -140,7 +147,7 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         plain_times: Vec::new(),
         pool: Pool::default(),
         found: Vec::new(),
-        deadline: began + plan.time.unwrap_or_else(|| time_for(plan.calls)),
+        deadline: began + plan.time.unwrap_or_else(|| time_for(plan.calls) * slowness(context)),
         turn: Turn::new(Duration::ZERO, Duration::ZERO),
         shrinking_until: SHRINKING,
         shrinking_took: Duration::ZERO,
@@ -396,7 +403,7 @@ impl Hunt<'_> {
         let calls = u32::try_from(self.plan.calls).unwrap_or(u32::MAX);
         // Where calls are to be made slowly, that is none of the tool's fault.
         let paced = self.plan.max_rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(1.0 / rate.max(0.001)));
-        SHORTEST.max((EACH + paced).saturating_mul(calls)).min(left)
+        SHORTEST.max((EACH * slowness(self.context) + paced).saturating_mul(calls)).min(left)
     }
 
     /// Begins the turn of a tool.
@@ -455,6 +462,9 @@ fn tell(
         let judged = match verdict {
             Some(verdict) => Judged { verdict, reason: None, applies: true, seen, notes, findings },
             None if seen == 0 => Judged::skip("no tool was called"),
+            None if !hunt.rig.had_process() && matches!(oracle, Oracle::Memory | Oracle::Descriptors) => {
+                Judged::inapplicable("what the process of the server holds is not seen from here")
+            }
             None => Judged { verdict: Verdict::Pass, reason: None, applies: true, seen, notes, findings },
         };
         target.tell(case, judged, Some(began));
@@ -463,7 +473,12 @@ fn tell(
 
 /// Text that an error may name: the words of the command line and the folder of the server.
 fn known_words(launcher: &Launcher) -> Vec<String> {
-    let Launcher::Command(server) = launcher else { return Vec::new() };
+    let server = match launcher {
+        Launcher::Command(server) => Some(server),
+        Launcher::Http(server) => server.command.as_ref(),
+        Launcher::BuiltIn(_) | Launcher::Within(_) => None,
+    };
+    let Some(server) = server else { return Vec::new() };
     let folder = server.directory.clone().or_else(|| std::env::current_dir().ok());
     let words = server.command.iter().cloned().chain(server.environment.iter().map(|(_, value)| value.clone()));
     words.chain(folder.map(|folder| folder.to_string_lossy().into_owned())).collect()

@@ -8,9 +8,12 @@ use serde_json::{Value, json};
 
 use super::pool::Origin;
 use super::spare::Spares;
-use crate::check::fuzz::{Arguments, Call, Exchange, Fate, is_noise};
-use crate::client::{Patience, Pipe, Responder, Waited};
+use crate::check::fuzz::{Arguments, Call, DROPPED, Exchange, Fate, is_noise};
+use crate::client::headers::mirrored;
+use crate::client::{Over, Patience, Pipe, Responder, Waited};
 use crate::run::conduct::Context;
+use crate::run::host::HostFate;
+use crate::run::offer::Tool;
 use crate::run::reply::Replies;
 use crate::run::session::{full_capabilities, stateless_meta};
 use crate::spec::{Era, Revision};
@@ -27,6 +30,8 @@ const FLOOD: usize = 5_000;
 const ANSWERS: usize = 2_000;
 /// How long the right answer is waited for after one under a wrong id.
 const GRACE: Duration = Duration::from_millis(60);
+/// How often a server may forget the session that it is called in.
+const FORGOTTEN: usize = 20;
 /// How long a process is given to end: nobody judges that here.
 const PATIENCE: Patience = Patience { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
 
@@ -120,12 +125,19 @@ struct Open {
 
 /// Keeps a process of the server running and calls it.
 pub(super) struct Rig {
+    context: Context,
     pub(super) revision: Revision,
     names: Arc<[String]>,
     meta: String,
     responder: Responder,
     spares: Spares,
     pipe: Option<Pipe>,
+    process_id: Option<i32>,
+    had_process: bool,
+    /// Whether the server ended and is not ours to start again.
+    gone: bool,
+    /// How often the server had forgotten the session.
+    forgotten: usize,
     next_id: i64,
     answered: usize,
     /// The last calls of this process, oldest first.
@@ -146,19 +158,25 @@ pub(super) struct Rig {
 }
 
 impl Rig {
-    pub(super) fn new(context: &Context, revision: Revision, names: Arc<[String]>, max_rate: Option<f64>) -> Self {
+    pub(super) fn new(context: &Context, revision: Revision, chosen: &[&Tool], max_rate: Option<f64>) -> Self {
+        let definitions: Vec<&Value> = chosen.iter().map(|tool| &tool.definition).collect();
         let capabilities = full_capabilities(revision);
         let meta = match revision.era() {
             Era::Stateless => format!(",\"_meta\":{}", stateless_meta(&capabilities)),
             Era::Handshake => String::new(),
         };
         Self {
+            context: context.clone(),
             revision,
-            names,
+            names: chosen.iter().map(|tool| tool.name.clone()).collect(),
             meta,
             responder: Responder::new(capabilities, Replies::default().answer()),
-            spares: Spares::new(context, revision),
+            spares: Spares::new(context, revision, mirrored(&json!({ "tools": definitions }))),
             pipe: None,
+            process_id: None,
+            had_process: false,
+            gone: false,
+            forgotten: 0,
             // The first request opens the session.
             next_id: 1,
             answered: 0,
@@ -181,7 +199,17 @@ impl Rig {
 
     /// The process of the server, if it is one.
     pub(super) fn process_id(&self) -> Option<i32> {
-        self.pipe.as_ref().and_then(Pipe::process_id)
+        self.process_id
+    }
+
+    /// Whether the process of the server was known.
+    pub(super) fn had_process(&self) -> bool {
+        self.had_process
+    }
+
+    /// Whether the server ended and is not ours to start again.
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone
     }
 
     /// The calls of this process with their ids, oldest first.
@@ -237,6 +265,8 @@ impl Rig {
         self.forget();
         let opened = self.spares.take().await?;
         self.startup = opened.startup;
+        self.process_id = opened.process_id;
+        self.had_process |= opened.process_id.is_some();
         self.pipe = Some(opened.pipe);
         for message in opened.asked {
             if let Kind::Request { id, method } = Kind::of(&message) {
@@ -394,18 +424,29 @@ impl Rig {
                     (left, unasked) = (limit, 0);
                 }
                 Waited::TimedOut => burst.broken = Some(Broken::Silent),
-                Waited::Closed => {
-                    let status = pipe.epitaph().await;
-                    burst.broken = Some(Broken::Ended { status, stderr: pipe.stderr() });
+                Waited::Closed if pipe.over() == Some(&Over::Forgotten) => {
+                    // A session may be ended by the server at any time; what was under way is asked in another.
+                    self.forgotten += 1;
+                    if self.forgotten > FORGOTTEN {
+                        return Err(Over::Forgotten.describe());
+                    }
+                    self.fresh().await?;
+                    if let Some(pipe) = &mut self.pipe {
+                        window.iter().for_each(|open| pipe.queue(&open.line));
+                    }
+                    (left, unasked, stray) = (limit, 0, None);
                 }
+                Waited::Closed => burst.broken = Some(self.broken().await?),
             }
             if let Some(broken) = &burst.broken {
-                let fate = match broken {
+                let fate_of = |open: &Open| match broken {
                     Broken::Ended { status, stderr } => Fate::Ended { status: status.clone(), stderr: stderr.clone() },
-                    Broken::Silent | Broken::Flooded => Fate::Silent { waited: limit },
+                    // An answer over HTTP may end before its time, without what it was to bring.
+                    Broken::Silent | Broken::Flooded => Fate::Silent { waited: limit.min(open.since.elapsed()) },
                 };
                 for open in window {
-                    let exchange = exchange(&shots[open.index], &open, Vec::new(), fate.clone(), &mut noise);
+                    let fate = fate_of(&open);
+                    let exchange = exchange(&shots[open.index], &open, Vec::new(), fate, &mut noise);
                     burst.open.push((open.index, exchange));
                 }
                 if let Some(pipe) = self.pipe.take() {
@@ -413,6 +454,27 @@ impl Rig {
                 }
                 return Ok(burst);
             }
+        }
+    }
+
+    /// Why the connection closed. What says that nothing more is to be asked at all is an error.
+    async fn broken(&mut self) -> Result<Broken, String> {
+        let Some(pipe) = &mut self.pipe else { return Err("the server is gone".to_owned()) };
+        match pipe.over() {
+            None => {
+                let status = pipe.epitaph().await;
+                Ok(Broken::Ended { status, stderr: pipe.stderr() })
+            }
+            Some(over @ (Over::Limited | Over::Locked)) => Err(over.describe()),
+            Some(Over::Flooded) => Ok(Broken::Flooded),
+            Some(Over::Lost(_) | Over::Forgotten) => Ok(match self.context.fate_of_host().await {
+                HostFate::Ended { status, stderr } => Broken::Ended { status, stderr },
+                HostFate::Gone => {
+                    self.gone = true;
+                    Broken::Ended { status: "nobody listens at the address any more".to_owned(), stderr: String::new() }
+                }
+                HostFate::Listens => Broken::Ended { status: DROPPED.to_owned(), stderr: String::new() },
+            }),
         }
     }
 
@@ -528,11 +590,10 @@ impl Rig {
             }
         }
         if answered.is_none()
-            && let Some(pipe) = &mut self.pipe
-            && pipe.is_closed()
+            && self.pipe.as_ref().is_some_and(Pipe::is_closed)
+            && let Ok(Broken::Ended { status, stderr }) = self.broken().await
         {
-            let status = pipe.epitaph().await;
-            exchange.fate = Fate::Ended { status, stderr: pipe.stderr() };
+            exchange.fate = Fate::Ended { status, stderr };
             self.drop_process();
         }
     }
