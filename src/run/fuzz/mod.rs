@@ -5,6 +5,7 @@
 //! answer is said by [`crate::check::fuzz`], and arguments are made by [`crate::fuzz`].
 
 mod hunt;
+mod patience;
 mod pool;
 mod regression;
 mod rig;
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use self::hunt::{Found, Hunt, Pace, Turn};
+use self::patience::Patience;
 use self::pool::Pool;
 use self::rig::{Rig, Shot};
 use self::steady::{Suspicion, Watch};
@@ -127,11 +129,11 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
     });
     let subjects: Vec<Subject> =
         chosen.iter().map(|tool| Subject::new(&tool.definition, target.revision, known.clone())).collect();
-    let names: Arc<[String]> = chosen.iter().map(|tool| tool.name.clone()).collect();
+    let names: Vec<String> = chosen.iter().map(|tool| tool.name.clone()).collect();
     let mut hunt = Hunt {
         context,
         plan,
-        rig: Rig::new(context, target.revision, names, plan.max_rate),
+        rig: Rig::new(context, target.revision, &names, plan.max_rate),
         subjects: &subjects,
         schemas: chosen.iter().map(|tool| tool.schema.as_ref()).collect(),
         canaries: canaries(&chosen),
@@ -147,8 +149,7 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         shrinking: 0,
         in_flight: Pace::new(plan.in_flight),
         ended_early: None,
-        deaths: 0,
-        silences: 0,
+        patience: Patience::default(),
     };
     if let Err(problem) = hunt.choose_canaries().await {
         hunt.ended_early = Some(problem);
@@ -262,7 +263,11 @@ async fn by_itself(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
     work.note = match outcome {
         Ok(left) => {
             work.left = left;
-            hunt.is_hopeless()
+            let note = hunt.is_hopeless();
+            if let Some(why) = hunt.patience.end(&work.tally) {
+                hunt.ended_early.get_or_insert(why);
+            }
+            note
         }
         Err(problem) => {
             hunt.ended_early.get_or_insert(problem.clone());
@@ -319,11 +324,13 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
     }
     hunt.look_at_canaries(true, stock).await?;
     while malformed > 0 && hunt.goes_on() {
-        let round = shots(at, stock.malformed(malformed.min(ROUND)));
+        let mut round = shots(at, stock.malformed(malformed.min(ROUND)));
         if round.is_empty() {
             break;
         }
         malformed -= round.len() as u64;
+        // What comes of them is known of other tools, and is none of this one's doing.
+        round.retain(|shot| !hunt.patience.knows(shot));
         hunt.round(&round, 1, tally, stock).await?;
     }
     rest += coverage + malformed;
@@ -401,7 +408,7 @@ impl Hunt<'_> {
 
     /// Begins the turn of a tool.
     fn begin(&mut self, time: Duration, slowest: Duration) {
-        (self.deaths, self.silences) = (0, 0);
+        self.patience.begin();
         self.turn = Turn::new(time, slowest);
     }
 
@@ -455,6 +462,8 @@ fn tell(
         let judged = match verdict {
             Some(verdict) => Judged { verdict, reason: None, applies: true, seen, notes, findings },
             None if seen == 0 => Judged::skip("no tool was called"),
+            // What little was answered proves nothing.
+            None if hunt.patience.given_up => Judged::skip(hunt.ended_early.clone().unwrap_or_default()),
             None => Judged { verdict: Verdict::Pass, reason: None, applies: true, seen, notes, findings },
         };
         target.tell(case, judged, Some(began));
