@@ -186,7 +186,7 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, th
             Err(error) => target.give_up(&format!("the suite failed: {error}")),
         }
     }
-    tell_watching(&target, &cases, &done);
+    tell_watching(&target, &cases, &done).await;
     drop(through);
     let fuzz = if fuzzed {
         others.wait_through().await;
@@ -277,7 +277,10 @@ pub(super) async fn judge_from_outside(context: &Context, revision: Revision, ca
 }
 
 /// Judges the watching cases by every connection of the target.
-fn tell_watching(target: &Target, cases: &[Arc<Case>], done: &Done) {
+///
+/// That is work for a processor and for nothing else, so it is done beside the connections of other
+/// revisions, whose answers would have to wait for it.
+async fn tell_watching(target: &Target, cases: &[Arc<Case>], done: &Done) {
     let connected: Vec<Connected> = done
         .iter()
         .map(|kept| Connected {
@@ -285,16 +288,26 @@ fn tell_watching(target: &Target, cases: &[Arc<Case>], done: &Done) {
             transcript: Transcript { entries: without_limited(&kept.ended.entries), terms: kept.terms.clone() },
         })
         .collect();
-    let context = &target.context;
-    let watched = context.judging(|| Watched::new(&connected, target.revision));
-    for case in cases {
-        let Body::Watch { watch, rules } = &case.body else { continue };
-        let judged = if needs_are_met(case, &connected) {
-            context.judging(|| check::watch(case, watch, rules, target.revision, &watched))
-        } else {
-            Judged::inapplicable(unmet(case))
-        };
-        target.tell(case, judged, None);
+    let cases: Vec<Arc<Case>> = cases.iter().filter(|case| matches!(case.body, Body::Watch { .. })).cloned().collect();
+    let (context, revision) = (target.context.clone(), target.revision);
+    let judging = tokio::task::spawn_blocking(move || {
+        context.judging(|| {
+            let watched = Watched::new(&connected, revision);
+            let judge = |case: Arc<Case>| {
+                let Body::Watch { watch, rules } = &case.body else { return None };
+                let judged = if needs_are_met(&case, &connected) {
+                    check::watch(&case, watch, rules, revision, &watched)
+                } else {
+                    Judged::inapplicable(unmet(&case))
+                };
+                Some((case, judged))
+            };
+            cases.into_iter().filter_map(judge).collect::<Vec<_>>()
+        })
+    });
+    match judging.await {
+        Ok(judged) => judged.into_iter().for_each(|(case, judged)| target.tell(&case, judged, None)),
+        Err(error) => target.give_up(&format!("the suite failed: {error}")),
     }
 }
 

@@ -47,6 +47,14 @@ impl Arguments {
             Self::Raw(bytes) => bytes.clone(),
         }
     }
+
+    /// Writes the bytes that stand for them in a message.
+    pub(crate) fn write(&self, line: &mut Vec<u8>) {
+        match self {
+            Self::Json(value) => serde_json::to_writer(line, value).expect("a value can be written to memory"),
+            Self::Raw(bytes) => line.extend_from_slice(bytes),
+        }
+    }
 }
 
 /// What the arguments of a call are to the tool's inputSchema.

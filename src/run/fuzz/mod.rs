@@ -5,6 +5,7 @@
 //! answer is said by [`crate::check::fuzz`], and arguments are made by [`crate::fuzz`].
 
 mod hunt;
+mod patience;
 mod pool;
 mod regression;
 mod rig;
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use self::hunt::{Found, Hunt, Pace, Turn};
+use self::patience::Patience;
 use self::pool::Pool;
 use self::rig::{Rig, Shot};
 use self::steady::{Suspicion, Watch};
@@ -154,8 +156,7 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         shrinking: 0,
         in_flight: Pace::new(plan.in_flight),
         ended_early: None,
-        deaths: 0,
-        silences: 0,
+        patience: Patience::default(),
     };
     if let Err(problem) = hunt.choose_canaries().await {
         hunt.ended_early = Some(problem);
@@ -269,7 +270,11 @@ async fn by_itself(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
     work.note = match outcome {
         Ok(left) => {
             work.left = left;
-            hunt.is_hopeless()
+            let note = hunt.is_hopeless();
+            if let Some(why) = hunt.patience.end(&work.tally) {
+                hunt.ended_early.get_or_insert(why);
+            }
+            note
         }
         Err(problem) => {
             hunt.ended_early.get_or_insert(problem.clone());
@@ -326,11 +331,13 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
     }
     hunt.look_at_canaries(true, stock).await?;
     while malformed > 0 && hunt.goes_on() {
-        let round = shots(at, stock.malformed(malformed.min(ROUND)));
+        let mut round = shots(at, stock.malformed(malformed.min(ROUND)));
         if round.is_empty() {
             break;
         }
         malformed -= round.len() as u64;
+        // What comes of them is known of other tools, and is none of this one's doing.
+        round.retain(|shot| !hunt.patience.knows(shot));
         hunt.round(&round, 1, tally, stock).await?;
     }
     rest += coverage + malformed;
@@ -408,7 +415,7 @@ impl Hunt<'_> {
 
     /// Begins the turn of a tool.
     fn begin(&mut self, time: Duration, slowest: Duration) {
-        (self.deaths, self.silences) = (0, 0);
+        self.patience.begin();
         self.turn = Turn::new(time, slowest);
     }
 
@@ -465,6 +472,8 @@ fn tell(
             None if !hunt.rig.had_process() && matches!(oracle, Oracle::Memory | Oracle::Descriptors) => {
                 Judged::inapplicable("what the process of the server holds is not seen from here")
             }
+            // What little was answered proves nothing.
+            None if hunt.patience.given_up => Judged::skip(hunt.ended_early.clone().unwrap_or_default()),
             None => Judged { verdict: Verdict::Pass, reason: None, applies: true, seen, notes, findings },
         };
         target.tell(case, judged, Some(began));

@@ -32,6 +32,9 @@ const ANSWERS: usize = 2_000;
 const GRACE: Duration = Duration::from_millis(60);
 /// How often a server may forget the session that it is called in.
 const FORGOTTEN: usize = 20;
+/// How long where it never came after several of them, and how many those are.
+const LITTLE_GRACE: Duration = Duration::from_millis(3);
+const ASTRAY: usize = 8;
 /// How long a process is given to end: nobody judges that here.
 const PATIENCE: Patience = Patience { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
 
@@ -123,11 +126,43 @@ struct Open {
     line: Arc<[u8]>,
 }
 
+/// A process that did not answer a call while others may be called.
+pub(super) struct Parked {
+    pipe: Option<Pipe>,
+}
+
+impl Parked {
+    /// The answer to a request, if it comes after all.
+    pub(super) async fn answer_to(mut self, id: i64, limit: Duration) -> Option<Value> {
+        let pipe = self.pipe.as_mut()?;
+        let began = Instant::now();
+        while let Waited::Came(frame) = pipe.next(limit.saturating_sub(began.elapsed())).await {
+            let own = |message: &&Value| match Kind::of(message) {
+                Kind::Response { id: Some(got) } => !got.is_null() && same_id_loosely(&id.into(), got),
+                _ => false,
+            };
+            if let Some(answer) = frame.json().into_iter().flat_map(messages).find(own) {
+                return Some(answer.clone());
+            }
+        }
+        None
+    }
+}
+
+impl Drop for Parked {
+    fn drop(&mut self) {
+        if let Some(pipe) = self.pipe.take() {
+            tokio::spawn(pipe.end(PATIENCE));
+        }
+    }
+}
+
 /// Keeps a process of the server running and calls it.
 pub(super) struct Rig {
     context: Context,
     pub(super) revision: Revision,
-    names: Arc<[String]>,
+    /// The names of the tools, as JSON.
+    names: Vec<String>,
     meta: String,
     responder: Responder,
     spares: Spares,
@@ -138,6 +173,10 @@ pub(super) struct Rig {
     gone: bool,
     /// How often the server had forgotten the session.
     forgotten: usize,
+    /// The process that the last call was not answered by, until another is called.
+    parked: Option<Parked>,
+    /// Answers in a row under a wrong id that no right one followed.
+    astray: usize,
     next_id: i64,
     answered: usize,
     /// The last calls of this process, oldest first.
@@ -168,7 +207,7 @@ impl Rig {
         Self {
             context: context.clone(),
             revision,
-            names: chosen.iter().map(|tool| tool.name.clone()).collect(),
+            names: chosen.iter().map(|tool| Value::from(tool.name.as_str()).to_string()).collect(),
             meta,
             responder: Responder::new(capabilities, Replies::default().answer()),
             spares: Spares::new(context, revision, mirrored(&json!({ "tools": definitions }))),
@@ -177,6 +216,8 @@ impl Rig {
             had_process: false,
             gone: false,
             forgotten: 0,
+            parked: None,
+            astray: 0,
             // The first request opens the session.
             next_id: 1,
             answered: 0,
@@ -247,6 +288,11 @@ impl Rig {
             pipe.end(PATIENCE).await;
         }
         self.forget();
+    }
+
+    /// The process that the last call was not answered by.
+    pub(super) fn take_parked(&mut self) -> Option<Parked> {
+        self.parked.take()
     }
 
     /// Starts a process in place of the one that is there.
@@ -328,12 +374,15 @@ impl Rig {
 
     /// The line of a call.
     pub(super) fn line(&self, shot: &Shot, id: i64) -> Arc<[u8]> {
-        let name = Value::from(self.names[shot.tool].as_str()).to_string();
-        let arguments = shot.call.arguments.bytes();
-        let mut line = Vec::with_capacity(arguments.len() + name.len() + self.meta.len() + 96);
-        line.extend_from_slice(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",").as_bytes());
-        line.extend_from_slice(format!("\"params\":{{\"name\":{name},\"arguments\":").as_bytes());
-        line.extend_from_slice(&arguments);
+        const USUAL: usize = 256;
+        let name = self.names[shot.tool].as_str();
+        let mut line = Vec::with_capacity(USUAL + name.len() + self.meta.len());
+        line.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+        line.extend_from_slice(id.to_string().as_bytes());
+        line.extend_from_slice(b",\"method\":\"tools/call\",\"params\":{\"name\":");
+        line.extend_from_slice(name.as_bytes());
+        line.extend_from_slice(b",\"arguments\":");
+        shot.call.arguments.write(&mut line);
         line.extend_from_slice(self.meta.as_bytes());
         line.extend_from_slice(b"}}");
         line.into()
@@ -379,6 +428,7 @@ impl Rig {
 
     /// Makes calls, so many of them under way at once, until all are answered or none is within the limit.
     pub(super) async fn burst(&mut self, shots: &[Shot], in_flight: usize, limit: Duration) -> Result<Burst, String> {
+        self.parked = None;
         self.ready().await?;
         let mut burst = Burst::default();
         let mut window: VecDeque<Open> = VecDeque::new();
@@ -401,12 +451,14 @@ impl Rig {
             }
             let began = Instant::now();
             let Some(pipe) = &mut self.pipe else { return Err("the server is gone".to_owned()) };
-            let waited = pipe.next(if stray.is_some() { GRACE.min(left) } else { left }).await;
+            let grace = if self.astray < ASTRAY { GRACE } else { LITTLE_GRACE };
+            let waited = pipe.next(if stray.is_some() { grace.min(left) } else { left }).await;
             left = left.saturating_sub(began.elapsed());
             match waited {
                 Waited::Came(frame) => {
-                    let progress = self.read(shots, &frame, &mut window, &mut burst, &mut noise, &mut stray);
+                    let progress = self.read(shots, frame, &mut window, &mut burst, &mut noise, &mut stray);
                     if progress {
+                        self.astray = if stray.is_some() { 0 } else { self.astray };
                         (left, unasked, stray) = (limit, 0, None);
                     } else {
                         unasked += 1;
@@ -418,6 +470,7 @@ impl Rig {
                 Waited::TimedOut if stray.is_some() && window.len() == 1 => {
                     // What came under another id is all that there is.
                     let Some(open) = window.pop_front() else { continue };
+                    self.astray += 1;
                     let answers = stray.take().into_iter().collect();
                     let exchange = exchange(&shots[open.index], &open, answers, Fate::Answered, &mut noise);
                     burst.done.push((open.index, exchange));
@@ -449,9 +502,9 @@ impl Rig {
                     let exchange = exchange(&shots[open.index], &open, Vec::new(), fate, &mut noise);
                     burst.open.push((open.index, exchange));
                 }
-                if let Some(pipe) = self.pipe.take() {
-                    tokio::spawn(pipe.end(PATIENCE));
-                }
+                // What is only silent may be slow.
+                let parked = self.pipe.take().map(|pipe| Parked { pipe: Some(pipe) });
+                self.parked = parked.filter(|_| burst.broken == Some(Broken::Silent));
                 return Ok(burst);
             }
         }
@@ -482,7 +535,7 @@ impl Rig {
     fn read(
         &mut self,
         shots: &[Shot],
-        frame: &Frame,
+        frame: Frame,
         window: &mut VecDeque<Open>,
         burst: &mut Burst,
         noise: &mut Vec<String>,
@@ -499,24 +552,43 @@ impl Rig {
                 return true;
             }
             _ if is_noise(frame.json()) => {
-                self.add_noise(frame);
+                self.add_noise(&frame);
                 noise.append(&mut self.noise);
                 return false;
             }
             _ => {}
         }
         let mut progress = false;
-        for message in frame.json().into_iter().flat_map(messages) {
-            match Kind::of(message) {
-                Kind::Request { id, method } => self.answer(id, method, message.get("params")),
-                Kind::Response { id } => {
-                    let id = id.unwrap_or(&Value::Null);
-                    progress |= self.pair(shots, message, id, window, burst, noise, stray);
-                }
-                _ => {}
-            }
+        let several = match frame.value {
+            Ok(Value::Array(messages)) => messages,
+            Ok(message) => return self.take_in(shots, message, window, burst, noise, stray),
+            Err(_) => Vec::new(),
+        };
+        for message in several {
+            progress |= self.take_in(shots, message, window, burst, noise, stray);
         }
         progress
+    }
+
+    /// Takes a message of the server; says whether it answers something.
+    fn take_in(
+        &mut self,
+        shots: &[Shot],
+        message: Value,
+        window: &mut VecDeque<Open>,
+        burst: &mut Burst,
+        noise: &mut Vec<String>,
+        stray: &mut Option<Value>,
+    ) -> bool {
+        match Kind::of(&message) {
+            Kind::Request { id, method } => self.answer(id, method, message.get("params")),
+            Kind::Response { id } => {
+                let id = id.cloned().unwrap_or_default();
+                return self.pair(shots, message, &id, window, burst, noise, stray);
+            }
+            _ => {}
+        }
+        false
     }
 
     /// Keeps an answer that comes a second time.
@@ -546,7 +618,7 @@ impl Rig {
     fn pair(
         &mut self,
         shots: &[Shot],
-        message: &Value,
+        message: Value,
         id: &Value,
         window: &mut VecDeque<Open>,
         burst: &mut Burst,
@@ -554,12 +626,12 @@ impl Rig {
         stray: &mut Option<Value>,
     ) -> bool {
         let exact = |open: &Open| same_id(&open.fence.unwrap_or(open.id).into(), id);
-        let loose = |open: &Open| open.fence.is_none() && !id.is_null() && same_id_loosely(&open.id.into(), id);
+        let loose = |open: &Open| !id.is_null() && same_id_loosely(&open.fence.unwrap_or(open.id).into(), id);
         let at = window.iter().position(exact).or_else(|| window.iter().position(loose));
         if let Some(at) = at
             && let Some(open) = window.remove(at)
         {
-            let answers = if open.fence.is_some() { Vec::new() } else { vec![message.clone()] };
+            let answers = if open.fence.is_some() { Vec::new() } else { vec![message] };
             let exchange = exchange(&shots[open.index], &open, answers, Fate::Answered, noise);
             burst.done.push((open.index, exchange));
             return true;
@@ -569,12 +641,10 @@ impl Rig {
             return false;
         }
         if self.history.iter().any(|(known, ..)| same_id(&(*known).into(), id)) {
-            self.take_second(message, id);
+            self.take_second(&message, id);
             return false;
         }
-        if stray.is_none() {
-            *stray = Some(message.clone());
-        }
+        stray.get_or_insert(message);
         false
     }
 
