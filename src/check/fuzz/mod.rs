@@ -19,7 +19,7 @@ use serde_json::Value;
 
 pub use class::{class_of, outcome};
 pub use finding::finding;
-pub use schema::{lints, misplaced_bound, unsatisfiable};
+pub use schema::{lints, misplaced_bound, never_succeeds, unsatisfiable};
 pub use trend::{Sample, climbs, grows, piles_up};
 pub use words::{excerpt, skeleton};
 
@@ -84,10 +84,10 @@ pub struct Call {
 }
 
 impl Call {
-    /// Whether it is sent as a line that is no message, so that it need not be answered.
+    /// Whether it is sent as a line that is no message, or that a parser may refuse, so that it need not be answered.
     #[must_use]
     pub fn is_unparsable(&self) -> bool {
-        matches!(self.standing, Standing::Malformed(Grammar::NotJson, _))
+        matches!(self.standing, Standing::Malformed(Grammar::NotJson | Grammar::Beyond, _))
     }
 }
 

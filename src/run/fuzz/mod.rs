@@ -34,7 +34,9 @@ use super::plan::{FuzzPlan, Launcher};
 use super::target::Target;
 use crate::case::{Body, Case, Oracle};
 use crate::check::Judged;
-use crate::check::fuzz::{Arguments, Breach, Call, Standing, Subject, finding, lints, misplaced_bound, unsatisfiable};
+use crate::check::fuzz::{
+    Arguments, Breach, Call, Standing, Subject, finding, lints, misplaced_bound, never_succeeds, unsatisfiable,
+};
 use crate::event::{Event, FuzzSummary, ToolFuzz};
 use crate::fuzz::ToolSchema;
 use crate::spec::Transport;
@@ -295,9 +297,8 @@ async fn with_the_others(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
     }
     let tally = &work.tally;
     if tally.valid >= NEVER.min(hunt.plan.calls / 4) && tally.valid > 0 && tally.succeeded == 0 {
-        let actual = format!("none of {} calls with valid arguments succeeded", tally.valid);
-        let message = "no call that the inputSchema admits succeeds, so little of the tool was tested";
-        hunt.note(stock.tool, Breach::of_many(Oracle::NeverSucceeds, message, actual));
+        let breach = never_succeeds(stock.schema().schema(), tally.valid, tally.commonest_refusal());
+        hunt.note(stock.tool, breach);
     }
 }
 
@@ -356,23 +357,25 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
         }
         hunt.look_at_canaries(true, stock).await?;
     }
-    if !hunt.goes_on() {
-        return Ok(0);
+    let goes_on = hunt.goes_on();
+    if goes_on {
+        if hunt.plan.calls >= 32 {
+            hunt.look_for_swaps(stock).await?;
+        }
+        hunt.look_at_lists(lists, stock).await?;
+        hunt.look_at_canaries(false, stock).await?;
     }
-    if hunt.plan.calls >= 32 {
-        hunt.look_for_swaps(stock).await?;
-    }
-    hunt.look_at_lists(lists, stock).await?;
-    hunt.look_at_canaries(false, stock).await?;
     let slower = steady::is_slower(&hunt.plain_times) || steady::ends_slower(&hunt.turn.times);
     let suspicion = watch.suspicion(hunt.rig.process_id());
     let suspicion = if slower { Some(Suspicion::Clear) } else { suspicion };
+    // A tool that gets slower with every call has used up its time, and that is what is looked for.
+    let got_slower = suspicion == Some(Suspicion::Clear) && !hunt.is_over() && hunt.is_only_slow();
     if let Some(suspicion) = suspicion
-        && hunt.goes_on()
+        && (hunt.goes_on() || got_slower)
     {
         hunt.look_at_trends(suspicion, stock).await?;
     }
-    Ok(share.stateful + rest)
+    Ok(if goes_on { share.stateful + rest } else { 0 })
 }
 
 /// Calls with values out of results; what is left where none fit goes to others.

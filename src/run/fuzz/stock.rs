@@ -74,6 +74,8 @@ pub(super) struct Stock<'s> {
     /// Choices that led to an answer of a new kind.
     kept: Vec<Vec<u64>>,
     seeds: Vec<(String, Value)>,
+    /// Values that the descriptions of properties quote.
+    described: Vec<(String, Vec<Value>)>,
     /// Properties that are not left out, as their default leads to another machine.
     away: Vec<String>,
     pub(super) gaps: Vec<Gap>,
@@ -136,6 +138,7 @@ impl<'s> Stock<'s> {
             malformed: Malformed::all(&plain).collect(),
             kept: Vec::new(),
             seeds: seeds.to_vec(),
+            described: schema.described(),
             away: schema.leading_away(),
             gaps,
             turn: 0,
@@ -234,8 +237,22 @@ impl<'s> Stock<'s> {
             Tape::record(self.random.next_bits())
         };
         let mut arguments = self.schema.generate(&mut tape).ok()?;
-        let seeded = self.sow(&mut arguments) | self.keep_near(&mut arguments, self.schema.valid());
+        let seeded =
+            self.quote(&mut arguments) | self.sow(&mut arguments) | self.keep_near(&mut arguments, self.schema.valid());
         Some(call(CallKind::Valid, Standing::Valid, arguments, (!seeded).then(|| tape.into_used())))
+    }
+
+    /// Gives properties values that their descriptions quote, every other time.
+    fn quote(&mut self, arguments: &mut Value) -> bool {
+        if self.described.is_empty() || self.random.below(2) == 0 {
+            return false;
+        }
+        let chosen: Vec<(String, Value)> = self
+            .described
+            .iter()
+            .map(|(name, values)| (name.clone(), values[self.random.index(values.len())].clone()))
+            .collect();
+        put(self.schema, arguments, &chosen)
     }
 
     /// Gives properties a value whose default would lead the server to another machine.
@@ -260,29 +277,7 @@ impl<'s> Stock<'s> {
 
     /// Puts the user's values where properties of their name stand, as long as the schema admits it.
     pub(super) fn sow(&mut self, arguments: &mut Value) -> bool {
-        let mut sown = false;
-        for (name, value) in &self.seeds {
-            let Some(members) = arguments.as_object_mut() else { break };
-            let is_property = members.contains_key(name)
-                || self.schema.schema().pointer("/properties").is_some_and(|p| p.get(name).is_some());
-            if !is_property || members.get(name) == Some(value) {
-                continue;
-            }
-            let before = members.insert(name.clone(), value.clone());
-            if self.schema.is_valid(arguments) {
-                sown = true;
-            } else if let Some(members) = arguments.as_object_mut() {
-                match before {
-                    Some(before) => {
-                        members.insert(name.clone(), before);
-                    }
-                    None => {
-                        members.shift_remove(name);
-                    }
-                }
-            }
-        }
-        sown
+        put(self.schema, arguments, &self.seeds)
     }
 
     fn invalid(&mut self) -> Option<Arc<Call>> {
@@ -340,8 +335,17 @@ impl<'s> Stock<'s> {
             let kinds = matches!(site.keyword.as_str(), "type" | "enum" | "const");
             let mut aimed = generator.aimed();
             if kinds {
-                let list = self.schema.schema().pointer(&site.pointer).is_some_and(|beside| beside["type"] == "array");
-                aimed.sort_by_cached_key(|aim| mistaken(generator.meet(aim).as_ref(), aim.place(), list));
+                let asked = self.schema.schema().pointer(&site.pointer).and_then(|beside| beside["type"].as_str());
+                let asked = asked.unwrap_or_default();
+                aimed.sort_by_cached_key(|aim| mistaken(generator.meet(aim).as_ref(), aim.place(), asked));
+                // One of each type comes before the second of any.
+                let mut of_type = [0_usize; TYPES];
+                aimed.sort_by_cached_key(|aim| {
+                    let made = generator.meet(aim);
+                    let count = &mut of_type[type_of(at_place(made.as_ref(), aim.place()))];
+                    *count += 1;
+                    *count
+                });
             }
             self.breakers[at].aimed = aimed.into_iter().take(if kinds { AIMS } else { 1 }).collect();
         }
@@ -475,17 +479,69 @@ impl<'s> Stock<'s> {
     }
 }
 
-/// Which wrong types are sent first: those that programs take for the right one most often.
-fn mistaken(made: Option<&Value>, place: &str, list: bool) -> usize {
-    match made.and_then(|made| made.pointer(&place.replace("/*", "/0"))) {
+/// How many types [`type_of`] tells apart.
+const TYPES: usize = 7;
+
+/// The number of a value's type.
+fn type_of(value: Option<&Value>) -> usize {
+    match value {
+        None => 0,
+        Some(Value::Null) => 1,
+        Some(Value::Bool(_)) => 2,
+        Some(Value::Number(_)) => 3,
+        Some(Value::String(_)) => 4,
+        Some(Value::Array(_)) => 5,
+        Some(Value::Object(_)) => 6,
+    }
+}
+
+/// What arguments have at a place, in which `*` is any element.
+fn at_place<'v>(made: Option<&'v Value>, place: &str) -> Option<&'v Value> {
+    made?.pointer(&place.replace("/*", "/0"))
+}
+
+/// Which wrong types are sent first: those that programs take most often for the one that is asked for.
+fn mistaken(made: Option<&Value>, place: &str, asked: &str) -> usize {
+    let list = asked == "array";
+    match at_place(made, place) {
         Some(Value::Object(_)) => usize::from(!list) * 2,
         Some(Value::Null) => usize::from(list),
         Some(Value::String(_)) => 1 + usize::from(list),
+        // A fraction is a number to programs that never look further.
+        Some(Value::Number(_)) if asked == "integer" => 0,
         Some(Value::Number(_)) => 3,
         Some(Value::Array(_)) => 4,
         Some(Value::Bool(_)) => 5,
         None => 6,
     }
+}
+
+/// Puts values where properties of their name stand or may stand, as long as the schema admits it; says whether
+/// anything changed.
+fn put(schema: &ToolSchema, arguments: &mut Value, values: &[(String, Value)]) -> bool {
+    let mut changed = false;
+    for (name, value) in values {
+        let Some(members) = arguments.as_object_mut() else { break };
+        let is_property = members.contains_key(name)
+            || schema.schema().pointer("/properties").is_some_and(|properties| properties.get(name).is_some());
+        if !is_property || members.get(name) == Some(value) {
+            continue;
+        }
+        let before = members.insert(name.clone(), value.clone());
+        if schema.is_valid(arguments) {
+            changed = true;
+        } else if let Some(members) = arguments.as_object_mut() {
+            match before {
+                Some(before) => {
+                    members.insert(name.clone(), before);
+                }
+                None => {
+                    members.shift_remove(name);
+                }
+            }
+        }
+    }
+    changed
 }
 
 fn place(pointer: &str) -> &str {
