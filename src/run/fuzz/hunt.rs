@@ -281,6 +281,16 @@ impl Hunt<'_> {
         Ok(())
     }
 
+    /// Tells the end of a server that is not ours to start again, where no call was seen to end it: by the last one.
+    pub(super) fn tell_its_end(&mut self) {
+        if self.rig.is_gone()
+            && !self.found.iter().any(|found| found.breach.oracle == Oracle::Crash)
+            && let Some((shot, exchange)) = self.rig.last_call()
+        {
+            self.end_with(vec![(0, exchange)], shot.tool);
+        }
+    }
+
     /// Tells the end of a server that is not ours to start again: by the last of the calls that were under way, as
     /// nothing can be tried any more.
     fn end_with(&mut self, suspects: Vec<(usize, Exchange)>, tool: usize) {
