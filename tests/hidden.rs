@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
+use mcp_conformance::event::CaseResult;
 use mcp_conformance::mock::{Fault, FaultSet, HiddenFault};
+use mcp_conformance::report::Report;
 use mcp_conformance::spec::Revision;
 use mcp_conformance::verdict::Verdict;
 use serde_json::Value;
@@ -69,7 +71,9 @@ fn seen_by_cases(faults: FaultSet) -> Result<Vec<String>, String> {
 }
 
 /// What fuzzing a server came to.
-struct Fuzzed {
+pub(crate) struct Fuzzed {
+    /// What the cases say, with what they found.
+    pub(crate) results: Vec<CaseResult>,
     /// The oracles that found something, each with the calls that draw it.
     findings: Vec<(String, Value)>,
     took: Duration,
@@ -77,11 +81,21 @@ struct Fuzzed {
 
 /// Fuzzes the built-in server with default settings.
 fn fuzz(fault: Option<HiddenFault>, seed: u64, folder: &Path) -> Result<Fuzzed, String> {
+    fuzz_in(&["--revision", "2025-11-25"], fault, seed, folder)
+}
+
+/// Fuzzes the built-in server with these settings.
+pub(crate) fn fuzz_in(
+    settings: &[&str],
+    fault: Option<HiddenFault>,
+    seed: u64,
+    folder: &Path,
+) -> Result<Fuzzed, String> {
     let began = Instant::now();
     let name = fault.map_or("none", HiddenFault::name);
     let report = folder.join(format!("{name}-{seed}.json"));
     let mut command = Command::new(PROGRAM);
-    command.args(["--select", "fuzz/*", "--revision", "2025-11-25", "--regressions", "none"]);
+    command.args(["--select", "fuzz/*", "--regressions", "none"]).args(settings);
     command.args(["--seed", &seed.to_string(), "--report", &format!("json={}", report.display())]);
     if let Ok(more) = std::env::var("SETTINGS") {
         command.args(more.split_whitespace());
@@ -104,6 +118,7 @@ fn fuzz(fault: Option<HiddenFault>, seed: u64, folder: &Path) -> Result<Fuzzed, 
             String::from_utf8_lossy(&output.stderr)
         )
     })?;
+    let told: Report = serde_json::from_value(report.clone()).map_err(|error| format!("{name}: {error}"))?;
     let mut findings = Vec::new();
     for target in report["targets"].as_array().into_iter().flatten() {
         for result in target["results"].as_array().into_iter().flatten() {
@@ -112,7 +127,7 @@ fn fuzz(fault: Option<HiddenFault>, seed: u64, folder: &Path) -> Result<Fuzzed, 
             }
         }
     }
-    Ok(Fuzzed { findings, took: began.elapsed() })
+    Ok(Fuzzed { results: told.results().cloned().collect(), findings, took: began.elapsed() })
 }
 
 /// How well a fault was found.

@@ -1,18 +1,19 @@
 //! Every case in both colours: it passes on the conforming server, and the fault that it names turns it red.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use libtest_mimic::Trial;
 use mcp_conformance::case::{Body, Case, HttpKind};
 use mcp_conformance::event::CaseResult;
 use mcp_conformance::mock::{Fault, FaultSet};
 use mcp_conformance::spec::Revision;
-use mcp_conformance::verdict::Verdict;
+use mcp_conformance::verdict::{Finding, Verdict};
 
 use crate::builtin::{
     ENDPOINTS, Found, HTTP_VARIANTS, cases, clean, clean_over_http, http_cases, judge, judge_over_http, variants,
 };
+use crate::hidden::fuzz_in;
 use crate::trial;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -22,9 +23,13 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("case/the-conforming-server-has-no-finding-over-http", the_conforming_server_has_no_finding_over_http),
         trial("case/every-fault-is-caught", every_fault_is_named_by_a_case),
     ];
-    // What fuzzing finds has trials of its own.
-    for case in cases().iter().filter(|case| !matches!(case.body, Body::Fuzz(_))) {
+    for case in cases() {
         let (green, red) = (Arc::clone(case), Arc::clone(case));
+        if matches!(case.body, Body::Fuzz(_)) {
+            trials.push(trial(format!("case/{}/green", case.id), move || it_passes_while_fuzzing(&green)));
+            trials.push(trial(format!("case/{}/red", case.id), move || its_fault_turns_it_red_while_fuzzing(&red)));
+            continue;
+        }
         trials.push(trial(format!("case/{}/green", case.id), move || it_passes_on_the_conforming_server(&green)));
         trials.push(trial(format!("case/{}/red", case.id), move || its_fault_turns_it_red(&red)));
     }
@@ -166,6 +171,76 @@ fn it_passes_on_the_conforming_server(case: &Case) -> Result<(), String> {
     Err(passed_nowhere(&results))
 }
 
+/// Fuzzes in every revision that is asked for, and makes the same calls however busy the machine is.
+const PATIENTLY: [&str; 4] = ["--fuzz-revisions", "all", "--fuzz-time", "10m"];
+
+/// The conforming server, fuzzed in every revision.
+fn fuzzed() -> &'static Result<Vec<CaseResult>, String> {
+    static FUZZED: OnceLock<Result<Vec<CaseResult>, String>> = OnceLock::new();
+    FUZZED.get_or_init(|| {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        fuzz_in(&[&["--revision", "all"], &PATIENTLY[..]].concat(), None, 1, folder.path()).map(|fuzzed| fuzzed.results)
+    })
+}
+
+fn it_passes_while_fuzzing(case: &Case) -> Result<(), String> {
+    let results = fuzzed().as_ref().map_err(Clone::clone)?;
+    for revision in case.revisions.iter() {
+        let result = results.iter().find(|result| result.case == case.id && result.revision == revision);
+        let result = result.ok_or_else(|| format!("nothing was judged in {revision}"))?;
+        if result.verdict != Verdict::Pass {
+            return Err(format!(
+                "{} in {revision}: {:?} {:#?}",
+                result.verdict.as_str(),
+                result.reason,
+                result.findings
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn its_fault_turns_it_red_while_fuzzing(case: &Case) -> Result<(), String> {
+    let fault = fault_of(case)?;
+    let Fault::Hidden(hidden) = fault else { return Err(format!("`{fault}` is not one for the fuzzer")) };
+    let revisions = common(case, fault);
+    let (Some(oldest), Some(newest)) = (revisions.first(), revisions.last()) else {
+        return Err(format!("the fault `{fault}` shows in no revision that the case runs in"));
+    };
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let settings = [&["--revision", oldest.as_str(), "--revision", newest.as_str()], &PATIENTLY[..]].concat();
+    let found = fuzz_in(&settings, Some(hidden), 1, folder.path())?.results;
+    for revision in [oldest, newest] {
+        let result = found.iter().find(|result| result.case == case.id && result.revision == *revision);
+        let result = result.ok_or_else(|| format!("nothing was judged in {revision}"))?;
+        is_red(case, fault, result)?;
+    }
+    Ok(())
+}
+
+/// Whether a result tells of the fault, in words of the case and with proof.
+fn is_red(case: &Case, fault: Fault, result: &CaseResult) -> Result<(), String> {
+    if !matches!(result.verdict, Verdict::Fail | Verdict::Warn) || result.findings.is_empty() {
+        return Err(format!(
+            "with the fault `{fault}` in {} it says {} ({})",
+            result.revision,
+            result.verdict.as_str(),
+            result.reason.as_deref().unwrap_or("no reason")
+        ));
+    }
+    let stated: Vec<&str> = case.requirements.iter().map(|requirement| requirement.id.as_str()).collect();
+    if let Some(foreign) = result.findings.iter().find(|finding| !stated.contains(&finding.requirement.as_str())) {
+        return Err(format!("a finding speaks for `{}`, which the case does not name", foreign.requirement));
+    }
+    // What is wrong with a definition, or with many calls together, no single message proves.
+    let of_many = |finding: &Finding| finding.counterexample.is_none();
+    let unproven = |finding: &Finding| finding.replay.is_empty() || (finding.evidence.is_empty() && !of_many(finding));
+    if result.findings.iter().any(unproven) {
+        return Err("a finding comes without evidence, or without a command that replays it".to_owned());
+    }
+    Ok(())
+}
+
 fn its_fault_turns_it_red(case: &Arc<Case>) -> Result<(), String> {
     let fault = fault_of(case)?;
     let revisions = common(case, fault);
@@ -190,19 +265,9 @@ fn its_fault_turns_it_red(case: &Arc<Case>) -> Result<(), String> {
         let Some(result) = found.result(&case.id, revision) else {
             return Err(format!("nothing was judged in {revision}: {:?}", found.summary.and_then(|s| s.problem)));
         };
-        if !matches!(result.verdict, Verdict::Fail | Verdict::Warn) || result.findings.is_empty() {
-            return Err(format!(
-                "with the fault `{fault}` in {revision} it says {} ({})",
-                result.verdict.as_str(),
-                result.reason.as_deref().unwrap_or("no reason")
-            ));
-        }
-        let stated: Vec<&str> = case.requirements.iter().map(|requirement| requirement.id.as_str()).collect();
-        if let Some(foreign) = result.findings.iter().find(|finding| !stated.contains(&finding.requirement.as_str())) {
-            return Err(format!("a finding speaks for `{}`, which the case does not name", foreign.requirement));
-        }
-        if result.findings.iter().any(|finding| finding.evidence.is_empty() || finding.replay.is_empty()) {
-            return Err("a finding comes without evidence, or without a command that replays it".to_owned());
+        is_red(case, fault, result)?;
+        if result.findings.iter().any(|finding| finding.evidence.is_empty()) {
+            return Err("a finding comes without evidence".to_owned());
         }
     }
     Ok(())

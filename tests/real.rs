@@ -284,6 +284,11 @@ fn it_shows_what_its_baseline_lists(server: &Server) -> Result<(), String> {
     ))
 }
 
+/// How each server is fuzzed, in the newest revision: few calls, as many however busy the machine is, and nothing
+/// that is told by the clock alone.
+const FUZZ: [&str; 10] =
+    ["--fuzz", "40", "--fuzz-time", "10m", "--regressions", "none", "--skip", "fuzz/latency", "--skip", "fuzz/memory"];
+
 /// Runs the program on a server in every revision that it speaks.
 fn judge(server: &Server, kept: &Path) -> Result<Report, String> {
     // The server sees the folder's real name, which is what some compare with.
@@ -292,7 +297,9 @@ fn judge(server: &Server, kept: &Path) -> Result<Report, String> {
     let start = (server.prepare)(&real)?;
     let mut command = Command::new(env!("CARGO_BIN_EXE_mcp-conformance"));
     // A busy machine makes a slow server, which is no finding.
-    command.args(["--timeout", "20s", "--startup-timeout", "120s", "--quiet", "--fuzz", "off"]);
+    command.args(["--timeout", "20s", "--startup-timeout", "120s", "--quiet", "--seed", "1"]);
+    let over_http = start.options.iter().any(|option| option == "--url");
+    command.args(if over_http { &["--fuzz", "off"][..] } else { &FUZZ });
     command.arg("--report").arg(format!("json={}", kept.display()));
     command.args(start.options).arg("--").args(server.command()).args(start.arguments);
     let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{command:?}: {error}"))?;

@@ -5,6 +5,7 @@
 //! `fuzzing/` (fuzzing, end to end), `hidden/` (faults for the fuzzer alone), `hints/` (hint files and what they
 //! change), `hostile/` (what the judge must bear), `house/` (who imports whom), `libtest/` (cases as tests of a
 //! user's crate, with the feature `harness`), `real/` (real servers),
+//! `schemas/` (the fuzzer's schemas against the official test suite of JSON Schema),
 //! `browser/` (the HTML report in a browser), `formats/` (what reports are rendered into), `gating/` (what
 //! fails a run, and what is made of several), `parity/` (the same findings over both transports), `auth/` (protected
 //! servers).
@@ -21,6 +22,7 @@ mod hints;
 mod hostile;
 mod house;
 mod http_auth;
+mod http_fuzzing;
 mod http_hostile;
 mod http_parity;
 mod http_secrets;
@@ -29,6 +31,7 @@ mod libtest;
 mod matrix;
 mod raw;
 mod real;
+mod schemas;
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -43,6 +46,7 @@ fn main() -> std::process::ExitCode {
     trials.extend(hints::trials());
     trials.extend(hostile::trials());
     trials.extend(http_auth::trials());
+    trials.extend(http_fuzzing::trials());
     trials.extend(http_hostile::trials());
     trials.extend(http_parity::trials());
     trials.extend(http_secrets::trials());
@@ -50,6 +54,7 @@ fn main() -> std::process::ExitCode {
     #[cfg(feature = "harness")]
     trials.extend(libtest::trials());
     trials.extend(real::trials());
+    trials.extend(schemas::trials());
     trials.extend(browser::trials());
     trials.extend(formats::trials());
     trials.extend(gating::trials());

@@ -144,6 +144,13 @@ fn leads_away(value: &Value) -> bool {
     }
 }
 
+/// Whether a text may be the name of a machine, or of someone there.
+fn is_host(text: &str) -> bool {
+    let ending = text.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_name = ending.len() > 1 && ending.bytes().all(|byte| byte.is_ascii_alphabetic());
+    text.contains('@') || is_name && !text.contains(['/', ' '])
+}
+
 /// The host of a URI that has one.
 fn host_of(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once("://")?;
@@ -169,6 +176,46 @@ fn is_near(host: &str) -> bool {
         || reserved.iter().any(|name| host == *name || host.ends_with(&format!(".{name}")))
 }
 
+/// The properties of the root that take texts and whose description quotes some, with these.
+pub(super) fn described(schema: &Value) -> Vec<(String, Vec<Value>)> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let texts = properties.into_iter().flatten().filter(|(_, property)| {
+        let is_text = property.get("type").is_none_or(|kind| kind == "string");
+        is_text && property.get("enum").is_none() && property.get("const").is_none()
+    });
+    texts
+        .filter_map(|(name, property)| {
+            let values = quoted(property.get("description")?.as_str()?);
+            (!values.is_empty()).then(|| (name.clone(), values))
+        })
+        .collect()
+}
+
+/// The texts that a description puts in quotation marks, but for addresses on other machines.
+fn quoted(description: &str) -> Vec<Value> {
+    const LONGEST: usize = 64;
+    let mut values = Vec::new();
+    let mut rest = description;
+    let mut before = ' ';
+    while let Some(mark) = rest.chars().next() {
+        let after = &rest[mark.len_utf8()..];
+        let opens = matches!(mark, '\'' | '"' | '`') && !before.is_alphanumeric();
+        let closed = opens.then(|| after.split_once(mark)).flatten();
+        let closed = closed.filter(|(_, beyond)| !beyond.starts_with(char::is_alphanumeric));
+        match closed {
+            Some((text, beyond)) if !text.is_empty() && text.len() <= LONGEST && !text.contains('\n') => {
+                let value = Value::from(text);
+                if values.len() < KEPT && !leads_away(&value) && !is_host(text) && !values.contains(&value) {
+                    values.push(value);
+                }
+                (rest, before) = (beyond, mark);
+            }
+            _ => (rest, before) = (after, mark),
+        }
+    }
+    values
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,5 +234,17 @@ mod tests {
         let mut path = String::new();
         Hints::descend(&mut path, "url");
         assert_eq!(Hints::collect(&schema).at(&path), Some(&[json!("http://localhost/")][..]));
+    }
+
+    #[test]
+    fn what_a_description_quotes_is_found() {
+        let schema = json!({"properties": {
+            "zone": {"type": "string", "description": "An IANA name (e.g., 'America/New_York', \"UTC\"). Don't guess, it's `Etc/UTC`"},
+            "page": {"type": "string", "description": "An address such as 'https://mcp.dev/a', 'mcp.dev' or 'a@mcp.dev'"},
+            "count": {"type": "integer", "description": "How many, '5' by default"},
+            "mode": {"type": "string", "enum": ["a"], "description": "'a'"},
+        }});
+        let zone = vec![json!("America/New_York"), json!("UTC"), json!("Etc/UTC")];
+        assert_eq!(described(&schema), [("zone".to_owned(), zone)]);
     }
 }

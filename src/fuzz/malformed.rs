@@ -19,6 +19,9 @@ type Make = fn(&Value) -> Vec<u8>;
 pub enum Grammar {
     /// A JSON object, though an unusual one: a server may accept or refuse it.
     Object,
+    /// A JSON object beyond what a parser has to take: it may limit depth and the range of numbers, and half of a
+    /// surrogate pair is no character. A server may treat the whole message as one that cannot be parsed.
+    Beyond,
     /// JSON, but no object: the request itself is invalid.
     OtherJson,
     /// No JSON, so that the whole message cannot be parsed.
@@ -56,13 +59,13 @@ impl Malformed {
             ("a string of a mebibyte", Grammar::Object, |valid| {
                 with_entry(valid, "long", &format!("\"{}\"", "s".repeat(LONG)))
             }),
-            ("a thousand levels", Grammar::Object, |valid| {
+            ("a thousand levels", Grammar::Beyond, |valid| {
                 let deep = format!("{}{}", "[".repeat(DEEP), "]".repeat(DEEP));
                 with_entry(valid, "deep", &deep)
             }),
-            ("a number beyond a double", Grammar::Object, |valid| with_entry(valid, "number", "1e400")),
-            ("a number of a thousand digits", Grammar::Object, |valid| with_entry(valid, "number", &"9".repeat(1_000))),
-            ("half of a surrogate pair", Grammar::Object, |valid| with_entry(valid, "half", "\"\\ud800\"")),
+            ("a number beyond a double", Grammar::Beyond, |valid| with_entry(valid, "number", "1e400")),
+            ("a number of a thousand digits", Grammar::Beyond, |valid| with_entry(valid, "number", &"9".repeat(1_000))),
+            ("half of a surrogate pair", Grammar::Beyond, |valid| with_entry(valid, "half", "\"\\ud800\"")),
             ("not a number", Grammar::NotJson, |valid| with_entry(valid, "number", "NaN")),
             ("a comma too many", Grammar::NotJson, |valid| with_entry(valid, "extra", "0,")),
             ("no UTF-8", Grammar::NotJson, |valid| {
@@ -122,7 +125,7 @@ mod tests {
                 let text = std::str::from_utf8(&malformed.arguments);
                 let balanced = |text: &str| text.matches('{').count() == text.matches('}').count();
                 match malformed.grammar {
-                    Grammar::Object => {
+                    Grammar::Object | Grammar::Beyond => {
                         let text = text.expect("text");
                         assert!(text.starts_with('{') && text.ends_with('}'), "{name}");
                         assert!(balanced(text), "{name}: {text}");

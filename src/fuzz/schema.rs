@@ -271,6 +271,13 @@ impl ToolSchema {
         hint::away(&self.schema)
     }
 
+    /// The properties of the root whose description quotes values, such as `'Europe/Paris'`, with these values. They
+    /// are likely ones, and need not satisfy the schema.
+    #[must_use]
+    pub fn described(&self) -> Vec<(String, Vec<Value>)> {
+        hint::described(&self.schema)
+    }
+
     /// Valid instances.
     #[must_use]
     pub fn valid(&self) -> &Generator {

@@ -16,6 +16,10 @@ use super::{generator::Generator, source::Tape};
 
 /// Values of more parts than this are made smaller by their choices first: a list of all edits would be long.
 const LARGE: usize = 64;
+/// How many edits of a large value are tried before its choices: those near the root, which take most away.
+const COARSE: usize = 96;
+/// How far below its place what a lift puts there may lie, and how many lifts of one place are tried.
+const LIFTED: (usize, usize) = (4, 24);
 /// How many candidates in a row may be skipped because they are not simpler or not in the class.
 const SKIPPED: usize = 50_000;
 
@@ -37,6 +41,8 @@ pub struct Shrinker {
     fine: HashSet<String>,
     /// Whether the choices are still to be worked on.
     has_tape: bool,
+    /// Whether only the edits near the root are tried.
+    coarse: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -57,9 +63,9 @@ enum Stage {
 }
 
 impl Stage {
-    /// All edits of a value, beginning with those at `path`, where something was just found.
-    fn value(best: &Value, path: &[usize]) -> Self {
-        let mut edits = edits(best);
+    /// The edits of a value, beginning with those at `path`, where something was just found; at most so many.
+    fn value(best: &Value, path: &[usize], most: usize) -> Self {
+        let mut edits = edits(best, most);
         let start = edits.iter().position(|edit| edit.path == path).unwrap_or(0);
         edits.rotate_left(start);
         Self::Value { edits, next: 0, search: None }
@@ -191,11 +197,12 @@ impl Shrinker {
             generator,
             tape: tape.into_used(),
             candidate: value.clone(),
-            stage: if is_large { Stage::Tape { edit: 0, back: 1, progress: false } } else { Stage::value(&value, &[]) },
+            stage: Stage::value(&value, &[], if is_large { COARSE } else { usize::MAX }),
             best: value,
             candidate_tape: None,
             fine: HashSet::new(),
-            has_tape: !is_large,
+            has_tape: true,
+            coarse: is_large,
         })
     }
 
@@ -206,12 +213,13 @@ impl Shrinker {
         generator.holds(&value).then(|| Self {
             generator,
             tape: Vec::new(),
-            stage: Stage::value(&value, &[]),
+            stage: Stage::value(&value, &[], usize::MAX),
             candidate: value.clone(),
             best: value,
             candidate_tape: None,
             fine: HashSet::new(),
             has_tape: false,
+            coarse: false,
         })
     }
 
@@ -227,10 +235,16 @@ impl Shrinker {
         &self.best
     }
 
+    /// How many edits of the best value are tried.
+    fn most(&self) -> usize {
+        if self.coarse { COARSE } else { usize::MAX }
+    }
+
     /// Takes the current candidate as the best, for it fails, and puts up a simpler one.
     pub fn simplify(&mut self) -> bool {
         if self.candidate != self.best {
             self.best = self.candidate.clone();
+            let most = self.most();
             match (&mut self.stage, self.candidate_tape.take()) {
                 (Stage::Tape { progress, .. }, Some(tape)) => {
                     *progress = true;
@@ -239,7 +253,7 @@ impl Shrinker {
                 (Stage::Value { search: Some(search), .. }, _) => search.fails(),
                 (Stage::Value { edits, next, .. }, _) => {
                     let path = next.checked_sub(1).and_then(|last| edits.get(last)).map(|edit| edit.path.clone());
-                    self.stage = Stage::value(&self.best, &path.unwrap_or_default());
+                    self.stage = Stage::value(&self.best, &path.unwrap_or_default(), most);
                 }
                 (Stage::Tape { .. } | Stage::Done, _) => {}
             }
@@ -277,6 +291,7 @@ impl Shrinker {
 
     /// The next edit's outcome; `None` if the edit does not apply or the stage has changed.
     fn propose(&mut self) -> Option<(Value, Option<Vec<u64>>)> {
+        let most = self.most();
         match &mut self.stage {
             Stage::Done => None,
             Stage::Tape { edit, back, progress } => {
@@ -290,7 +305,7 @@ impl Shrinker {
                             Stage::Tape { edit: 0, back: 1, progress: false }
                         } else {
                             self.has_tape = *progress && !self.tape.is_empty();
-                            Stage::value(&self.best, &[])
+                            Stage::value(&self.best, &[], most)
                         };
                     }
                     return None;
@@ -311,13 +326,17 @@ impl Shrinker {
                     }
                     if running.found {
                         let path = running.path.clone();
-                        self.stage = Stage::value(&self.best, &path);
+                        self.stage = Stage::value(&self.best, &path, most);
                     } else {
                         *search = None;
                     }
                     return None;
                 }
                 let Some(edit) = edits.get(*next) else {
+                    if std::mem::take(&mut self.coarse) && Measure::of(&self.best).values <= LARGE {
+                        self.stage = Stage::value(&self.best, &[], usize::MAX);
+                        return None;
+                    }
                     let to_tape = std::mem::take(&mut self.has_tape);
                     self.stage = if to_tape { Stage::Tape { edit: 0, back: 1, progress: false } } else { Stage::Done };
                     return None;
@@ -382,6 +401,8 @@ enum Change {
     Become(Value),
     /// Put the child at this position in place of its parent.
     Promote(usize),
+    /// Put what lies further down, of the same kind, in the place: a level of a recursion less.
+    Lift(Vec<usize>),
     /// Find the least size by bisection.
     Search,
     /// Give all integers of this magnitude below the place another one, each keeping its sign.
@@ -396,6 +417,7 @@ impl Edit {
             Change::Together(from, to) => replace_all(place, *from, *to),
             Change::Become(simpler) => *place = simpler.clone(),
             Change::Promote(position) => *place = child_mut(place, *position)?.take(),
+            Change::Lift(way) => *place = at_path(place, way)?.take(),
             Change::Remove(position, count) => match place {
                 Value::Array(items) => {
                     let end = position + count;
@@ -425,13 +447,45 @@ fn child_mut(value: &mut Value, position: usize) -> Option<&mut Value> {
     }
 }
 
-/// Every single edit that may simplify a value, those that save most first.
-fn edits(value: &Value) -> Vec<Edit> {
+/// What a value holds, in order.
+fn children(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Array(items) => items.iter().collect(),
+        Value::Object(entries) => entries.values().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The ways from a value to those of its kind that lie below its children, the nearest first.
+fn lifts(value: &Value) -> Vec<Vec<usize>> {
+    let (deepest, most) = LIFTED;
+    let mut ways = Vec::new();
+    let mut pending = vec![(Vec::new(), value)];
+    let mut at = 0;
+    while at < pending.len().min(most * 4) && ways.len() < most {
+        let (way, place): (Vec<usize>, &Value) = pending[at].clone();
+        at += 1;
+        if way.len() > 1 && place.is_object() == value.is_object() && place.is_array() == value.is_array() {
+            ways.push(way.clone());
+        }
+        if way.len() < deepest && pending.len() < most * 4 {
+            pending.extend(children(place).into_iter().enumerate().map(|(position, child)| {
+                let mut way = way.clone();
+                way.push(position);
+                (way, child)
+            }));
+        }
+    }
+    ways
+}
+
+/// Every single edit that may simplify a value, those that save most first; at most so many.
+fn edits(value: &Value, most: usize) -> Vec<Edit> {
     let mut edits = Vec::new();
     let mut pending = vec![(Vec::new(), value)];
     let mut at = 0;
     // Breadth first: what is removed near the root need not be simplified below.
-    while at < pending.len() {
+    while at < pending.len() && edits.len() < most {
         let (path, value) = pending[at].clone();
         at += 1;
         let mut push = |change| {
@@ -450,6 +504,7 @@ fn edits(value: &Value) -> Vec<Edit> {
                 push(Change::Search);
                 distinct_texts(items, &mut push);
                 (0..items.len()).for_each(|position| push(Change::Promote(position)));
+                lifts(value).into_iter().for_each(|way| push(Change::Lift(way)));
             }
             Value::Object(entries) => {
                 removals(entries.len(), &mut push);
@@ -457,14 +512,10 @@ fn edits(value: &Value) -> Vec<Edit> {
                     pairs_of_numbers(value, &mut push);
                 }
                 (0..entries.len()).for_each(|position| push(Change::Promote(position)));
+                lifts(value).into_iter().for_each(|way| push(Change::Lift(way)));
             }
         }
-        let children: Vec<&Value> = match value {
-            Value::Array(items) => items.iter().collect(),
-            Value::Object(entries) => entries.values().collect(),
-            _ => Vec::new(),
-        };
-        for (position, child) in children.into_iter().enumerate() {
+        for (position, child) in children(value).into_iter().enumerate() {
             let mut path = path.clone();
             path.push(position);
             pending.push((path, child));

@@ -19,7 +19,7 @@ use serde_json::Value;
 
 pub use class::{class_of, outcome};
 pub use finding::finding;
-pub use schema::{lints, misplaced_bound, unsatisfiable};
+pub use schema::{lints, misplaced_bound, never_succeeds, unsatisfiable};
 pub use trend::{Sample, climbs, grows, piles_up};
 pub use words::{excerpt, skeleton};
 
@@ -45,6 +45,14 @@ impl Arguments {
         match self {
             Self::Json(value) => value.to_string().into_bytes(),
             Self::Raw(bytes) => bytes.clone(),
+        }
+    }
+
+    /// Writes the bytes that stand for them in a message.
+    pub(crate) fn write(&self, line: &mut Vec<u8>) {
+        match self {
+            Self::Json(value) => serde_json::to_writer(line, value).expect("a value can be written to memory"),
+            Self::Raw(bytes) => line.extend_from_slice(bytes),
         }
     }
 }
@@ -76,10 +84,10 @@ pub struct Call {
 }
 
 impl Call {
-    /// Whether it is sent as a line that is no message, so that it need not be answered.
+    /// Whether it is sent as a line that is no message, or that a parser may refuse, so that it need not be answered.
     #[must_use]
     pub fn is_unparsable(&self) -> bool {
-        matches!(self.standing, Standing::Malformed(Grammar::NotJson, _))
+        matches!(self.standing, Standing::Malformed(Grammar::NotJson | Grammar::Beyond, _))
     }
 }
 
@@ -101,6 +109,9 @@ pub enum Fate {
         stderr: String,
     },
 }
+
+/// How a server over HTTP ended that did not: what the connection came to.
+pub const DROPPED: &str = "it closed the connection without an answer, twice, and still listens";
 
 /// A call and what came of it.
 #[derive(Debug, Clone)]

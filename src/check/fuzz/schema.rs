@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Breach;
+use super::words::excerpt;
 use crate::case::Oracle;
 use crate::fuzz::{Site, ToolSchema};
 
@@ -35,6 +36,42 @@ pub fn unsatisfiable(schema: &ToolSchema) -> Option<Breach> {
             "no arguments satisfy it, so nobody can call the tool as it asks to be called",
         )
     })
+}
+
+/// A tool that was called so often with arguments that its schema admits, and never with success.
+///
+/// `said` is what most of the calls were answered by.
+#[must_use]
+pub fn never_succeeds(schema: &Value, calls: u64, said: Option<&str>) -> Breach {
+    let said = said.map_or_else(String::new, |said| format!(", most are answered by {}", excerpt(said, 160)));
+    let names = to_be_named(schema);
+    let remedy = if names.is_empty() { "--seed-value NAME=VALUE".to_owned() } else { names.join(" ") };
+    Breach::of_many(
+        Oracle::NeverSucceeds,
+        "no call that the inputSchema admits succeeds, so little of the tool was tested",
+        format!(
+            "none of {calls} calls with valid arguments succeeded{said}; to test it, name values that it takes, with \
+             {remedy} or as `examples` in the inputSchema"
+        ),
+    )
+}
+
+/// The options that name a value for each property that is required and whose values are not listed.
+fn to_be_named(schema: &Value) -> Vec<String> {
+    const MOST: usize = 4;
+    let open = |name: &&str| {
+        let property = schema.get("properties").and_then(|properties| properties.get(name));
+        let says = |keyword| property.is_some_and(|property| property.get(keyword).is_some());
+        !says("enum") && !says("const") && property.is_none_or(|property| property["type"] != "boolean")
+    };
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let names = required.filter_map(Value::as_str).filter(open).take(MOST);
+    // As it is to be typed: what a shell would take apart is quoted.
+    let typed = |name: &str| {
+        let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+        if plain { format!("--seed-value {name}=…") } else { format!("--seed-value '{name}=…'") }
+    };
+    names.map(typed).collect()
 }
 
 /// Whether a keyword without effect is a bound that its author can hardly have meant: one of another type than the

@@ -11,7 +11,7 @@ use super::trigger::{Served, Trigger};
 use crate::mock::fault::{Fault, FaultSet};
 use crate::mock::message::Object;
 
-/// How many earlier calls are remembered.
+/// How many earlier calls are remembered, the latest ones.
 const REMEMBERED: usize = 512;
 /// How many processes are left behind at most, for the sake of whoever tests with them.
 const CHILDREN: usize = 48;
@@ -69,7 +69,10 @@ impl State {
     /// Keeps a call in mind that fitted its tool.
     pub(super) fn remember(&mut self, tool: &str, arguments: &Object) {
         let wanted = self.rows.iter().any(|row| matches!(row.trigger, Trigger::After(_)));
-        if wanted && self.served.len() < REMEMBERED {
+        if wanted {
+            if self.served.len() >= REMEMBERED {
+                self.served.remove(0);
+            }
             self.served.push(Served { tool: tool.to_owned(), arguments: arguments.clone(), draft_id: None });
         }
     }

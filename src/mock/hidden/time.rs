@@ -95,10 +95,10 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-memory",
-        description: "keeps a megabyte for each search with a filter",
+        description: "keeps a quarter of a megabyte for each search with a filter",
         tool: "search",
         trigger: Valid(|given| given.contains_key("filter")),
-        effect: Retain(1 << 20),
+        effect: Retain(256 << 10),
         oracles: &["fuzz/memory"],
         least: |_, _| true,
     },

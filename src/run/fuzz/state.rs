@@ -30,10 +30,12 @@ impl Hunt<'_> {
     /// Keeps only the plain calls that are served more than once, and soon: what creates something need not be.
     pub(super) async fn choose_canaries(&mut self) -> Result<(), String> {
         for canary in std::mem::take(&mut self.canaries) {
-            let mut served = true;
+            let mut served = !self.is_over();
             for _ in 0..2 {
-                let exchange = self.rig.one(&canary, self.limit()).await?;
-                served &= outcome(&exchange) == CallOutcome::Success && exchange.took < QUICK;
+                if served {
+                    let exchange = self.rig.one(&canary, self.soon()).await?;
+                    served = outcome(&exchange) == CallOutcome::Success && exchange.took < QUICK;
+                }
             }
             if served {
                 self.canaries.push(canary);
@@ -42,14 +44,14 @@ impl Hunt<'_> {
         Ok(())
     }
 
-    /// Calls again what returned the values that these calls hold, where this process was not called so.
+    /// Calls again what returned the values that these calls hold: another process does not know them, and this one
+    /// may have forgotten them since.
     pub(super) async fn renewed(&mut self, shots: Vec<Shot>) -> Result<Vec<Shot>, String> {
-        let history = self.rig.history();
         let mut served: Vec<Served> = Vec::new();
         for feed in shots.iter().flat_map(|shot| shot.fed.iter()) {
             let Some(source) = &feed.source else { continue };
             let is_it = |call: &Arc<Call>| Arc::ptr_eq(call, source);
-            if history.iter().any(|shot| is_it(&shot.call)) || served.iter().any(|(_, call, _)| is_it(call)) {
+            if served.iter().any(|(_, call, _)| is_it(call)) {
                 continue;
             }
             let exchange = self.rig.one(&Shot::new(feed.origin.tool, Arc::clone(source)), self.limit()).await?;
@@ -62,13 +64,23 @@ impl Hunt<'_> {
 
     /// What the server lists, in the form that is compared.
     pub(super) async fn lists(&mut self) -> Result<Option<Value>, String> {
+        if self.listed.is_empty() {
+            return Ok(None);
+        }
         self.rig.ready().await?;
         let limit = self.limit();
         let mut lists = Vec::new();
         for (method, member) in self.listed {
             let mut cursor = None;
             for _ in 0..PAGES {
-                let Some(result) = self.rig.listing(method, cursor, limit).await else { return Ok(None) };
+                let began = Instant::now();
+                let Some(result) = self.rig.listing(method, cursor, limit).await else {
+                    if began.elapsed() >= limit {
+                        // It is not asked for again, as each time would take as long.
+                        self.listed = &[];
+                    }
+                    return Ok(None);
+                };
                 lists.push(result.get(*member).cloned().unwrap_or_default());
                 cursor = result.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
                 if cursor.is_none() {
@@ -102,7 +114,7 @@ impl Hunt<'_> {
         let canaries: Vec<Shot> = self.canaries.clone();
         for canary in canaries.iter().filter(|canary| !own || canary.tool == stock.tool).take(CANARIES) {
             let calls = self.rig.history();
-            let now = self.rig.one(canary, self.limit()).await?;
+            let now = self.rig.one(canary, self.soon()).await?;
             if canary.tool == stock.tool {
                 self.plain_times.push(now.took);
             }
@@ -189,12 +201,16 @@ impl Hunt<'_> {
                 picked.push((shot, result));
             }
         }
-        // What answers the same call otherwise the next time proves nothing.
+        // What answers the same call otherwise the next time proves nothing. Twice in a row and the other way round,
+        // so that what alternates, or depends on the call before, does not look stable.
         let mut stable = Vec::new();
-        for (shot, result) in picked {
-            let again = self.rig.one(&shot, self.limit()).await?;
-            made += 1;
-            if result_of(&again).as_ref() == Some(&result) {
+        for (shot, result) in picked.into_iter().rev() {
+            let mut same = true;
+            for _ in 0..2 {
+                made += 1;
+                same &= result_of(&self.rig.one(&shot, self.limit()).await?).as_ref() == Some(&result);
+            }
+            if same {
                 stable.push((shot, result));
             }
         }
@@ -226,9 +242,18 @@ impl Hunt<'_> {
                 lost(*index).then(|| (exchange.clone(), other))
             });
             match astray {
-                Some(found) => {
+                Some((exchange, other)) => {
+                    // Alone, each of the two still gets its own.
+                    let own = burst.done.iter().find(|(_, done)| done.id == exchange.id).map_or(0, |(index, _)| *index);
+                    for at in [own, other] {
+                        made += 1;
+                        let alone = self.rig.one(&shots[at], self.limit()).await?;
+                        if result_of(&alone).as_ref() != Some(&picked[at].1) {
+                            return Ok(made);
+                        }
+                    }
                     seen += 1;
-                    swapped = Some(found);
+                    swapped = Some((exchange, other));
                 }
                 None if seen == 0 => return Ok(made),
                 None => {}

@@ -5,14 +5,16 @@ use std::time::{Duration, Instant};
 use super::hunt::Hunt;
 use super::rig::Shot;
 use super::stock::Stock;
+use crate::case::Oracle;
 use crate::check::fuzz::{Breach, Fate, Sample, climbs, grows, piles_up};
 
 /// How many calls make a stretch; the same ones each time.
 const STRETCH: usize = 16;
 /// How many stretches are made.
 const STRETCHES: usize = 28;
-/// How long that may take.
+/// How long that may take, and how many of them are made in up to three times as long: fewer tell of nothing.
 const TIME: Duration = Duration::from_secs(5);
+const TOLD: usize = 16;
 /// How many stretches are told apart for memory.
 const JOINED: usize = 4;
 
@@ -129,9 +131,39 @@ impl Hunt<'_> {
             return Ok(Vec::new());
         }
         self.rig.fresh().await?;
-        let found = self.stretches(shots).await?;
+        let mut found = self.stretches(shots).await?;
+        let is_climb = |breach: &Breach| breach.oracle == Oracle::LatencyClimb;
+        if found.iter().any(is_climb) && !self.climbs_by_itself(shots).await? {
+            found.retain(|breach| !is_climb(breach));
+        }
         self.rig.fresh().await?;
         Ok(found)
+    }
+
+    /// Whether the process that was found to climb does so by itself, rather than with the whole machine: one that
+    /// was just started is faster at the same moment, and climbs as well.
+    async fn climbs_by_itself(&mut self, shots: &[Shot]) -> Result<bool, String> {
+        let late = self.stretch(shots).await?;
+        self.rig.fresh().await?;
+        // The first calls of a process are slow.
+        let (warmed, early) = (self.stretch(shots).await?, self.stretch(shots).await?);
+        let (Some(late), Some(_), Some(early)) = (late, warmed, early) else { return Ok(false) };
+        if late < early * 2 {
+            return Ok(false);
+        }
+        let again = self.stretches(shots).await?;
+        Ok(again.iter().any(|breach| breach.oracle == Oracle::LatencyClimb))
+    }
+
+    /// How long the same calls take one after the other, if all of them are answered.
+    async fn stretch(&mut self, shots: &[Shot]) -> Result<Option<Duration>, String> {
+        let began = Instant::now();
+        for shot in shots {
+            if self.rig.one(shot, self.limit()).await?.fate != Fate::Answered {
+                return Ok(None);
+            }
+        }
+        Ok(Some(began.elapsed()))
     }
 
     /// What grows while the same calls are made stretch by stretch.
@@ -140,16 +172,12 @@ impl Hunt<'_> {
         let (mut samples, mut times) = (Vec::new(), Vec::new());
         samples.extend(self.rig.process_id().and_then(sample));
         for _ in 0..STRETCHES {
-            if began.elapsed() > TIME {
+            let took = began.elapsed();
+            if took > TIME && (times.len() >= TOLD || took > TIME * 3) {
                 break;
             }
-            let stretch = Instant::now();
-            for shot in shots {
-                if self.rig.one(shot, self.limit()).await?.fate != Fate::Answered {
-                    return Ok(Vec::new());
-                }
-            }
-            times.push(stretch.elapsed());
+            let Some(took) = self.stretch(shots).await? else { return Ok(Vec::new()) };
+            times.push(took);
             samples.extend(self.rig.process_id().and_then(sample));
         }
         let calls = shots.len() as u64;

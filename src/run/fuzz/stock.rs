@@ -35,6 +35,8 @@ const NEAR: [&str; 2] = ["data:text/plain,a", "http://localhost:9/"];
 /// A keyword of the schema, and what breaks it.
 pub(super) struct Breaker {
     pub(super) site: Site,
+    /// Where in an instance it looks, as far as that can be told.
+    reach: Vec<Step>,
     generator: Option<Result<Generator, ViolationError>>,
     /// The ways of breaking it that are still to be tried, such as each wrong type.
     aimed: VecDeque<Obligation>,
@@ -72,6 +74,8 @@ pub(super) struct Stock<'s> {
     /// Choices that led to an answer of a new kind.
     kept: Vec<Vec<u64>>,
     seeds: Vec<(String, Value)>,
+    /// Values that the descriptions of properties quote.
+    described: Vec<(String, Vec<Value>)>,
     /// Properties that are not left out, as their default leads to another machine.
     away: Vec<String>,
     pub(super) gaps: Vec<Gap>,
@@ -113,7 +117,10 @@ impl<'s> Stock<'s> {
             gaps.push(Gap { what, why: "so many are not tried".to_owned() });
             sites.truncate(SITES);
         }
-        let breaker = |site| Breaker { site, generator: None, aimed: VecDeque::new(), kept: 0, broken: 0 };
+        let breaker = |site: Site| {
+            let reach = steps(&site.pointer);
+            Breaker { site, reach, generator: None, aimed: VecDeque::new(), kept: 0, broken: 0 }
+        };
         Self {
             tool,
             doubled: false,
@@ -131,6 +138,7 @@ impl<'s> Stock<'s> {
             malformed: Malformed::all(&plain).collect(),
             kept: Vec::new(),
             seeds: seeds.to_vec(),
+            described: schema.described(),
             away: schema.leading_away(),
             gaps,
             turn: 0,
@@ -229,8 +237,22 @@ impl<'s> Stock<'s> {
             Tape::record(self.random.next_bits())
         };
         let mut arguments = self.schema.generate(&mut tape).ok()?;
-        let seeded = self.sow(&mut arguments) | self.keep_near(&mut arguments, self.schema.valid());
+        let seeded =
+            self.quote(&mut arguments) | self.sow(&mut arguments) | self.keep_near(&mut arguments, self.schema.valid());
         Some(call(CallKind::Valid, Standing::Valid, arguments, (!seeded).then(|| tape.into_used())))
+    }
+
+    /// Gives properties values that their descriptions quote, every other time.
+    fn quote(&mut self, arguments: &mut Value) -> bool {
+        if self.described.is_empty() || self.random.below(2) == 0 {
+            return false;
+        }
+        let chosen: Vec<(String, Value)> = self
+            .described
+            .iter()
+            .map(|(name, values)| (name.clone(), values[self.random.index(values.len())].clone()))
+            .collect();
+        put(self.schema, arguments, &chosen)
     }
 
     /// Gives properties a value whose default would lead the server to another machine.
@@ -255,29 +277,7 @@ impl<'s> Stock<'s> {
 
     /// Puts the user's values where properties of their name stand, as long as the schema admits it.
     pub(super) fn sow(&mut self, arguments: &mut Value) -> bool {
-        let mut sown = false;
-        for (name, value) in &self.seeds {
-            let Some(members) = arguments.as_object_mut() else { break };
-            let is_property = members.contains_key(name)
-                || self.schema.schema().pointer("/properties").is_some_and(|p| p.get(name).is_some());
-            if !is_property || members.get(name) == Some(value) {
-                continue;
-            }
-            let before = members.insert(name.clone(), value.clone());
-            if self.schema.is_valid(arguments) {
-                sown = true;
-            } else if let Some(members) = arguments.as_object_mut() {
-                match before {
-                    Some(before) => {
-                        members.insert(name.clone(), before);
-                    }
-                    None => {
-                        members.shift_remove(name);
-                    }
-                }
-            }
-        }
-        sown
+        put(self.schema, arguments, &self.seeds)
     }
 
     fn invalid(&mut self) -> Option<Arc<Call>> {
@@ -335,8 +335,17 @@ impl<'s> Stock<'s> {
             let kinds = matches!(site.keyword.as_str(), "type" | "enum" | "const");
             let mut aimed = generator.aimed();
             if kinds {
-                let list = self.schema.schema().pointer(&site.pointer).is_some_and(|beside| beside["type"] == "array");
-                aimed.sort_by_cached_key(|aim| mistaken(generator.meet(aim).as_ref(), aim.place(), list));
+                let asked = self.schema.schema().pointer(&site.pointer).and_then(|beside| beside["type"].as_str());
+                let asked = asked.unwrap_or_default();
+                aimed.sort_by_cached_key(|aim| mistaken(generator.meet(aim).as_ref(), aim.place(), asked));
+                // One of each type comes before the second of any.
+                let mut of_type = [0_usize; TYPES];
+                aimed.sort_by_cached_key(|aim| {
+                    let made = generator.meet(aim);
+                    let count = &mut of_type[type_of(at_place(made.as_ref(), aim.place()))];
+                    *count += 1;
+                    *count
+                });
             }
             self.breakers[at].aimed = aimed.into_iter().take(if kinds { AIMS } else { 1 }).collect();
         }
@@ -462,7 +471,7 @@ impl<'s> Stock<'s> {
             }
             (Standing::Valid, Arguments::Json(arguments)) => {
                 for breaker in &mut self.breakers {
-                    breaker.kept += u64::from(reaches(&breaker.site.pointer, arguments));
+                    breaker.kept += u64::from(reaches(&breaker.reach, arguments));
                 }
             }
             _ => {}
@@ -470,17 +479,69 @@ impl<'s> Stock<'s> {
     }
 }
 
-/// Which wrong types are sent first: those that programs take for the right one most often.
-fn mistaken(made: Option<&Value>, place: &str, list: bool) -> usize {
-    match made.and_then(|made| made.pointer(&place.replace("/*", "/0"))) {
+/// How many types [`type_of`] tells apart.
+const TYPES: usize = 7;
+
+/// The number of a value's type.
+fn type_of(value: Option<&Value>) -> usize {
+    match value {
+        None => 0,
+        Some(Value::Null) => 1,
+        Some(Value::Bool(_)) => 2,
+        Some(Value::Number(_)) => 3,
+        Some(Value::String(_)) => 4,
+        Some(Value::Array(_)) => 5,
+        Some(Value::Object(_)) => 6,
+    }
+}
+
+/// What arguments have at a place, in which `*` is any element.
+fn at_place<'v>(made: Option<&'v Value>, place: &str) -> Option<&'v Value> {
+    made?.pointer(&place.replace("/*", "/0"))
+}
+
+/// Which wrong types are sent first: those that programs take most often for the one that is asked for.
+fn mistaken(made: Option<&Value>, place: &str, asked: &str) -> usize {
+    let list = asked == "array";
+    match at_place(made, place) {
         Some(Value::Object(_)) => usize::from(!list) * 2,
         Some(Value::Null) => usize::from(list),
         Some(Value::String(_)) => 1 + usize::from(list),
+        // A fraction is a number to programs that never look further.
+        Some(Value::Number(_)) if asked == "integer" => 0,
         Some(Value::Number(_)) => 3,
         Some(Value::Array(_)) => 4,
         Some(Value::Bool(_)) => 5,
         None => 6,
     }
+}
+
+/// Puts values where properties of their name stand or may stand, as long as the schema admits it; says whether
+/// anything changed.
+fn put(schema: &ToolSchema, arguments: &mut Value, values: &[(String, Value)]) -> bool {
+    let mut changed = false;
+    for (name, value) in values {
+        let Some(members) = arguments.as_object_mut() else { break };
+        let is_property = members.contains_key(name)
+            || schema.schema().pointer("/properties").is_some_and(|properties| properties.get(name).is_some());
+        if !is_property || members.get(name) == Some(value) {
+            continue;
+        }
+        let before = members.insert(name.clone(), value.clone());
+        if schema.is_valid(arguments) {
+            changed = true;
+        } else if let Some(members) = arguments.as_object_mut() {
+            match before {
+                Some(before) => {
+                    members.insert(name.clone(), before);
+                }
+                None => {
+                    members.shift_remove(name);
+                }
+            }
+        }
+    }
+    changed
 }
 
 fn place(pointer: &str) -> &str {
@@ -491,23 +552,37 @@ fn call(kind: CallKind, standing: Standing, arguments: Value, tape: Option<Vec<u
     Arc::new(Call { kind, standing, arguments: Arguments::Json(arguments), tape })
 }
 
-/// Whether an instance has something at the place that a place in a schema speaks of, as far as that can be
-/// told from properties and items.
-fn reaches(pointer: &str, instance: &Value) -> bool {
-    fn walk<'p>(mut steps: impl Iterator<Item = &'p str> + Clone, instance: &Value) -> bool {
-        match steps.next() {
-            Some("properties") => {
-                let name = steps.next().map(|name| name.replace("~1", "/").replace("~0", "~")).unwrap_or_default();
-                instance.get(&name).is_some_and(|value| walk(steps, value))
+/// A step from an instance into it.
+enum Step {
+    Property(String),
+    Items,
+}
+
+/// The way to the part of an instance that a place in a schema speaks of, as far as that can be told from properties
+/// and items.
+fn steps(pointer: &str) -> Vec<Step> {
+    let mut found = Vec::new();
+    let mut words = pointer.split('/').skip(1);
+    loop {
+        match (words.next(), &mut words) {
+            (Some("properties"), words) => {
+                let name = words.next().unwrap_or_default();
+                found.push(Step::Property(name.replace("~1", "/").replace("~0", "~")));
             }
-            Some("items") => match instance {
-                Value::Array(items) => items.iter().any(|item| walk(steps.clone(), item)),
-                _ => false,
-            },
-            _ => true,
+            (Some("items"), _) => found.push(Step::Items),
+            _ => return found,
         }
     }
-    walk(pointer.split('/').skip(1), instance)
+}
+
+/// Whether an instance has something at the end of such a way.
+fn reaches(way: &[Step], instance: &Value) -> bool {
+    match (way.split_first(), instance) {
+        (None, _) => true,
+        (Some((Step::Property(name), rest)), _) => instance.get(name).is_some_and(|value| reaches(rest, value)),
+        (Some((Step::Items, rest)), Value::Array(items)) => items.iter().any(|item| reaches(rest, item)),
+        (Some((Step::Items, _)), _) => false,
+    }
 }
 
 /// A seed of a tool's own.

@@ -22,6 +22,8 @@ pub(super) struct Tally {
     counts: BTreeMap<(CallKind, CallOutcome), u64>,
     classes: HashMap<String, (u64, String)>,
     times: Times,
+    /// What answered valid calls that did not succeed, as far as it is of few kinds.
+    refusals: BTreeMap<String, u64>,
     /// Valid calls that were served.
     pub(super) valid: u64,
     pub(super) succeeded: u64,
@@ -36,6 +38,13 @@ impl Tally {
         if matches!(exchange.call.standing, crate::check::fuzz::Standing::Valid) {
             self.valid += 1;
             self.succeeded += u64::from(outcome == CallOutcome::Success);
+            // A tool that has served a call needs no explanation.
+            if self.succeeded == 0 {
+                let class = class_of(exchange);
+                if self.refusals.len() < CLASSES || self.refusals.contains_key(&class) {
+                    *self.refusals.entry(class).or_default() += 1;
+                }
+            }
         }
         if exchange.alone && !exchange.answers.is_empty() {
             self.times.add(exchange.took);
@@ -58,6 +67,19 @@ impl Tally {
             *example = excerpt(&bytes, EXAMPLE);
         }
         is_new
+    }
+
+    /// Whether most of its calls were answered.
+    pub(super) fn is_served_mostly(&self) -> bool {
+        let lost = [CallOutcome::Malformed, CallOutcome::Silence, CallOutcome::Closed];
+        let unserved: u64 = self.counts.iter().filter(|((_, of), _)| lost.contains(of)).map(|(_, count)| count).sum();
+        let calls: u64 = self.counts.values().sum();
+        calls == 0 || unserved * 2 < calls
+    }
+
+    /// What most valid calls were answered by, where none succeeded.
+    pub(super) fn commonest_refusal(&self) -> Option<&str> {
+        self.refusals.iter().max_by_key(|(_, count)| **count).map(|(class, _)| class.as_str())
     }
 
     /// The report of the tool.
