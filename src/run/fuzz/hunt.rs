@@ -176,7 +176,7 @@ impl Hunt<'_> {
 
     /// Whether the time of the tool under test is up, and nothing else speaks against calling it.
     pub(super) fn is_only_slow(&self) -> bool {
-        self.turn.is_over() && self.deaths < DEATHS && self.silences == 0
+        self.turn.is_over() && !self.patience.was_tried()
     }
 
     /// Makes the calls of a round and judges what comes of them, in the order in which they were made.
