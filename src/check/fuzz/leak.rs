@@ -45,6 +45,21 @@ const SECRETS: [&str; 9] = ["sk-", "ghp_", "gho_", "AKIA", "xoxb-", "-----BEGIN 
 /// Beginnings of paths that are no business of a client.
 const PATHS: [&str; 10] = ["/home/", "/root/", "/Users/", "/usr/", "/var/", "/opt/", "/etc/", "/srv/", "/app/", "C:\\"];
 
+/// The characters of a text below 128, one bit for each: what lacks a character of a mark does not hold the mark, and
+/// most texts lack one of each.
+struct Letters(u128);
+
+impl Letters {
+    fn of(text: &str) -> Self {
+        Self(text.bytes().filter(u8::is_ascii).fold(0, |letters, byte| letters | 1 << byte))
+    }
+
+    fn may_hold(&self, mark: &str) -> bool {
+        let needed = Self::of(mark).0;
+        self.0 & needed == needed
+    }
+}
+
 /// An error that tells what it ought to keep.
 pub(super) fn leak(subject: &Subject, exchange: &Exchange, error: &Value) -> Option<Breach> {
     let mut told = Vec::new();
@@ -60,17 +75,22 @@ pub(super) fn leak(subject: &Subject, exchange: &Exchange, error: &Value) -> Opt
 
 /// The first thing in a text that ought not to be there, and where.
 fn find(text: &str, known: impl Fn(&str) -> bool) -> Option<(&'static str, usize)> {
-    let marks = |marks: &[&str]| marks.iter().find_map(|mark| text.find(mark).filter(|_| !known(mark)));
+    let letters = Letters::of(text);
+    let marks = |marks: &[&'static str]| {
+        let mut possible = marks.iter().filter(|mark| letters.may_hold(mark));
+        possible.find_map(|mark| text.find(mark).filter(|_| !known(mark)))
+    };
     if let Some(at) = marks(&TRACES).or_else(|| source_line(text)) {
         return Some(("a stack trace", at));
     }
-    if let Some(at) = SECRETS.iter().find_map(|mark| secret(text, mark, &known)) {
+    if let Some(at) = SECRETS.iter().filter(|mark| letters.may_hold(mark)).find_map(|mark| secret(text, mark, &known)) {
         return Some(("a secret", at));
     }
     if let Some(at) = marks(&INTERNALS) {
         return Some(("internals of its language", at));
     }
-    PATHS.iter().find_map(|mark| path(text, mark, &known)).map(|at| ("a path of its machine", at))
+    let mut paths = PATHS.iter().filter(|mark| letters.may_hold(mark));
+    paths.find_map(|mark| path(text, mark, &known)).map(|at| ("a path of its machine", at))
 }
 
 /// A place in a source file as traces name it: `File "x.py", line 3`.

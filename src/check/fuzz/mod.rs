@@ -47,6 +47,14 @@ impl Arguments {
             Self::Raw(bytes) => bytes.clone(),
         }
     }
+
+    /// Writes the bytes that stand for them in a message.
+    pub(crate) fn write(&self, line: &mut Vec<u8>) {
+        match self {
+            Self::Json(value) => serde_json::to_writer(line, value).expect("a value can be written to memory"),
+            Self::Raw(bytes) => line.extend_from_slice(bytes),
+        }
+    }
 }
 
 /// What the arguments of a call are to the tool's inputSchema.
@@ -101,6 +109,9 @@ pub enum Fate {
         stderr: String,
     },
 }
+
+/// How a server over HTTP ended that did not: what the connection came to.
+pub const DROPPED: &str = "it closed the connection without an answer, twice, and still listens";
 
 /// A call and what came of it.
 #[derive(Debug, Clone)]

@@ -1,5 +1,7 @@
 //! The words of an answer with what varies taken out, so that two answers of one cause look the same.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::Arguments;
@@ -12,16 +14,21 @@ const SHORTEST: usize = 3;
 /// A message without what varies from call to call: our own words, what is quoted, and numbers.
 #[must_use]
 pub fn skeleton(message: &str, arguments: &Arguments) -> String {
-    let mut text: String = message.chars().take(2_000).collect();
+    const MOST: usize = 2_000;
+    let end = message.char_indices().nth(MOST).filter(|_| message.len() > MOST).map_or(message.len(), |(at, _)| at);
+    let mut text = Cow::Borrowed(&message[..end]);
     if let Arguments::Json(value) = arguments {
         let mut ours = Vec::new();
         texts(value, &mut ours);
-        ours.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        ours.retain(|own| own.len() <= text.len());
+        ours.sort_by_key(|own| std::cmp::Reverse(own.len()));
         for own in ours {
-            text = text.replace(own, "*");
+            if text.contains(own) {
+                text = Cow::Owned(text.replace(own, "*"));
+            }
         }
     }
-    let mut skeleton = String::new();
+    let mut skeleton = String::with_capacity(text.len().min(LONGEST) + 4);
     let mut quote: Option<char> = None;
     for c in text.chars() {
         if skeleton.len() >= LONGEST {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::patience::Patience;
 use super::pool::Pool;
 use super::rig::{Broken, Rig, Shot};
 use super::shrink::{Test, slim};
@@ -16,18 +17,6 @@ use crate::run::conduct::Context;
 use crate::run::plan::FuzzPlan;
 use crate::verdict::{Confirmation, Counterexample};
 
-/// How long a call is waited for at first, where the tool's calls so far were no slower than a part of it.
-const SOON: Duration = Duration::from_secs(1);
-/// How many times as long as the slowest call so far.
-const SLOWER: u32 = 4;
-/// How much more time than is asked of a request a call gets that was not answered soon, on a fresh process.
-const LONGER: u32 = 2;
-/// How long the calls before one that was not answered may take when they are made again.
-const AGAIN: Duration = Duration::from_secs(3);
-/// How often calls of a tool may end the server before the tool is left alone.
-const DEATHS: usize = 12;
-/// How often calls of a tool may go unanswered before the tool is left alone.
-const SILENCES: usize = 3;
 /// How often the server may have to be started again in all.
 const STARTS: usize = 4_000;
 /// How many different findings of a tool are made small; more are told as they came.
@@ -76,9 +65,7 @@ pub(super) struct Hunt<'a> {
     pub(super) shrinking: u64,
     pub(super) in_flight: Pace,
     pub(super) ended_early: Option<String>,
-    /// Calls of the tool under test that ended the server, and that went unanswered.
-    pub(super) deaths: usize,
-    pub(super) silences: usize,
+    pub(super) patience: Patience,
 }
 
 /// A tool's part of the time: what is slow is called less often, rather than at the cost of the others.
@@ -101,6 +88,11 @@ impl Turn {
 
     fn is_over(&self) -> bool {
         self.began.elapsed() >= self.share + self.spared
+    }
+
+    /// How long the slowest call took so far.
+    pub(super) fn slowest(&self) -> Duration {
+        self.slowest
     }
 
     /// What is left of it.
@@ -146,16 +138,6 @@ impl Pace {
 }
 
 impl Hunt<'_> {
-    /// How long a call may take.
-    pub(super) fn limit(&self) -> Duration {
-        self.context.plan.timeout
-    }
-
-    /// How long a call is waited for before it is tried again with more time.
-    fn soon(&self) -> Duration {
-        self.limit().min(SOON.max(self.turn.slowest * SLOWER))
-    }
-
     /// What is left of the time for fuzzing, of which making failures small is no part.
     pub(super) fn time_left(&self) -> Duration {
         let until = self.deadline + self.shrinking_took.min(self.shrinking_until);
@@ -184,21 +166,17 @@ impl Hunt<'_> {
 
     /// Why the tool under test is left alone, if that is so.
     pub(super) fn is_hopeless(&self) -> Option<String> {
-        if self.deaths >= DEATHS {
-            Some(format!("left alone after its calls had ended the server {DEATHS} times"))
-        } else if self.silences >= SILENCES {
-            Some(format!("left alone after {SILENCES} of its calls had gone unanswered"))
-        } else if self.turn.is_over() {
+        self.patience.is_hopeless().or_else(|| {
             let share = self.turn.share;
-            Some(format!("its calls are slow: called less often, as its share of the time ({share:.1?}) was used up"))
-        } else {
-            None
-        }
+            let slow =
+                format!("its calls are slow: called less often, as its share of the time ({share:.1?}) was used up");
+            self.turn.is_over().then_some(slow)
+        })
     }
 
     /// Whether the time of the tool under test is up, and nothing else speaks against calling it.
     pub(super) fn is_only_slow(&self) -> bool {
-        self.turn.is_over() && self.deaths < DEATHS && self.silences == 0
+        self.turn.is_over() && self.patience.is_hopeless().is_none()
     }
 
     /// Makes the calls of a round and judges what comes of them, in the order in which they were made.
@@ -261,6 +239,10 @@ impl Hunt<'_> {
             self.ended_early = Some("the server wrote without end".to_owned());
             return Ok(());
         }
+        if self.rig.is_gone() {
+            self.end_with(suspects, stock.tool);
+            return Ok(());
+        }
         let record = self.rig.record();
         let first = suspects.first().map_or(0, |(_, first)| first.id);
         let history: Vec<Shot> = record.iter().filter(|(id, _)| *id < first).map(|(_, shot)| shot.clone()).collect();
@@ -272,72 +254,52 @@ impl Hunt<'_> {
                 return Ok(());
             }
             let shot = &shots[index];
-            let exchange = if alone { exchange } else { self.rig.one(shot, self.soon()).await? };
-            let exchange = self.settle(shot, exchange, &history).await?;
+            let soon = self.soon();
+            let exchange = if alone { exchange } else { self.rig.one(shot, soon).await? };
+            let waited = if alone { soon } else { soon * 2 };
+            let exchange = self.settle(shot, exchange, &history, waited).await?;
             if exchange.fate == Fate::Answered {
                 self.turn.slowest = self.turn.slowest.max(exchange.took);
             }
             culprit |= exchange.fate != Fate::Answered;
-            match &exchange.fate {
-                Fate::Ended { .. } => self.deaths += 1,
-                Fate::Silent { .. } => self.silences += 1,
-                Fate::Answered => {}
+            self.patience.broke_off(&exchange);
+            if matches!(exchange.fate, Fate::Silent { .. }) {
+                self.spare(soon);
             }
-            let breaches = self.take(&exchange, tally, stock);
+            let mut breaches = self.take(&exchange, tally, stock);
+            if !self.is_settled() {
+                breaches.retain(|breach| breach.oracle != Oracle::Hang);
+            }
             self.follow(shot.tool, &exchange, breaches, &record, stock).await?;
         }
         if let (false, Some(last)) = (culprit, last) {
             // None of them does it alone, so it takes some of what was called before.
-            self.deaths += 1;
+            self.patience.deaths += 1;
             let breaches = judge(&self.subjects[stock.tool], &last);
             self.follow(stock.tool, &last, breaches, &record, stock).await?;
         }
         Ok(())
     }
 
-    /// Tells a call that is never answered from one that is slow.
-    async fn settle(&mut self, shot: &Shot, exchange: Exchange, history: &[Shot]) -> Result<Exchange, String> {
-        if !matches!(exchange.fate, Fate::Silent { .. }) {
-            return Ok(exchange);
-        }
-        let known = judge(&self.subjects[shot.tool], &exchange);
-        if known.iter().any(|breach| self.known(shot.tool, breach).is_some()) {
-            // That calls of this kind go unanswered was seen with all the time that there is.
-            return Ok(exchange);
-        }
-        let began = Instant::now();
-        // Where another tool was seen to hang in this way, what is asked of a request is enough.
-        let longer = if known.iter().any(|breach| self.is_known_elsewhere(shot.tool, breach)) { 1 } else { LONGER };
-        let settled = self.with_more_time(shot, history, self.limit() * longer).await?;
-        if settled.fate != Fate::Answered {
-            self.shrinking_took += began.elapsed();
-            self.spare(began.elapsed());
-        }
-        Ok(settled)
-    }
-
-    /// Makes a call that was not answered soon once more, on a fresh process.
-    async fn with_more_time(&mut self, shot: &Shot, history: &[Shot], longer: Duration) -> Result<Exchange, String> {
-        self.rig.fresh().await?;
-        let again = self.rig.one(shot, longer).await?;
-        if again.fate != Fate::Answered || history.is_empty() || again.took > self.soon() / 2 {
-            return Ok(again);
-        }
-        // It may take what was called before it.
-        self.rig.fresh().await?;
-        let began = Instant::now();
-        for earlier in history {
-            let is_late = began.elapsed() > AGAIN;
-            if is_late || self.rig.one(earlier, self.limit()).await?.fate != Fate::Answered {
-                return Ok(again);
+    /// Tells the end of a server that is not ours to start again: by the last of the calls that were under way, as
+    /// nothing can be tried any more.
+    fn end_with(&mut self, suspects: Vec<(usize, Exchange)>, tool: usize) {
+        self.ended_early = Some("the server died, and it is not ours to start again".to_owned());
+        let others = suspects.len().saturating_sub(1);
+        let Some((_, last)) = suspects.into_iter().next_back() else { return };
+        for mut breach in judge(&self.subjects[tool], &last) {
+            if others > 0 {
+                breach.actual.push_str(&format!("; {others} other calls were under way, and it may be one of them"));
             }
+            let found = self.as_it_came(tool, breach, &last, 0);
+            self.add(Some(found));
         }
-        self.rig.one(shot, longer).await
     }
 
     /// Counts an exchange and judges it.
     fn take(&mut self, exchange: &Exchange, tally: &mut Tally, stock: &mut Stock<'_>) -> Vec<Breach> {
         stock.count(&exchange.call);
+        self.patience.answered(exchange);
         if tally.count(exchange) {
             stock.keep(&exchange.call);
         }

@@ -5,6 +5,7 @@
 //! answer is said by [`crate::check::fuzz`], and arguments are made by [`crate::fuzz`].
 
 mod hunt;
+mod patience;
 mod pool;
 mod regression;
 mod rig;
@@ -21,12 +22,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use self::hunt::{Found, Hunt, Pace, Turn};
+use self::patience::Patience;
 use self::pool::Pool;
 use self::rig::{Rig, Shot};
 use self::steady::{Suspicion, Watch};
 use self::stock::Stock;
 use self::tally::Tally;
-use super::conduct::milliseconds;
+use super::conduct::{Context, milliseconds};
 use super::offer::{Called, Offer, Tool};
 use super::plan::{FuzzPlan, Launcher};
 use super::target::Target;
@@ -37,6 +39,7 @@ use crate::check::fuzz::{
 };
 use crate::event::{Event, FuzzSummary, ToolFuzz};
 use crate::fuzz::ToolSchema;
+use crate::spec::Transport;
 use crate::verdict::{CallKind, Finding, Verdict};
 
 pub use self::regression::{Earlier, Fed, Regression, RegressionError};
@@ -47,6 +50,8 @@ const TIME: Duration = Duration::from_secs(60);
 const SHRINKING: Duration = Duration::from_secs(45);
 /// How long a tool's turn may take for each of its calls, unless the time for all was said.
 const EACH: Duration = Duration::from_millis(15);
+/// How many times as long everything may take over HTTP, where each call is a request.
+const OVER_HTTP: u32 = 3;
 /// The shortest turn.
 const SHORTEST: Duration = Duration::from_millis(500);
 /// How many valid calls a tool has to refuse before it counts as one that never succeeds.
@@ -57,6 +62,11 @@ fn time_for(calls: u64) -> Duration {
     const USUAL: u64 = 200;
     const MOST: u64 = 10_000;
     TIME * u32::try_from(calls.div_ceil(USUAL).clamp(1, MOST)).unwrap_or(1)
+}
+
+/// How many times as long as usual everything may take.
+fn slowness(context: &Context) -> u32 {
+    if context.plan.transport() == Transport::Http { OVER_HTTP } else { 1 }
 }
 
 /// Why a tool is not fuzzed, if it is not.
@@ -129,11 +139,10 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
     });
     let subjects: Vec<Subject> =
         chosen.iter().map(|tool| Subject::new(&tool.definition, target.revision, known.clone())).collect();
-    let names: Arc<[String]> = chosen.iter().map(|tool| tool.name.clone()).collect();
     let mut hunt = Hunt {
         context,
         plan,
-        rig: Rig::new(context, target.revision, names, plan.max_rate),
+        rig: Rig::new(context, target.revision, &chosen, plan.max_rate),
         subjects: &subjects,
         schemas: chosen.iter().map(|tool| tool.schema.as_ref()).collect(),
         canaries: canaries(&chosen),
@@ -142,15 +151,14 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         plain_times: Vec::new(),
         pool: Pool::default(),
         found: Vec::new(),
-        deadline: began + plan.time.unwrap_or_else(|| time_for(plan.calls)),
+        deadline: began + plan.time.unwrap_or_else(|| time_for(plan.calls) * slowness(context)),
         turn: Turn::new(Duration::ZERO, Duration::ZERO),
         shrinking_until: SHRINKING,
         shrinking_took: Duration::ZERO,
         shrinking: 0,
         in_flight: Pace::new(plan.in_flight),
         ended_early: None,
-        deaths: 0,
-        silences: 0,
+        patience: Patience::default(),
     };
     if let Err(problem) = hunt.choose_canaries().await {
         hunt.ended_early = Some(problem);
@@ -264,7 +272,11 @@ async fn by_itself(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
     work.note = match outcome {
         Ok(left) => {
             work.left = left;
-            hunt.is_hopeless()
+            let note = hunt.is_hopeless();
+            if let Some(why) = hunt.patience.end(&work.tally) {
+                hunt.ended_early.get_or_insert(why);
+            }
+            note
         }
         Err(problem) => {
             hunt.ended_early.get_or_insert(problem.clone());
@@ -320,11 +332,13 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
     }
     hunt.look_at_canaries(true, stock).await?;
     while malformed > 0 && hunt.goes_on() {
-        let round = shots(at, stock.malformed(malformed.min(ROUND)));
+        let mut round = shots(at, stock.malformed(malformed.min(ROUND)));
         if round.is_empty() {
             break;
         }
         malformed -= round.len() as u64;
+        // What comes of them is known of other tools, and is none of this one's doing.
+        round.retain(|shot| !hunt.patience.knows(shot));
         hunt.round(&round, 1, tally, stock).await?;
     }
     rest += coverage + malformed;
@@ -399,12 +413,12 @@ impl Hunt<'_> {
         let calls = u32::try_from(self.plan.calls).unwrap_or(u32::MAX);
         // Where calls are to be made slowly, that is none of the tool's fault.
         let paced = self.plan.max_rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(1.0 / rate.max(0.001)));
-        SHORTEST.max((EACH + paced).saturating_mul(calls)).min(left)
+        SHORTEST.max((EACH * slowness(self.context) + paced).saturating_mul(calls)).min(left)
     }
 
     /// Begins the turn of a tool.
     fn begin(&mut self, time: Duration, slowest: Duration) {
-        (self.deaths, self.silences) = (0, 0);
+        self.patience.begin();
         self.turn = Turn::new(time, slowest);
     }
 
@@ -458,6 +472,11 @@ fn tell(
         let judged = match verdict {
             Some(verdict) => Judged { verdict, reason: None, applies: true, seen, notes, findings },
             None if seen == 0 => Judged::skip("no tool was called"),
+            None if !hunt.rig.had_process() && matches!(oracle, Oracle::Memory | Oracle::Descriptors) => {
+                Judged::inapplicable("what the process of the server holds is not seen from here")
+            }
+            // What little was answered proves nothing.
+            None if hunt.patience.given_up => Judged::skip(hunt.ended_early.clone().unwrap_or_default()),
             None => Judged { verdict: Verdict::Pass, reason: None, applies: true, seen, notes, findings },
         };
         target.tell(case, judged, Some(began));
@@ -466,7 +485,12 @@ fn tell(
 
 /// Text that an error may name: the words of the command line and the folder of the server.
 fn known_words(launcher: &Launcher) -> Vec<String> {
-    let Launcher::Command(server) = launcher else { return Vec::new() };
+    let server = match launcher {
+        Launcher::Command(server) => Some(server),
+        Launcher::Http(server) => server.command.as_ref(),
+        Launcher::BuiltIn(_) | Launcher::Within(_) => None,
+    };
+    let Some(server) = server else { return Vec::new() };
     let folder = server.directory.clone().or_else(|| std::env::current_dir().ok());
     let words = server.command.iter().cloned().chain(server.environment.iter().map(|(_, value)| value.clone()));
     words.chain(folder.map(|folder| folder.to_string_lossy().into_owned())).collect()

@@ -210,6 +210,9 @@ impl Hunt<'_> {
     pub(super) async fn try_again(&mut self, files: &[(PathBuf, Regression)]) -> Result<Vec<(Oracle, String)>, String> {
         let mut mended = Vec::new();
         for (path, regression) in files {
+            if self.is_over() {
+                break;
+            }
             let Some(oracle) = regression.oracle() else { continue };
             let position = |name: &str| self.subjects.iter().position(|subject| subject.name == name);
             let Some(tool) = position(&regression.tool) else { continue };

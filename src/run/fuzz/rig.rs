@@ -8,9 +8,12 @@ use serde_json::{Value, json};
 
 use super::pool::Origin;
 use super::spare::Spares;
-use crate::check::fuzz::{Arguments, Call, Exchange, Fate, is_noise};
-use crate::client::{Patience, Pipe, Responder, Waited};
+use crate::check::fuzz::{Arguments, Call, DROPPED, Exchange, Fate, is_noise};
+use crate::client::headers::mirrored;
+use crate::client::{Over, Patience, Pipe, Responder, Waited};
 use crate::run::conduct::Context;
+use crate::run::host::HostFate;
+use crate::run::offer::Tool;
 use crate::run::reply::Replies;
 use crate::run::session::{full_capabilities, stateless_meta};
 use crate::spec::{Era, Revision};
@@ -27,6 +30,11 @@ const FLOOD: usize = 5_000;
 const ANSWERS: usize = 2_000;
 /// How long the right answer is waited for after one under a wrong id.
 const GRACE: Duration = Duration::from_millis(60);
+/// How often a server may forget the session that it is called in.
+const FORGOTTEN: usize = 20;
+/// How long where it never came after several of them, and how many those are.
+const LITTLE_GRACE: Duration = Duration::from_millis(3);
+const ASTRAY: usize = 8;
 /// How long a process is given to end: nobody judges that here.
 const PATIENCE: Patience = Patience { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
 
@@ -118,14 +126,57 @@ struct Open {
     line: Arc<[u8]>,
 }
 
+/// A process that did not answer a call while others may be called.
+pub(super) struct Parked {
+    pipe: Option<Pipe>,
+}
+
+impl Parked {
+    /// The answer to a request, if it comes after all.
+    pub(super) async fn answer_to(mut self, id: i64, limit: Duration) -> Option<Value> {
+        let pipe = self.pipe.as_mut()?;
+        let began = Instant::now();
+        while let Waited::Came(frame) = pipe.next(limit.saturating_sub(began.elapsed())).await {
+            let own = |message: &&Value| match Kind::of(message) {
+                Kind::Response { id: Some(got) } => !got.is_null() && same_id_loosely(&id.into(), got),
+                _ => false,
+            };
+            if let Some(answer) = frame.json().into_iter().flat_map(messages).find(own) {
+                return Some(answer.clone());
+            }
+        }
+        None
+    }
+}
+
+impl Drop for Parked {
+    fn drop(&mut self) {
+        if let Some(pipe) = self.pipe.take() {
+            tokio::spawn(pipe.end(PATIENCE));
+        }
+    }
+}
+
 /// Keeps a process of the server running and calls it.
 pub(super) struct Rig {
+    context: Context,
     pub(super) revision: Revision,
-    names: Arc<[String]>,
+    /// The names of the tools, as JSON.
+    names: Vec<String>,
     meta: String,
     responder: Responder,
     spares: Spares,
     pipe: Option<Pipe>,
+    process_id: Option<i32>,
+    had_process: bool,
+    /// Whether the server ended and is not ours to start again.
+    gone: bool,
+    /// How often the server had forgotten the session.
+    forgotten: usize,
+    /// The process that the last call was not answered by, until another is called.
+    parked: Option<Parked>,
+    /// Answers in a row under a wrong id that no right one followed.
+    astray: usize,
     next_id: i64,
     answered: usize,
     /// The last calls of this process, oldest first.
@@ -146,19 +197,27 @@ pub(super) struct Rig {
 }
 
 impl Rig {
-    pub(super) fn new(context: &Context, revision: Revision, names: Arc<[String]>, max_rate: Option<f64>) -> Self {
+    pub(super) fn new(context: &Context, revision: Revision, chosen: &[&Tool], max_rate: Option<f64>) -> Self {
+        let definitions: Vec<&Value> = chosen.iter().map(|tool| &tool.definition).collect();
         let capabilities = full_capabilities(revision);
         let meta = match revision.era() {
             Era::Stateless => format!(",\"_meta\":{}", stateless_meta(&capabilities)),
             Era::Handshake => String::new(),
         };
         Self {
+            context: context.clone(),
             revision,
-            names,
+            names: chosen.iter().map(|tool| Value::from(tool.name.as_str()).to_string()).collect(),
             meta,
             responder: Responder::new(capabilities, Replies::default().answer()),
-            spares: Spares::new(context, revision),
+            spares: Spares::new(context, revision, mirrored(&json!({ "tools": definitions }))),
             pipe: None,
+            process_id: None,
+            had_process: false,
+            gone: false,
+            forgotten: 0,
+            parked: None,
+            astray: 0,
             // The first request opens the session.
             next_id: 1,
             answered: 0,
@@ -181,7 +240,17 @@ impl Rig {
 
     /// The process of the server, if it is one.
     pub(super) fn process_id(&self) -> Option<i32> {
-        self.pipe.as_ref().and_then(Pipe::process_id)
+        self.process_id
+    }
+
+    /// Whether the process of the server was known.
+    pub(super) fn had_process(&self) -> bool {
+        self.had_process
+    }
+
+    /// Whether the server ended and is not ours to start again.
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone
     }
 
     /// The calls of this process with their ids, oldest first.
@@ -221,6 +290,11 @@ impl Rig {
         self.forget();
     }
 
+    /// The process that the last call was not answered by.
+    pub(super) fn take_parked(&mut self) -> Option<Parked> {
+        self.parked.take()
+    }
+
     /// Starts a process in place of the one that is there.
     pub(super) async fn fresh(&mut self) -> Result<(), String> {
         self.drop_process();
@@ -237,6 +311,8 @@ impl Rig {
         self.forget();
         let opened = self.spares.take().await?;
         self.startup = opened.startup;
+        self.process_id = opened.process_id;
+        self.had_process |= opened.process_id.is_some();
         self.pipe = Some(opened.pipe);
         for message in opened.asked {
             if let Kind::Request { id, method } = Kind::of(&message) {
@@ -298,12 +374,15 @@ impl Rig {
 
     /// The line of a call.
     pub(super) fn line(&self, shot: &Shot, id: i64) -> Arc<[u8]> {
-        let name = Value::from(self.names[shot.tool].as_str()).to_string();
-        let arguments = shot.call.arguments.bytes();
-        let mut line = Vec::with_capacity(arguments.len() + name.len() + self.meta.len() + 96);
-        line.extend_from_slice(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",").as_bytes());
-        line.extend_from_slice(format!("\"params\":{{\"name\":{name},\"arguments\":").as_bytes());
-        line.extend_from_slice(&arguments);
+        const USUAL: usize = 256;
+        let name = self.names[shot.tool].as_str();
+        let mut line = Vec::with_capacity(USUAL + name.len() + self.meta.len());
+        line.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+        line.extend_from_slice(id.to_string().as_bytes());
+        line.extend_from_slice(b",\"method\":\"tools/call\",\"params\":{\"name\":");
+        line.extend_from_slice(name.as_bytes());
+        line.extend_from_slice(b",\"arguments\":");
+        shot.call.arguments.write(&mut line);
         line.extend_from_slice(self.meta.as_bytes());
         line.extend_from_slice(b"}}");
         line.into()
@@ -349,6 +428,7 @@ impl Rig {
 
     /// Makes calls, so many of them under way at once, until all are answered or none is within the limit.
     pub(super) async fn burst(&mut self, shots: &[Shot], in_flight: usize, limit: Duration) -> Result<Burst, String> {
+        self.parked = None;
         self.ready().await?;
         let mut burst = Burst::default();
         let mut window: VecDeque<Open> = VecDeque::new();
@@ -371,12 +451,14 @@ impl Rig {
             }
             let began = Instant::now();
             let Some(pipe) = &mut self.pipe else { return Err("the server is gone".to_owned()) };
-            let waited = pipe.next(if stray.is_some() { GRACE.min(left) } else { left }).await;
+            let grace = if self.astray < ASTRAY { GRACE } else { LITTLE_GRACE };
+            let waited = pipe.next(if stray.is_some() { grace.min(left) } else { left }).await;
             left = left.saturating_sub(began.elapsed());
             match waited {
                 Waited::Came(frame) => {
-                    let progress = self.read(shots, &frame, &mut window, &mut burst, &mut noise, &mut stray);
+                    let progress = self.read(shots, frame, &mut window, &mut burst, &mut noise, &mut stray);
                     if progress {
+                        self.astray = if stray.is_some() { 0 } else { self.astray };
                         (left, unasked, stray) = (limit, 0, None);
                     } else {
                         unasked += 1;
@@ -388,31 +470,64 @@ impl Rig {
                 Waited::TimedOut if stray.is_some() && window.len() == 1 => {
                     // What came under another id is all that there is.
                     let Some(open) = window.pop_front() else { continue };
+                    self.astray += 1;
                     let answers = stray.take().into_iter().collect();
                     let exchange = exchange(&shots[open.index], &open, answers, Fate::Answered, &mut noise);
                     burst.done.push((open.index, exchange));
                     (left, unasked) = (limit, 0);
                 }
                 Waited::TimedOut => burst.broken = Some(Broken::Silent),
-                Waited::Closed => {
-                    let status = pipe.epitaph().await;
-                    burst.broken = Some(Broken::Ended { status, stderr: pipe.stderr() });
+                Waited::Closed if pipe.over() == Some(&Over::Forgotten) => {
+                    // A session may be ended by the server at any time; what was under way is asked in another.
+                    self.forgotten += 1;
+                    if self.forgotten > FORGOTTEN {
+                        return Err(Over::Forgotten.describe());
+                    }
+                    self.fresh().await?;
+                    if let Some(pipe) = &mut self.pipe {
+                        window.iter().for_each(|open| pipe.queue(&open.line));
+                    }
+                    (left, unasked, stray) = (limit, 0, None);
                 }
+                Waited::Closed => burst.broken = Some(self.broken().await?),
             }
             if let Some(broken) = &burst.broken {
-                let fate = match broken {
+                let fate_of = |open: &Open| match broken {
                     Broken::Ended { status, stderr } => Fate::Ended { status: status.clone(), stderr: stderr.clone() },
-                    Broken::Silent | Broken::Flooded => Fate::Silent { waited: limit },
+                    // An answer over HTTP may end before its time, without what it was to bring.
+                    Broken::Silent | Broken::Flooded => Fate::Silent { waited: limit.min(open.since.elapsed()) },
                 };
                 for open in window {
-                    let exchange = exchange(&shots[open.index], &open, Vec::new(), fate.clone(), &mut noise);
+                    let fate = fate_of(&open);
+                    let exchange = exchange(&shots[open.index], &open, Vec::new(), fate, &mut noise);
                     burst.open.push((open.index, exchange));
                 }
-                if let Some(pipe) = self.pipe.take() {
-                    tokio::spawn(pipe.end(PATIENCE));
-                }
+                // What is only silent may be slow.
+                let parked = self.pipe.take().map(|pipe| Parked { pipe: Some(pipe) });
+                self.parked = parked.filter(|_| burst.broken == Some(Broken::Silent));
                 return Ok(burst);
             }
+        }
+    }
+
+    /// Why the connection closed. What says that nothing more is to be asked at all is an error.
+    async fn broken(&mut self) -> Result<Broken, String> {
+        let Some(pipe) = &mut self.pipe else { return Err("the server is gone".to_owned()) };
+        match pipe.over() {
+            None => {
+                let status = pipe.epitaph().await;
+                Ok(Broken::Ended { status, stderr: pipe.stderr() })
+            }
+            Some(over @ (Over::Limited | Over::Locked)) => Err(over.describe()),
+            Some(Over::Flooded) => Ok(Broken::Flooded),
+            Some(Over::Lost(_) | Over::Forgotten) => Ok(match self.context.fate_of_host().await {
+                HostFate::Ended { status, stderr } => Broken::Ended { status, stderr },
+                HostFate::Gone => {
+                    self.gone = true;
+                    Broken::Ended { status: "nobody listens at the address any more".to_owned(), stderr: String::new() }
+                }
+                HostFate::Listens => Broken::Ended { status: DROPPED.to_owned(), stderr: String::new() },
+            }),
         }
     }
 
@@ -420,7 +535,7 @@ impl Rig {
     fn read(
         &mut self,
         shots: &[Shot],
-        frame: &Frame,
+        frame: Frame,
         window: &mut VecDeque<Open>,
         burst: &mut Burst,
         noise: &mut Vec<String>,
@@ -437,24 +552,43 @@ impl Rig {
                 return true;
             }
             _ if is_noise(frame.json()) => {
-                self.add_noise(frame);
+                self.add_noise(&frame);
                 noise.append(&mut self.noise);
                 return false;
             }
             _ => {}
         }
         let mut progress = false;
-        for message in frame.json().into_iter().flat_map(messages) {
-            match Kind::of(message) {
-                Kind::Request { id, method } => self.answer(id, method, message.get("params")),
-                Kind::Response { id } => {
-                    let id = id.unwrap_or(&Value::Null);
-                    progress |= self.pair(shots, message, id, window, burst, noise, stray);
-                }
-                _ => {}
-            }
+        let several = match frame.value {
+            Ok(Value::Array(messages)) => messages,
+            Ok(message) => return self.take_in(shots, message, window, burst, noise, stray),
+            Err(_) => Vec::new(),
+        };
+        for message in several {
+            progress |= self.take_in(shots, message, window, burst, noise, stray);
         }
         progress
+    }
+
+    /// Takes a message of the server; says whether it answers something.
+    fn take_in(
+        &mut self,
+        shots: &[Shot],
+        message: Value,
+        window: &mut VecDeque<Open>,
+        burst: &mut Burst,
+        noise: &mut Vec<String>,
+        stray: &mut Option<Value>,
+    ) -> bool {
+        match Kind::of(&message) {
+            Kind::Request { id, method } => self.answer(id, method, message.get("params")),
+            Kind::Response { id } => {
+                let id = id.cloned().unwrap_or_default();
+                return self.pair(shots, message, &id, window, burst, noise, stray);
+            }
+            _ => {}
+        }
+        false
     }
 
     /// Keeps an answer that comes a second time.
@@ -484,7 +618,7 @@ impl Rig {
     fn pair(
         &mut self,
         shots: &[Shot],
-        message: &Value,
+        message: Value,
         id: &Value,
         window: &mut VecDeque<Open>,
         burst: &mut Burst,
@@ -492,12 +626,12 @@ impl Rig {
         stray: &mut Option<Value>,
     ) -> bool {
         let exact = |open: &Open| same_id(&open.fence.unwrap_or(open.id).into(), id);
-        let loose = |open: &Open| open.fence.is_none() && !id.is_null() && same_id_loosely(&open.id.into(), id);
+        let loose = |open: &Open| !id.is_null() && same_id_loosely(&open.fence.unwrap_or(open.id).into(), id);
         let at = window.iter().position(exact).or_else(|| window.iter().position(loose));
         if let Some(at) = at
             && let Some(open) = window.remove(at)
         {
-            let answers = if open.fence.is_some() { Vec::new() } else { vec![message.clone()] };
+            let answers = if open.fence.is_some() { Vec::new() } else { vec![message] };
             let exchange = exchange(&shots[open.index], &open, answers, Fate::Answered, noise);
             burst.done.push((open.index, exchange));
             return true;
@@ -507,12 +641,10 @@ impl Rig {
             return false;
         }
         if self.history.iter().any(|(known, ..)| same_id(&(*known).into(), id)) {
-            self.take_second(message, id);
+            self.take_second(&message, id);
             return false;
         }
-        if stray.is_none() {
-            *stray = Some(message.clone());
-        }
+        stray.get_or_insert(message);
         false
     }
 
@@ -528,11 +660,10 @@ impl Rig {
             }
         }
         if answered.is_none()
-            && let Some(pipe) = &mut self.pipe
-            && pipe.is_closed()
+            && self.pipe.as_ref().is_some_and(Pipe::is_closed)
+            && let Ok(Broken::Ended { status, stderr }) = self.broken().await
         {
-            let status = pipe.epitaph().await;
-            exchange.fate = Fate::Ended { status, stderr: pipe.stderr() };
+            exchange.fate = Fate::Ended { status, stderr };
             self.drop_process();
         }
     }

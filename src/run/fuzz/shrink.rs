@@ -27,8 +27,6 @@ const CONFIRMED: usize = 3;
 const QUICK: Duration = Duration::from_millis(300);
 /// How many calls before a failure may be its cause, though it shows late.
 const LATE: usize = 8;
-/// How long a call is waited for that is expected to hang, while it is made small.
-const BRIEFLY: Duration = Duration::from_millis(700);
 
 /// What is left for one failure.
 pub(super) struct Budget {
@@ -240,7 +238,7 @@ impl Hunt<'_> {
         let lists = if matches!(test, Test::Lists) { self.lists().await? } else { None };
         // A garbled answer is one that never comes, too.
         let silent = matches!(breach.oracle, Oracle::Hang | Oracle::MalformedAnswer | Oracle::StdoutNoise);
-        let limit = if silent { self.limit().min(BRIEFLY) } else { self.limit() };
+        let limit = if silent { self.briefly() } else { self.limit() };
         let mut served: Vec<Served> = Vec::new();
         for (at, earlier) in before.iter().enumerate() {
             let exchange = self.rig.one(&earlier.fed_by(&served), self.limit()).await?;
@@ -270,7 +268,7 @@ impl Hunt<'_> {
             }
             Test::Again => self.differs(shot, &exchange, fresh).await?.map(|second| vec![second]),
             Test::Canary(canary) => {
-                let after = self.rig.one(canary, self.limit()).await?;
+                let after = self.rig.one(canary, self.soon()).await?;
                 (outcome(&after) != CallOutcome::Success).then(|| vec![after])
             }
         };
@@ -378,7 +376,7 @@ impl Hunt<'_> {
                 return Ok(None);
             }
             let shows = if let Test::Canary(canary) = test {
-                outcome(&self.rig.one(canary, self.limit()).await?) != CallOutcome::Success
+                outcome(&self.rig.one(canary, self.soon()).await?) != CallOutcome::Success
             } else {
                 let after = self.lists().await?;
                 after.is_some() && after != before

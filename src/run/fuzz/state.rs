@@ -30,10 +30,12 @@ impl Hunt<'_> {
     /// Keeps only the plain calls that are served more than once, and soon: what creates something need not be.
     pub(super) async fn choose_canaries(&mut self) -> Result<(), String> {
         for canary in std::mem::take(&mut self.canaries) {
-            let mut served = true;
+            let mut served = !self.is_over();
             for _ in 0..2 {
-                let exchange = self.rig.one(&canary, self.limit()).await?;
-                served &= outcome(&exchange) == CallOutcome::Success && exchange.took < QUICK;
+                if served {
+                    let exchange = self.rig.one(&canary, self.soon()).await?;
+                    served = outcome(&exchange) == CallOutcome::Success && exchange.took < QUICK;
+                }
             }
             if served {
                 self.canaries.push(canary);
@@ -62,13 +64,23 @@ impl Hunt<'_> {
 
     /// What the server lists, in the form that is compared.
     pub(super) async fn lists(&mut self) -> Result<Option<Value>, String> {
+        if self.listed.is_empty() {
+            return Ok(None);
+        }
         self.rig.ready().await?;
         let limit = self.limit();
         let mut lists = Vec::new();
         for (method, member) in self.listed {
             let mut cursor = None;
             for _ in 0..PAGES {
-                let Some(result) = self.rig.listing(method, cursor, limit).await else { return Ok(None) };
+                let began = Instant::now();
+                let Some(result) = self.rig.listing(method, cursor, limit).await else {
+                    if began.elapsed() >= limit {
+                        // It is not asked for again, as each time would take as long.
+                        self.listed = &[];
+                    }
+                    return Ok(None);
+                };
                 lists.push(result.get(*member).cloned().unwrap_or_default());
                 cursor = result.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
                 if cursor.is_none() {
@@ -102,7 +114,7 @@ impl Hunt<'_> {
         let canaries: Vec<Shot> = self.canaries.clone();
         for canary in canaries.iter().filter(|canary| !own || canary.tool == stock.tool).take(CANARIES) {
             let calls = self.rig.history();
-            let now = self.rig.one(canary, self.limit()).await?;
+            let now = self.rig.one(canary, self.soon()).await?;
             if canary.tool == stock.tool {
                 self.plain_times.push(now.took);
             }

@@ -35,6 +35,8 @@ const NEAR: [&str; 2] = ["data:text/plain,a", "http://localhost:9/"];
 /// A keyword of the schema, and what breaks it.
 pub(super) struct Breaker {
     pub(super) site: Site,
+    /// Where in an instance it looks, as far as that can be told.
+    reach: Vec<Step>,
     generator: Option<Result<Generator, ViolationError>>,
     /// The ways of breaking it that are still to be tried, such as each wrong type.
     aimed: VecDeque<Obligation>,
@@ -115,7 +117,10 @@ impl<'s> Stock<'s> {
             gaps.push(Gap { what, why: "so many are not tried".to_owned() });
             sites.truncate(SITES);
         }
-        let breaker = |site| Breaker { site, generator: None, aimed: VecDeque::new(), kept: 0, broken: 0 };
+        let breaker = |site: Site| {
+            let reach = steps(&site.pointer);
+            Breaker { site, reach, generator: None, aimed: VecDeque::new(), kept: 0, broken: 0 }
+        };
         Self {
             tool,
             doubled: false,
@@ -335,12 +340,15 @@ impl<'s> Stock<'s> {
                 aimed.sort_by_cached_key(|aim| mistaken(generator.meet(aim).as_ref(), aim.place(), asked));
                 // One of each type comes before the second of any.
                 let mut of_type = [0_usize; TYPES];
-                aimed.sort_by_cached_key(|aim| {
-                    let made = generator.meet(aim);
+                let mut counted: Vec<(usize, Obligation)> = Vec::new();
+                for aim in aimed {
+                    let made = generator.meet(&aim);
                     let count = &mut of_type[type_of(at_place(made.as_ref(), aim.place()))];
                     *count += 1;
-                    *count
-                });
+                    counted.push((*count, aim));
+                }
+                counted.sort_by_key(|(count, _)| *count);
+                aimed = counted.into_iter().map(|(_, aim)| aim).collect();
             }
             self.breakers[at].aimed = aimed.into_iter().take(if kinds { AIMS } else { 1 }).collect();
         }
@@ -466,7 +474,7 @@ impl<'s> Stock<'s> {
             }
             (Standing::Valid, Arguments::Json(arguments)) => {
                 for breaker in &mut self.breakers {
-                    breaker.kept += u64::from(reaches(&breaker.site.pointer, arguments));
+                    breaker.kept += u64::from(reaches(&breaker.reach, arguments));
                 }
             }
             _ => {}
@@ -547,23 +555,37 @@ fn call(kind: CallKind, standing: Standing, arguments: Value, tape: Option<Vec<u
     Arc::new(Call { kind, standing, arguments: Arguments::Json(arguments), tape })
 }
 
-/// Whether an instance has something at the place that a place in a schema speaks of, as far as that can be
-/// told from properties and items.
-fn reaches(pointer: &str, instance: &Value) -> bool {
-    fn walk<'p>(mut steps: impl Iterator<Item = &'p str> + Clone, instance: &Value) -> bool {
-        match steps.next() {
-            Some("properties") => {
-                let name = steps.next().map(|name| name.replace("~1", "/").replace("~0", "~")).unwrap_or_default();
-                instance.get(&name).is_some_and(|value| walk(steps, value))
+/// A step from an instance into it.
+enum Step {
+    Property(String),
+    Items,
+}
+
+/// The way to the part of an instance that a place in a schema speaks of, as far as that can be told from properties
+/// and items.
+fn steps(pointer: &str) -> Vec<Step> {
+    let mut found = Vec::new();
+    let mut words = pointer.split('/').skip(1);
+    loop {
+        match (words.next(), &mut words) {
+            (Some("properties"), words) => {
+                let name = words.next().unwrap_or_default();
+                found.push(Step::Property(name.replace("~1", "/").replace("~0", "~")));
             }
-            Some("items") => match instance {
-                Value::Array(items) => items.iter().any(|item| walk(steps.clone(), item)),
-                _ => false,
-            },
-            _ => true,
+            (Some("items"), _) => found.push(Step::Items),
+            _ => return found,
         }
     }
-    walk(pointer.split('/').skip(1), instance)
+}
+
+/// Whether an instance has something at the end of such a way.
+fn reaches(way: &[Step], instance: &Value) -> bool {
+    match (way.split_first(), instance) {
+        (None, _) => true,
+        (Some((Step::Property(name), rest)), _) => instance.get(name).is_some_and(|value| reaches(rest, value)),
+        (Some((Step::Items, rest)), Value::Array(items)) => items.iter().any(|item| reaches(rest, item)),
+        (Some((Step::Items, _)), _) => false,
+    }
 }
 
 /// A seed of a tool's own.

@@ -74,6 +74,14 @@ impl Tally {
         self.refusals.iter().max_by_key(|(_, count)| **count).map(|(class, _)| class.as_str())
     }
 
+    /// Whether most of its calls were answered.
+    pub(super) fn is_served_mostly(&self) -> bool {
+        let lost = [CallOutcome::Malformed, CallOutcome::Silence, CallOutcome::Closed];
+        let unserved: u64 = self.counts.iter().filter(|((_, of), _)| lost.contains(of)).map(|(_, count)| count).sum();
+        let calls: u64 = self.counts.values().sum();
+        calls == 0 || unserved * 2 < calls
+    }
+
     /// The report of the tool.
     pub(super) fn report(&self, tool: &str, note: Option<String>, stock: Option<&Stock<'_>>) -> ToolFuzz {
         let calls = self.counts.iter().map(|(&(kind, outcome), &count)| CallCount { kind, outcome, count }).collect();
