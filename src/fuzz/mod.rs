@@ -45,6 +45,7 @@ mod array;
 mod compile;
 mod cover;
 mod dialect;
+mod edit;
 mod format;
 mod generate;
 mod generator;

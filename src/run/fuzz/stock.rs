@@ -340,12 +340,15 @@ impl<'s> Stock<'s> {
                 aimed.sort_by_cached_key(|aim| mistaken(generator.meet(aim).as_ref(), aim.place(), asked));
                 // One of each type comes before the second of any.
                 let mut of_type = [0_usize; TYPES];
-                aimed.sort_by_cached_key(|aim| {
-                    let made = generator.meet(aim);
+                let mut counted: Vec<(usize, Obligation)> = Vec::new();
+                for aim in aimed {
+                    let made = generator.meet(&aim);
                     let count = &mut of_type[type_of(at_place(made.as_ref(), aim.place()))];
                     *count += 1;
-                    *count
-                });
+                    counted.push((*count, aim));
+                }
+                counted.sort_by_key(|(count, _)| *count);
+                aimed = counted.into_iter().map(|(_, aim)| aim).collect();
             }
             self.breakers[at].aimed = aimed.into_iter().take(if kinds { AIMS } else { 1 }).collect();
         }

@@ -1,0 +1,392 @@
+//! Single changes of a value that make it simpler, and what simpler means.
+//!
+//! Owns the list of edits and the order of values. Refuses to know classes and failures: whether an edit is of use
+//! is found by [`Shrinker`](super::Shrinker).
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+/// How far below its place what a lift puts there may lie, and how many lifts of one place are tried.
+const LIFTED: (usize, usize) = (4, 24);
+
+/// The place in a value that a path of positions leads to.
+pub(super) fn at_path<'v>(value: &'v mut Value, path: &[usize]) -> Option<&'v mut Value> {
+    path.iter().try_fold(value, |place, &position| child_mut(place, position))
+}
+
+/// What is bisected: the magnitude of an integer, the length of a text or array.
+pub(super) fn size(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => magnitude(number),
+        Value::String(text) => Some(text.chars().count() as u64),
+        Value::Array(items) => Some(items.len() as u64),
+        _ => None,
+    }
+}
+
+/// Gives a value another size; the sign of a number, and the beginning of the others, is kept.
+pub(super) fn resize(value: &mut Value, size: u64) -> Option<()> {
+    match value {
+        Value::Number(number) => {
+            *value = if number.as_i64().is_some_and(i64::is_negative) {
+                Value::from(i64::try_from(size).ok()?.checked_neg()?)
+            } else {
+                Value::from(size)
+            };
+        }
+        Value::String(text) => *text = text.chars().take(usize::try_from(size).ok()?).collect(),
+        Value::Array(items) => items.truncate(usize::try_from(size).ok()?),
+        _ => return None,
+    }
+    Some(())
+}
+
+/// One change of a value, at the place that a path of positions leads to.
+#[derive(Debug, Clone)]
+pub(super) struct Edit {
+    pub(super) path: Vec<usize>,
+    pub(super) change: Change,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Change {
+    /// Remove the child at this position, and as many after it.
+    Remove(usize, usize),
+    Become(Value),
+    /// Put the child at this position in place of its parent.
+    Promote(usize),
+    /// Put what lies further down, of the same kind, in the place: a level of a recursion less.
+    Lift(Vec<usize>),
+    /// Find the least size by bisection.
+    Search,
+    /// Give all integers of this magnitude below the place another one, each keeping its sign.
+    Together(f64, u64),
+}
+
+impl Edit {
+    pub(super) fn apply(&self, value: &mut Value) -> Option<()> {
+        let place = at_path(value, &self.path)?;
+        match &self.change {
+            Change::Search => return None,
+            Change::Together(from, to) => replace_all(place, *from, *to),
+            Change::Become(simpler) => *place = simpler.clone(),
+            Change::Promote(position) => *place = child_mut(place, *position)?.take(),
+            Change::Lift(way) => *place = at_path(place, way)?.take(),
+            Change::Remove(position, count) => match place {
+                Value::Array(items) => {
+                    let end = position + count;
+                    if end > items.len() {
+                        return None;
+                    }
+                    items.drain(*position..end);
+                }
+                Value::Object(entries) => {
+                    for _ in 0..*count {
+                        let key = entries.keys().nth(*position)?.clone();
+                        entries.shift_remove(&key);
+                    }
+                }
+                _ => return None,
+            },
+        }
+        Some(())
+    }
+}
+
+fn child_mut(value: &mut Value, position: usize) -> Option<&mut Value> {
+    match value {
+        Value::Array(items) => items.get_mut(position),
+        Value::Object(entries) => entries.values_mut().nth(position),
+        _ => None,
+    }
+}
+
+/// What a value holds, in order.
+fn children(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Array(items) => items.iter().collect(),
+        Value::Object(entries) => entries.values().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The ways from a value to those of its kind that lie below its children, the nearest first.
+fn lifts(value: &Value) -> Vec<Vec<usize>> {
+    let (deepest, most) = LIFTED;
+    let mut ways = Vec::new();
+    let mut pending = vec![(Vec::new(), value)];
+    let mut at = 0;
+    while at < pending.len().min(most * 4) && ways.len() < most {
+        let (way, place): (Vec<usize>, &Value) = pending[at].clone();
+        at += 1;
+        if way.len() > 1 && place.is_object() == value.is_object() && place.is_array() == value.is_array() {
+            ways.push(way.clone());
+        }
+        if way.len() < deepest && pending.len() < most * 4 {
+            pending.extend(children(place).into_iter().enumerate().map(|(position, child)| {
+                let mut way = way.clone();
+                way.push(position);
+                (way, child)
+            }));
+        }
+    }
+    ways
+}
+
+/// Every single edit that may simplify a value, those that save most first; at most so many.
+pub(super) fn edits(value: &Value, most: usize) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    let mut pending = vec![(Vec::new(), value)];
+    let mut at = 0;
+    // Breadth first: what is removed near the root need not be simplified below.
+    while at < pending.len() && edits.len() < most {
+        let (path, value) = pending[at].clone();
+        at += 1;
+        let mut push = |change| {
+            edits.push(Edit { path: path.clone(), change });
+        };
+        if !value.is_null() {
+            push(Change::Become(Value::Null));
+        }
+        match value {
+            Value::Null | Value::Bool(false) => {}
+            Value::Bool(true) => push(Change::Become(Value::Bool(false))),
+            Value::Number(number) => simpler_numbers(number, &mut push),
+            Value::String(text) => simpler_texts(text, &mut push),
+            Value::Array(items) => {
+                removals(items.len(), &mut push);
+                push(Change::Search);
+                distinct_texts(items, &mut push);
+                (0..items.len()).for_each(|position| push(Change::Promote(position)));
+                lifts(value).into_iter().for_each(|way| push(Change::Lift(way)));
+            }
+            Value::Object(entries) => {
+                removals(entries.len(), &mut push);
+                if path.is_empty() {
+                    pairs_of_numbers(value, &mut push);
+                }
+                (0..entries.len()).for_each(|position| push(Change::Promote(position)));
+                lifts(value).into_iter().for_each(|way| push(Change::Lift(way)));
+            }
+        }
+        for (position, child) in children(value).into_iter().enumerate() {
+            let mut path = path.clone();
+            path.push(position);
+            pending.push((path, child));
+        }
+    }
+    edits
+}
+
+fn removals(length: usize, push: &mut impl FnMut(Change)) {
+    let mut count = length;
+    while count > 0 {
+        let mut position = length - count;
+        loop {
+            push(Change::Remove(position, count));
+            if position < count {
+                break;
+            }
+            position -= count;
+        }
+        count /= 2;
+    }
+}
+
+/// The magnitude of a number that is whole, also of one that is spelled otherwise.
+fn magnitude(number: &serde_json::Number) -> Option<u64> {
+    number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs))
+}
+
+/// How far a number is from zero, as a double: programs that add in doubles take what is near for equal.
+fn size_of(number: &serde_json::Number) -> f64 {
+    number.as_f64().map_or(f64::MAX, f64::abs)
+}
+
+/// Gives all integers of a magnitude another one.
+fn replace_all(value: &mut Value, from: f64, to: u64) {
+    match value {
+        Value::Number(number) if magnitude(number).is_some() && size_of(number).total_cmp(&from).is_eq() => {
+            let _kept = resize(value, to);
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| replace_all(item, from, to)),
+        Value::Object(entries) => entries.values_mut().for_each(|entry| replace_all(entry, from, to)),
+        _ => {}
+    }
+}
+
+/// Numbers that have to be equal but for their sign get simpler at once or not at all.
+fn pairs_of_numbers(value: &Value, push: &mut impl FnMut(Change)) {
+    fn collect(value: &Value, found: &mut Vec<f64>) {
+        match value {
+            Value::Number(number) if magnitude(number).is_some() => found.push(size_of(number)),
+            Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+            Value::Object(entries) => entries.values().for_each(|entry| collect(entry, found)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    collect(value, &mut found);
+    found.sort_unstable_by(f64::total_cmp);
+    let is_equal = |pair: &&[f64]| pair[0].total_cmp(&pair[1]).is_eq();
+    let mut twins: Vec<f64> = found.windows(2).filter(is_equal).map(|pair| pair[0]).collect();
+    twins.dedup();
+    for size in twins.into_iter().rev().take(4) {
+        for simpler in [0_u32, 1, 2, 10, 100].into_iter().filter(|simpler| f64::from(*simpler) < size) {
+            push(Change::Together(size, simpler.into()));
+        }
+    }
+}
+
+fn simpler_numbers(number: &serde_json::Number, push: &mut impl FnMut(Change)) {
+    push(Change::Become(Value::from(0)));
+    if number.is_i64() || number.is_u64() {
+        push(Change::Become(Value::from(1)));
+        if let Some(whole) = number.as_i64() {
+            push(Change::Become(Value::from(whole.saturating_neg())));
+        }
+        push(Change::Search);
+        if let Some(whole) = number.as_i64() {
+            // Where only some integers are admitted the bisection may miss them.
+            let mut distance = whole;
+            while distance != 0 {
+                push(Change::Become(Value::from(whole - distance)));
+                distance /= 2;
+            }
+        }
+    } else if let Some(real) = number.as_f64() {
+        let rounded = [real.trunc(), real.round(), real / 2.0];
+        for value in rounded {
+            let near = |value: f64| value.fract() == 0.0 && value.abs() < 9e15;
+            if near(value) {
+                #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53 is exact")]
+                push(Change::Become(Value::from(value as i64)));
+            } else if let Some(number) = serde_json::Number::from_f64(value) {
+                push(Change::Become(Value::Number(number)));
+            }
+        }
+        if real < 0.0
+            && let Some(positive) = serde_json::Number::from_f64(-real)
+        {
+            push(Change::Become(Value::Number(positive)));
+        }
+    }
+}
+
+fn simpler_texts(text: &str, push: &mut impl FnMut(Change)) {
+    /// How many odd characters are tried alone.
+    const ALONE: usize = 16;
+    let letters: Vec<char> = text.chars().collect();
+    let become_text = |letters: &[char]| Change::Become(Value::String(letters.iter().collect()));
+    push(become_text(&[]));
+    if letters.len() > 1 {
+        push(become_text(&['a']));
+        let mut odd: Vec<char> = letters.iter().copied().filter(|letter| !letter.is_ascii_lowercase()).collect();
+        // The oddest are the likeliest to be what it takes.
+        odd.sort_unstable_by_key(|letter| std::cmp::Reverse(rank(*letter)));
+        odd.dedup();
+        odd.iter().take(ALONE).for_each(|letter| push(become_text(&[*letter])));
+        push(become_text(&vec!['a'; letters.len()]));
+        push(Change::Search);
+    }
+    let mut count = letters.len() / 2;
+    while count > 0 {
+        let mut start = 0;
+        while start < letters.len() {
+            let end = (start + count).min(letters.len());
+            let mut rest = letters[..start].to_vec();
+            rest.extend_from_slice(&letters[end..]);
+            push(become_text(&rest));
+            start = end;
+        }
+        count /= 2;
+    }
+    // Letter by letter, for texts short enough that it does not take for ever.
+    for position in 0..letters.len().min(64) {
+        for simpler in ['a', '0', 'A'] {
+            if rank(letters[position]) > rank(simpler) {
+                let mut edited = letters.clone();
+                edited[position] = simpler;
+                push(become_text(&edited));
+            }
+        }
+    }
+}
+
+/// The texts of an array as the simplest that differ from each other: "", "a", "b" and so on.
+fn distinct_texts(items: &[Value], push: &mut impl FnMut(Change)) {
+    if items.len() > 1 && items.len() <= 27 && items.iter().all(Value::is_string) {
+        let texts = std::iter::once(String::new()).chain(('a'..='z').map(String::from));
+        push(Change::Become(texts.take(items.len()).map(Value::String).collect()));
+    }
+}
+
+/// Orders values by simplicity: fewer values, then less text, then nearer to zero, then plainer.
+pub(super) fn compare(left: &Value, right: &Value) -> Ordering {
+    let (left, right) = (Measure::of(left), Measure::of(right));
+    (left.values, left.letters)
+        .cmp(&(right.values, right.letters))
+        .then(left.digits.cmp(&right.digits))
+        .then(left.magnitude.total_cmp(&right.magnitude))
+        .then(left.oddity.cmp(&right.oddity))
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Measure {
+    /// How many values there are in all.
+    pub(super) values: usize,
+    letters: usize,
+    digits: usize,
+    magnitude: f64,
+    oddity: u64,
+}
+
+impl Measure {
+    pub(super) fn of(value: &Value) -> Self {
+        let mut measure = Self::default();
+        measure.add(value);
+        measure
+    }
+
+    fn add(&mut self, value: &Value) {
+        self.values += 1;
+        match value {
+            Value::Null => {}
+            Value::Bool(truth) => self.oddity += 1 + u64::from(*truth),
+            Value::Number(number) => {
+                let real = number.as_f64().unwrap_or(f64::MAX);
+                // A fraction is less simple than any integer.
+                self.digits += usize::from(number.is_f64());
+                self.magnitude += real.abs();
+                self.oddity += 1 + u64::from(real.is_sign_negative());
+            }
+            Value::String(text) => self.add_text(text),
+            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
+            Value::Object(entries) => {
+                for (key, entry) in entries {
+                    self.add_text(key);
+                    self.add(entry);
+                }
+            }
+        }
+    }
+
+    fn add_text(&mut self, text: &str) {
+        for letter in text.chars() {
+            self.letters += 1;
+            self.oddity += u64::from(rank(letter));
+        }
+    }
+}
+
+/// How odd a character is; `a` is the plainest.
+fn rank(letter: char) -> u32 {
+    match letter {
+        'a'..='z' => u32::from(letter) - u32::from('a'),
+        '0'..='9' => 26 + u32::from(letter) - u32::from('0'),
+        'A'..='Z' => 36 + u32::from(letter) - u32::from('A'),
+        ' '..='~' => 100 + u32::from(letter),
+        _ => 300 + u32::from(letter),
+    }
+}
