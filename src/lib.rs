@@ -50,6 +50,7 @@
 //! of a transcript, and a renderer cannot change a verdict. Modules that are not shown here are for the program
 //! and its tests, and may change in any version.
 
+#[doc(hidden)]
 pub mod case;
 #[doc(hidden)]
 pub mod check;
@@ -72,6 +73,7 @@ pub mod verdict;
 #[doc(hidden)]
 pub mod wire;
 
+pub use case::{LoadError, SelectError};
 pub use client::SiteError;
 pub use judge::{Fuzzing, Judge, JudgeError};
 pub use report::{Conclusion, FailOn, Report};

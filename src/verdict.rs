@@ -51,6 +51,7 @@ impl Verdict {
 /// A message that went over the wire, as evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Evidence {
     /// `sent`, `received`, `stderr` or `event`.
     pub direction: Direction,
@@ -61,6 +62,14 @@ pub struct Evidence {
     /// How many bytes were cut from `text`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut: usize,
+}
+
+impl Evidence {
+    /// A whole message, so many milliseconds after the connection was opened.
+    #[must_use]
+    pub fn new(direction: Direction, at_ms: f64, text: String) -> Self {
+        Self { direction, at_ms, text, cut: 0 }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
@@ -85,6 +94,7 @@ pub enum Direction {
 /// One root cause of a bad verdict, with its proof.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Finding {
     /// The requirement that is broken.
     pub requirement: String,
@@ -167,6 +177,7 @@ impl Finding {
 /// Why a fuzzed call was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum CallKind {
     /// A failing call of an earlier run, tried first.
     Regression,
@@ -204,6 +215,7 @@ impl CallKind {
 /// The call that the fuzzer found something with, made as small as the budget allowed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Counterexample {
     /// The tool.
     pub tool: String,
@@ -249,6 +261,7 @@ impl Confirmation {
 /// How often each verdict was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Totals {
     /// Cases that pass.
     pub pass: usize,

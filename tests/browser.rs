@@ -138,5 +138,5 @@ fn message(number: usize, proof: usize) -> Evidence {
             format!(r#"[{{"type":"text","text":"{word} {number}, and a line of text as servers write it"}}]"#);
         (Direction::Received, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":{content}}}}}"#))
     };
-    Evidence { direction, at_ms: f64::from(u32::try_from(proof).unwrap_or_default()), text, cut: 0 }
+    Evidence::new(direction, f64::from(u32::try_from(proof).unwrap_or_default()), text)
 }

@@ -1,7 +1,7 @@
 //! The cases as tests of a user's crate: `tests/harness/` is one, and these run it as a user does.
 //!
-//! Its binaries are those that cargo has built beside this one. `cargo nextest` is run where it is installed; what
-//! it asks of a test binary is held either way.
+//! Its binaries are those that cargo has built beside this one. `cargo nextest` is run where it is installed, and
+//! missed where `MCP_CONFORMANCE_NEXTEST=required` is set; what it asks of a test binary is held either way.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -160,9 +160,9 @@ fn nextest_runs_them() -> Result<(), Outcome> {
     let mut version = cargo();
     version.args(["nextest", "--version"]);
     if run(version)?.code != Some(0) {
-        return Err(Outcome::NotThere(
-            "cargo nextest is not installed: cargo install cargo-nextest --locked".to_owned(),
-        ));
+        let told = "cargo nextest is not installed: cargo install cargo-nextest --locked".to_owned();
+        let required = std::env::var_os("MCP_CONFORMANCE_NEXTEST").is_some_and(|value| value == "required");
+        return Err(if required { Outcome::Failed(told) } else { Outcome::NotThere(told) });
     }
     let mut words = cargo();
     words.args(["nextest", "run", "--color", "never", "--features", "harness", "--test", "program", "--retries", "1"]);

@@ -334,7 +334,8 @@ fn compare(baseline: &Baseline, report: &Report) -> String {
     }
     // Warnings count here, and a sample that was narrowed is as whole as it means to be.
     let mut held = report.clone();
-    held.options = Options { fail_on: FailOn::Should, ..Options::default() };
+    held.options = Options::default();
+    held.options.fail_on = FailOn::Should;
     gate::hold(&mut held, baseline, "the baseline", |_| true);
     let held = held.baseline.unwrap_or_default();
     for line in &held.new {

@@ -24,6 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
         Dialect::Draft7 => Draft::Draft7,
         Dialect::Draft201909 => Draft::Draft201909,
         Dialect::Draft202012 => Draft::Draft202012,
+        other => panic!("{other:?} has no judge"),
     };
     let judge = jsonschema::options().with_draft(draft).should_validate_formats(true).build(&schema);
     let judge = judge.expect("what is compiled is a schema");

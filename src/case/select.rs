@@ -19,6 +19,7 @@ pub struct Selection {
 
 /// Why a selection cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SelectError {
     /// A glob is not written as one.
     #[error("failed to read the pattern `{pattern}` of {option}: {source}")]

@@ -208,36 +208,32 @@ fn options(scope: &Scope, judging: &Judging, calls: Calls, fail_on: FailOn) -> O
         Calls::Harmless => "harmless",
         Calls::Destructive => "destructive",
     };
-    Options {
-        revisions: scope
-            .revision
-            .iter()
-            .map(|choice| match choice {
-                RevisionChoice::Named(revision) => revision.to_string(),
-                RevisionChoice::Latest => "latest".to_owned(),
-                RevisionChoice::All => "all".to_owned(),
-            })
-            .collect(),
-        select: scope.select.clone(),
-        skip: scope.skip.clone(),
-        fail_on,
-        calls: calls.to_owned(),
-        hints: judging.hints.as_ref().map(|file| file.to_string_lossy().into_owned()),
-        seed: judging.seed,
-        timeout_ms: u64::try_from(judging.timeout.as_millis()).unwrap_or(u64::MAX),
-        retries: judging.retries.into(),
-        shard: scope.shard,
-    }
+    let mut options = Options::default();
+    let word = |choice: &RevisionChoice| match choice {
+        RevisionChoice::Named(revision) => revision.to_string(),
+        RevisionChoice::Latest => "latest".to_owned(),
+        RevisionChoice::All => "all".to_owned(),
+    };
+    options.revisions = scope.revision.iter().map(word).collect();
+    options.select.clone_from(&scope.select);
+    options.skip.clone_from(&scope.skip);
+    options.fail_on = fail_on;
+    calls.clone_into(&mut options.calls);
+    options.hints = judging.hints.as_ref().map(|file| file.to_string_lossy().into_owned());
+    options.seed = judging.seed;
+    options.timeout_ms = u64::try_from(judging.timeout.as_millis()).unwrap_or(u64::MAX);
+    options.retries = judging.retries.into();
+    options.shard = scope.shard;
+    options
 }
 
 /// The settings of a replay as its report repeats them.
 pub(super) fn replay_options(case: &str, timeout: Duration) -> Options {
-    Options {
-        select: vec![case.to_owned()],
-        calls: "destructive".to_owned(),
-        timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
-        ..Options::default()
-    }
+    let mut options = Options::default();
+    options.select = vec![case.to_owned()];
+    "destructive".clone_into(&mut options.calls);
+    options.timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+    options
 }
 
 /// How many processes of the server run side by side: more than there are processors, since they wait
@@ -267,7 +263,10 @@ pub(super) fn usual_plan(command: Vec<String>, output: &Output) -> Result<(Plan,
         replay_prefix: "mcp-conformance".to_owned(),
         replay_suffix,
     };
-    let options = Options { calls: "harmless".to_owned(), timeout_ms: 5000, retries: 1, ..Options::default() };
+    let mut options = Options::default();
+    "harmless".clone_into(&mut options.calls);
+    options.timeout_ms = 5000;
+    options.retries = 1;
     Ok((plan, options))
 }
 

@@ -10,6 +10,7 @@ use crate::verdict::CallKind;
 /// What fuzzing did in one revision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct FuzzSummary {
     /// The seed that everything random came from.
     pub seed: u64,
@@ -31,6 +32,7 @@ pub struct FuzzSummary {
 /// What fuzzing did with one tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ToolFuzz {
     /// Its name.
     pub tool: String,
@@ -57,6 +59,7 @@ pub struct ToolFuzz {
 /// How many calls of a kind came to the same outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct CallCount {
     /// Why they were made.
     pub kind: CallKind,
@@ -69,6 +72,7 @@ pub struct CallCount {
 /// What came of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum CallOutcome {
     /// A result that does not say `isError: true`.
     Success,
@@ -116,6 +120,7 @@ impl CallOutcome {
 /// How long answers took, in microseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Latency {
     /// Half of the answers came within it.
     pub p50_us: u64,
@@ -133,6 +138,7 @@ pub struct Latency {
 /// A keyword at a place in an inputSchema, and which of its sides were tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct KeywordCoverage {
     /// The place of the subschema, as a JSON pointer.
     pub pointer: String,
@@ -155,6 +161,7 @@ fn is_false(flag: &bool) -> bool {
 /// A kind of answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ResponseClass {
     /// What it looks like: the outcome, the code, and the words with what varies taken out; cut where long.
     pub class: String,
@@ -167,6 +174,7 @@ pub struct ResponseClass {
 /// Something that could not be generated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Gap {
     /// What: a keyword at a place, or a boundary.
     pub what: String,

@@ -15,6 +15,7 @@ use crate::verdict::{Evidence, Finding, Totals, Verdict};
 
 /// What a run tells the outside.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Event {
     /// The run begins.
     RunStarted {
@@ -68,6 +69,7 @@ pub trait Sink: Send {
 /// What a case says of the server in one revision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct CaseResult {
     /// The case.
     pub case: String,
@@ -100,6 +102,7 @@ pub struct CaseResult {
 /// The kinds of skip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Skipped {
     /// The case is for servers of another kind.
     NotApplicable,
@@ -110,6 +113,7 @@ pub enum Skipped {
 /// A tool that the server lists, and whether it was called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ToolNote {
     /// Its name.
     pub name: String,
@@ -123,6 +127,7 @@ pub struct ToolNote {
 /// A hint that was in force, and what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct HintNote {
     /// What it asks, in few words: the method, the name and the arguments.
     pub asked: String,
@@ -137,6 +142,7 @@ pub struct HintNote {
 /// How one process of the server was started and ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Launch {
     /// What it was for, in words.
     pub purpose: String,
@@ -169,6 +175,7 @@ impl Launch {
 /// Everything about one revision beside its cases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct TargetSummary {
     /// The revision.
     pub revision: Revision,
@@ -201,6 +208,7 @@ pub struct TargetSummary {
 /// What is known at the end of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct RunSummary {
     /// How often each verdict was given, over all revisions.
     pub totals: Totals,
@@ -214,6 +222,7 @@ pub struct RunSummary {
 /// Why nothing, or not everything, could be judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Problem {
     /// What kind of problem it is.
     pub kind: ProblemKind,
@@ -232,6 +241,7 @@ pub struct Problem {
 /// What kind of problem kept a run from judging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum ProblemKind {
     /// The server could not be started, or never spoke the protocol.
     NotAServer,
@@ -246,6 +256,7 @@ pub enum ProblemKind {
 /// What a run took, in milliseconds and in processes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Timing {
     /// From the first start to the last end.
     pub wall_ms: f64,

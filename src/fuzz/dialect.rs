@@ -5,6 +5,7 @@ use serde_json::Value;
 
 /// A version of JSON Schema that this module understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Dialect {
     /// Draft 4.
     Draft4,

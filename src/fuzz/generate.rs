@@ -10,6 +10,9 @@ use super::{
 
 /// Below this depth only the smallest alternatives are taken.
 const DEPTH: u32 = 12;
+/// Deeper values are not made: few parsers read them, and the stack of a thread is not ours to choose. A rule that is
+/// met at no depth would else be looked for at every one.
+const DEEPEST: u32 = 120;
 /// After this many values only the smallest alternatives are taken.
 const FUEL: u32 = 4_000;
 /// After this many values generation is given up: retries inside retries must end.
@@ -89,8 +92,15 @@ impl<'p, S: Source> Generation<'p, S> {
     }
 
     fn value(&mut self, id: NodeId, depth: u32) -> Option<Value> {
+        self.source.begin(id.0.into());
+        let value = self.value_of(id, depth);
+        self.source.end();
+        value
+    }
+
+    fn value_of(&mut self, id: NodeId, depth: u32) -> Option<Value> {
         self.spent += 1;
-        if self.spent > EXHAUSTED {
+        if self.spent > EXHAUSTED || depth > DEEPEST {
             return None;
         }
         let plan = self.plan;

@@ -22,6 +22,7 @@ const DRAWN: u32 = 1_000_000;
 
 /// Why a usable schema yields no instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum GenerationError {
     /// The class is proven to hold nothing.
     #[error("find arguments: the schema contradicts itself and admits none")]
@@ -36,6 +37,7 @@ pub enum GenerationError {
 
 /// What the instances of a generator have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Class {
     /// They satisfy the schema.
     Valid,

@@ -318,6 +318,29 @@ fn hostile_schemas_cost_bounded_time_and_never_panic() {
     }
 }
 
+/// A rule that is met at no depth is not looked for at every one: the stack of a thread is not ours to choose.
+#[test]
+fn a_schema_that_applies_to_its_own_entries_takes_little_stack() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"next": {"$ref": "#"}, "v": {"typo": ["string", "null"], "fo?rmat": "date"}},
+    });
+    let loose = json!({"properties": {"next": {"$ref": "#"}, "v": {"typo": 0}}});
+    for schema in [schema, loose] {
+        let draw = move || {
+            let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("it is a schema");
+            for site in schema.sites() {
+                if let Ok(generator) = schema.violating(&site) {
+                    let _drawn = generator.generate(&mut Random::new(1));
+                }
+            }
+            schema.generate(&mut Random::new(1)).is_ok()
+        };
+        let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(draw).expect("a thread starts");
+        assert!(thread.join().expect("it ends"));
+    }
+}
+
 #[test]
 fn a_contradiction_is_told_from_what_is_merely_too_large() {
     let minimal = |schemas: Vec<(&str, Value)>, wanted: &str| {

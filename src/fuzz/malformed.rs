@@ -15,6 +15,7 @@ type Make = fn(&Value) -> Vec<u8>;
 
 /// How far malformed arguments are from what a request may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Grammar {
     /// A JSON object, though an unusual one: a server may accept or refuse it.
     Object,

@@ -71,7 +71,9 @@ mod text;
 pub use cover::Obligation;
 pub use dialect::Dialect;
 pub use generator::{Class, GenerationError, Generator};
+#[doc(hidden)]
 pub use limit::is_bounded;
+#[doc(hidden)]
 pub use malformed::{Grammar, Malformed};
 pub use schema::{Breakage, BrokenArguments, Domain, SchemaError, ToolSchema, ViolationError};
 pub use shrink::Shrinker;

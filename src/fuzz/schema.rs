@@ -28,6 +28,7 @@ use super::{
 
 /// Why a schema cannot be used at all.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum SchemaError {
     /// The schema breaks the rules of its own dialect.
     #[error("read the schema at {pointer:?}: {message}")]
@@ -70,6 +71,7 @@ pub enum SchemaError {
 
 /// A mistake that every server can see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Breakage {
     /// A required property is absent.
     MissingRequired,
@@ -84,6 +86,7 @@ pub enum Breakage {
 
 /// Arguments with one mistake in them, confirmed by validation.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct BrokenArguments {
     /// What to send.
     pub arguments: Value,
@@ -95,6 +98,7 @@ pub struct BrokenArguments {
 
 /// What instances a schema is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Domain {
     /// Objects only: the arguments of a tool.
     Arguments,
@@ -104,6 +108,7 @@ pub enum Domain {
 
 /// Why there is no instance that breaks one keyword and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ViolationError {
     /// The keyword is proven to have no effect: without it the schema admits the same instances.
     /// Worth telling the author of the schema.
@@ -128,6 +133,19 @@ pub enum ViolationError {
 ///
 /// Compiling takes a fraction of a millisecond for most tools; everything else but
 /// [`violating`](Self::violating) is cheaper.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_conformance::fuzz::{Dialect, Random, ToolSchema};
+/// use serde_json::json;
+///
+/// let schema = json!({"type": "object", "properties": {"n": {"minimum": 3, "type": "integer"}}, "required": ["n"]});
+/// let schema = ToolSchema::compile(&schema, Dialect::Draft202012)?;
+/// let arguments = schema.generate(&mut Random::new(7)).expect("there are some");
+/// assert!(schema.is_valid(&arguments) && arguments["n"].as_i64() >= Some(3));
+/// # Ok::<(), mcp_conformance::fuzz::SchemaError>(())
+/// ```
 #[derive(Debug)]
 pub struct ToolSchema {
     schema: Value,

@@ -13,6 +13,7 @@ use super::dialect::Dialect;
 /// `required` occurs once for each name. A subschema that is simply `false` counts as an
 /// occurrence of the keyword `false`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Site {
     /// The JSON pointer of the schema object that holds the keyword.
     pub pointer: String,

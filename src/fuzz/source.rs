@@ -10,6 +10,24 @@
 ///
 /// The answer lies below `n`, and 0 stands for the simplest alternative. `n` is at least 1; an
 /// implementation that is given 0 answers 0.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_conformance::fuzz::Source;
+///
+/// /// Always the last alternative.
+/// struct Last;
+///
+/// impl Source for Last {
+///     fn below(&mut self, n: u64) -> u64 {
+///         n.saturating_sub(1)
+///     }
+/// }
+///
+/// assert_eq!(Last.index(5), 4);
+/// assert!(Last.one_in(10));
+/// ```
 pub trait Source {
     /// Chooses one of `n` alternatives.
     fn below(&mut self, n: u64) -> u64;
@@ -22,6 +40,36 @@ pub trait Source {
     /// Says yes in one of `n` cases; no is the simpler answer.
     fn one_in(&mut self, n: u64) -> bool {
         n > 0 && self.below(n) == n - 1
+    }
+
+    /// The choices that follow are about one value of a kind, until it ends.
+    ///
+    /// Values lie within one another. Only who keeps choices apart by what they are about need listen.
+    fn begin(&mut self, _kind: u64) {}
+
+    /// The value that began last has ended.
+    fn end(&mut self) {}
+}
+
+impl<S: Source + ?Sized> Source for &mut S {
+    fn below(&mut self, n: u64) -> u64 {
+        S::below(self, n)
+    }
+
+    fn index(&mut self, n: usize) -> usize {
+        S::index(self, n)
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        S::one_in(self, n)
+    }
+
+    fn begin(&mut self, kind: u64) {
+        S::begin(self, kind);
+    }
+
+    fn end(&mut self) {
+        S::end(self);
     }
 }
 
@@ -90,6 +138,12 @@ impl<'a> Bytes<'a> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
+    }
+
+    /// Adds the bytes that are read as `choice` where one of `n` is asked for.
+    pub fn write(n: u64, choice: u64, bytes: &mut Vec<u8>) {
+        let unused = n.saturating_sub(1).leading_zeros() / u8::BITS;
+        bytes.extend(choice.to_be_bytes().into_iter().skip(unused as usize));
     }
 }
 
@@ -193,6 +247,20 @@ mod tests {
         let replayed: Vec<u64> = (0..10).map(|_| again.below(100)).collect();
         assert_eq!(replayed[..8], drawn);
         assert_eq!(replayed[8..], [0, 0]);
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let choices = [(1, 0), (2, 1), (256, 255), (257, 256), (40_000, 31_337), (1 << 40, 1 << 39), (u64::MAX, 7)];
+        let mut bytes = Vec::new();
+        for (n, choice) in choices {
+            Bytes::write(n, choice, &mut bytes);
+        }
+        let mut read = Bytes::new(&bytes);
+        for (n, choice) in choices {
+            assert_eq!(read.below(n), choice, "of {n}");
+        }
+        assert!(read.is_empty());
     }
 
     #[test]

@@ -36,6 +36,7 @@
 
 mod server;
 mod tools;
+mod tree;
 
 pub use server::Server;
 pub use tools::{Call, Tools, ToolsError};
@@ -53,6 +54,9 @@ macro_rules! fuzz_server {
         ::libfuzzer_sys::fuzz_target!(|bytes: &[u8]| MCP_CONFORMANCE_SERVER.with(|server| server.feed(bytes)));
         ::libfuzzer_sys::fuzz_mutator!(|bytes: &mut [u8], size: usize, _max_size: usize, seed: u32| {
             MCP_CONFORMANCE_SERVER.with(|server| server.tools().mutate(bytes, size, u64::from(seed)))
+        });
+        ::libfuzzer_sys::fuzz_crossover!(|bytes: &[u8], other: &[u8], out: &mut [u8], seed: u32| {
+            MCP_CONFORMANCE_SERVER.with(|server| server.tools().cross(bytes, other, out, u64::from(seed)))
         });
     };
 }
@@ -81,6 +85,9 @@ macro_rules! fuzz_tools {
         });
         ::libfuzzer_sys::fuzz_mutator!(|bytes: &mut [u8], size: usize, _max_size: usize, seed: u32| {
             MCP_CONFORMANCE_TOOLS.mutate(bytes, size, u64::from(seed))
+        });
+        ::libfuzzer_sys::fuzz_crossover!(|bytes: &[u8], other: &[u8], out: &mut [u8], seed: u32| {
+            MCP_CONFORMANCE_TOOLS.cross(bytes, other, out, u64::from(seed))
         });
     };
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::tree::Tree;
 use crate::fuzz::{Bytes, Dialect, Generator, Random, SchemaError, Source, ToolSchema};
 
 /// How many keywords of a schema are broken at most.
@@ -9,9 +10,6 @@ const BROKEN: usize = 64;
 
 /// One of so many calls breaks the schema.
 const NEARLY: u64 = 8;
-
-/// How many bytes are there beyond those that a call was made of, so that a larger one is not of the simplest choices.
-const SPARE: usize = 32;
 
 /// Why no calls can be made.
 #[derive(Debug, thiserror::Error)]
@@ -113,48 +111,59 @@ impl Tools {
 
     /// The call that a source of choices makes: the same as bytes make, by chance for instance.
     pub fn call_by(&self, source: &mut impl Source) -> Option<Call<'_>> {
-        let tool = self.tools.get(source.index(self.tools.len()))?;
-        let broken = if source.one_in(NEARLY) { tool.broken.get(source.index(tool.broken.len())) } else { None };
-        let arguments = match broken {
+        let chosen = source.index(self.tools.len());
+        let tool = self.tools.get(chosen)?;
+        let broken = if source.one_in(NEARLY) { Some(source.index(tool.broken.len())) } else { None };
+        let generator = broken.and_then(|broken| tool.broken.get(broken));
+        // What one generator makes is of no kind that another makes.
+        source.begin((chosen * (BROKEN + 1) + generator.map_or(0, |_| broken.unwrap_or(0) + 1)) as u64);
+        let arguments = match generator {
             Some(generator) => generator.generate(source),
             None => tool.schema.generate(source),
         };
-        Some(Call { tool: &tool.name, arguments: arguments.ok()?, is_valid: broken.is_none() })
+        source.end();
+        Some(Call { tool: &tool.name, arguments: arguments.ok()?, is_valid: generator.is_none() })
     }
 }
 
 impl Tools {
-    /// Changes a few of the choices that the first `size` bytes make, and leaves the others as they are; returns how
-    /// many bytes there are then, at most all that `bytes` has room for.
+    /// Changes the call that the first `size` bytes make in one place, seldom in more, and leaves the rest as it is;
+    /// returns how many bytes there are then, at most all that `bytes` has room for.
     ///
     /// What a fuzzer does to bytes of which it knows nothing moves them, so that each choice takes another's place,
     /// and mostly changes those that nobody reads. The macros make this the mutator of their targets.
     pub fn mutate(&self, bytes: &mut [u8], size: usize, seed: u64) -> usize {
-        let size = size.min(bytes.len());
         let mut random = Random::new(seed);
-        let used = {
-            let mut read = Bytes::new(&bytes[..size]);
-            let _call = self.call_by(&mut read);
-            size - read.left()
-        };
-        let new = bytes.len().min(used + SPARE);
-        for byte in bytes.get_mut(size..new).into_iter().flatten() {
-            *byte = random_byte(&mut random);
+        let size = size.min(bytes.len());
+        let mut tree = self.tree(&bytes[..size]);
+        tree.change(&mut random);
+        while random.one_in(8) {
+            tree.change(&mut random);
         }
-        // Mostly one; a choice that takes effect only along with another wants both.
-        let changes = 1 + if random.one_in(4) { random.index(3) } else { 0 };
-        for _ in 0..changes {
-            let at = random.index(used.max(1));
-            if let Some(byte) = bytes.get_mut(at) {
-                *byte = random_byte(&mut random);
-            }
-        }
-        new
+        self.write(&tree, &mut random, bytes)
     }
-}
 
-fn random_byte(random: &mut Random) -> u8 {
-    u8::try_from(random.below(256)).unwrap_or_default()
+    /// Makes a call of two: that of `bytes` with a value from that of `other` in it; returns how many bytes of `out`
+    /// it took.
+    ///
+    /// The macros make this the crossover of their targets.
+    pub fn cross(&self, bytes: &[u8], other: &[u8], out: &mut [u8], seed: u64) -> usize {
+        let mut random = Random::new(seed);
+        let mut tree = self.tree(bytes);
+        tree.take_over(self.tree(other), &mut random);
+        self.write(&tree, &mut random, out)
+    }
+
+    fn tree(&self, bytes: &[u8]) -> Tree {
+        Tree::read(bytes, |source| self.call_by(source))
+    }
+
+    fn write(&self, tree: &Tree, random: &mut Random, out: &mut [u8]) -> usize {
+        let bytes = tree.write(random, |source| self.call_by(source));
+        let count = bytes.len().min(out.len());
+        out[..count].copy_from_slice(&bytes[..count]);
+        count
+    }
 }
 
 impl Tool {
@@ -193,7 +202,7 @@ mod tests {
         let mut random = Random::new(1);
         let mut seen = BTreeSet::new();
         for _ in 0..500 {
-            let bytes: Vec<u8> = (0..40).map(|_| u8::try_from(random.below(256)).expect("it is below 256")).collect();
+            let bytes = random_bytes(40, &mut random);
             let call = tools.call(&bytes).expect("both admit something");
             let of = tools.tools.iter().find(|tool| tool.name == call.tool).expect("it is one of them");
             assert_eq!(of.schema.is_valid(&call.arguments), call.is_valid, "{call:?}");
@@ -203,8 +212,74 @@ mod tests {
         assert_eq!(tools.call(&[]).map(|call| call.is_valid), Some(true));
     }
 
+    fn freight() -> Tools {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "class": {"enum": ["a", "b", "c", "d", "e", "f", "g", "h"]},
+                "pieces": {
+                    "type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 40_000},
+                    "minItems": 1, "maxItems": 12,
+                },
+                "reference": {"type": "string", "pattern": "^[A-Z]{3}-[0-9]{3}$"},
+            },
+            "required": ["class", "pieces", "reference"],
+            "additionalProperties": false,
+        });
+        Tools::one("quote", &schema).expect("the schema is sound")
+    }
+
+    fn random_bytes(count: usize, random: &mut Random) -> Vec<u8> {
+        (0..count).map(|_| u8::try_from(random.below(256)).expect("it is below 256")).collect()
+    }
+
     #[test]
-    fn a_mutation_changes_choices_and_keeps_to_the_room_that_there_is() {
+    fn a_mutation_changes_one_thing_and_keeps_the_rest() {
+        let tools = freight();
+        let mut random = Random::new(1);
+        let (mut changed, mut elsewhere, mut valid) = (0, 0, 0);
+        for seed in 0..500 {
+            let mut bytes = random_bytes(200, &mut random);
+            let old = tools.call(&bytes).expect("it admits something");
+            let size = tools.mutate(&mut bytes, 200, seed);
+            let new = tools.call(&bytes[..size]).expect("it admits something");
+            if !(old.is_valid && new.is_valid) {
+                continue;
+            }
+            valid += 1;
+            let members = ["class", "pieces", "reference"];
+            match members.iter().filter(|name| old.arguments[**name] != new.arguments[**name]).count() {
+                0 => {}
+                1 => changed += 1,
+                _ => elsewhere += 1,
+            }
+        }
+        assert!(changed > valid / 2, "{changed} of {valid} changed in one member");
+        assert!(elsewhere < valid / 4, "{elsewhere} of {valid} changed in several members");
+    }
+
+    #[test]
+    fn a_crossing_takes_its_members_from_both() {
+        let tools = freight();
+        let mut random = Random::new(2);
+        let mut mixed = 0;
+        for seed in 0..300 {
+            let (left, right) = (random_bytes(200, &mut random), random_bytes(200, &mut random));
+            let mut out = [0; 200];
+            let size = tools.cross(&left, &right, &mut out, seed);
+            let [left, right, new] =
+                [&left[..], &right, &out[..size]].map(|bytes| tools.call(bytes).expect("it admits something"));
+            let from = |other: &Call<'_>, name| other.arguments[name] == new.arguments[name];
+            let members = ["class", "pieces", "reference"];
+            let both = members.iter().any(|name| from(&left, name) && !from(&right, name))
+                && members.iter().any(|name| from(&right, name) && !from(&left, name));
+            mixed += usize::from(both);
+        }
+        assert!(mixed > 60, "{mixed} of 300 are of both");
+    }
+
+    #[test]
+    fn a_mutation_keeps_to_the_room_that_there_is() {
         let tools = tools();
         let mut bytes = [7_u8; 64];
         let mut calls = BTreeSet::new();
@@ -216,6 +291,47 @@ mod tests {
         assert!(calls.len() > 50, "{}", calls.len());
         assert_eq!(tools.mutate(&mut [], 0, 1), 0);
         assert!(tools.mutate(&mut [0; 3], 3, 1) <= 3);
+    }
+
+    /// How far a call gets into a function with a combination of an enumeration, a length and a pattern.
+    fn depth(call: &Call<'_>) -> usize {
+        let arguments = &call.arguments;
+        if !call.is_valid || arguments["class"] != "h" {
+            return 0;
+        }
+        if arguments["pieces"].as_array().map(Vec::len) != Some(7) {
+            return 1;
+        }
+        let reference = arguments["reference"].as_str().unwrap_or_default();
+        2 + reference.bytes().zip(*b"QXZ-417").take_while(|(given, wanted)| given == wanted).count()
+    }
+
+    #[test]
+    fn what_lies_deep_is_reached_step_by_step() {
+        const ROUNDS: u64 = 40_000;
+        let tools = freight();
+        for seed in 0..3 {
+            let mut random = Random::new(seed);
+            // What a fuzzer keeps: an input for each branch, of which it takes the rarest most often.
+            let mut kept = vec![Vec::new()];
+            let mut rounds = 0;
+            while kept.len() <= 9 {
+                rounds += 1;
+                assert!(rounds < ROUNDS, "it got {} deep", kept.len() - 1);
+                let deepest = random.one_in(2);
+                let mut bytes = kept[if deepest { kept.len() - 1 } else { random.index(kept.len()) }].clone();
+                let size = bytes.len();
+                bytes.resize(256, 0);
+                let size = tools.mutate(&mut bytes, size, random.next_bits());
+                let call = tools.call(&bytes[..size]).expect("it admits something");
+                if depth(&call) >= kept.len() {
+                    kept.push(bytes[..size].to_vec());
+                }
+            }
+        }
+        let mut random = Random::new(9);
+        let calls = (0..ROUNDS).filter_map(|_| tools.call_by(&mut random));
+        assert!(calls.map(|call| depth(&call)).max() < Some(4), "by chance it is reached as well");
     }
 
     #[test]

@@ -39,7 +39,12 @@ mod task_tests;
 mod tests;
 
 pub use fault::{Fault, FaultSet, UnknownFault};
+#[doc(hidden)]
 pub use hidden::HiddenFault;
+#[doc(hidden)]
 pub use http::{HttpFault, serve_http, serve_http_protected};
+#[doc(hidden)]
 pub use revision::Revision;
-pub use server::{Crash, ignores_sigterm, serve, stderr_noise};
+pub use server::{Crash, serve};
+#[doc(hidden)]
+pub use server::{ignores_sigterm, stderr_noise};

@@ -16,6 +16,7 @@ use crate::verdict::{Finding, Verdict};
 /// What came of holding a report against a baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Held {
     /// The file of the baseline.
     pub file: String,
@@ -36,6 +37,7 @@ pub struct Held {
 /// A line of a baseline that is not found any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Stale {
     /// The line.
     pub line: Line,

@@ -12,6 +12,7 @@ use crate::verdict::Verdict;
 
 /// Why reports cannot be merged.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum MergeError {
     /// There is nothing to merge.
     #[error("there is no report")]

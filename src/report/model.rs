@@ -18,6 +18,7 @@ pub const FORMAT: u32 = 1;
 /// What made the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Tool {
     /// `mcp-conformance`.
     pub name: String,
@@ -28,6 +29,7 @@ pub struct Tool {
 /// The settings that decide what was judged and how.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Options {
     /// The revisions that were asked for, as they were written; empty for the default.
     pub revisions: Vec<String>,
@@ -69,6 +71,7 @@ pub enum FailOn {
 /// One revision of the server and what its cases say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Target {
     /// Everything beside the cases.
     pub summary: TargetSummary,
@@ -81,6 +84,7 @@ pub struct Target {
 /// Everything that a run found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Report {
     /// The version of this format.
     pub format: u32,
@@ -104,6 +108,7 @@ pub struct Report {
 
 /// Why a text is no report that can be rendered.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReportError {
     /// It is no JSON, or not of the form of a report.
     #[error("failed to read it as a report of this tool: {0}; a report is written by --report json=FILE")]
@@ -138,6 +143,18 @@ impl Report {
     ///
     /// # Errors
     /// When the text is no report, or one of another version of the format.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_conformance::report::Json;
+    /// use mcp_conformance::{Judge, Report};
+    ///
+    /// let report = Judge::built_in([]).select("lifecycle").run_blocking()?;
+    /// let text = report.render(&Json);
+    /// assert_eq!(Report::parse(&text).expect("it was written as one"), report);
+    /// # Ok::<(), mcp_conformance::JudgeError>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Self, ReportError> {
         #[derive(Deserialize)]
         struct Head {

@@ -5,6 +5,29 @@ use std::io;
 use super::Report;
 
 /// Writes a finished report in one format.
+///
+/// # Examples
+///
+/// ```
+/// use std::io;
+///
+/// use mcp_conformance::Judge;
+/// use mcp_conformance::report::{Renderer, Report};
+///
+/// /// What failed, each on a line of its own.
+/// struct Failed;
+///
+/// impl Renderer for Failed {
+///     fn render(&self, report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
+///         let failed = report.results().filter(|result| !result.findings.is_empty());
+///         failed.into_iter().try_for_each(|result| writeln!(out, "{} in {}", result.case, result.revision))
+///     }
+/// }
+///
+/// let report = Judge::built_in([]).select("lifecycle").run_blocking()?;
+/// assert_eq!(report.render(&Failed), "");
+/// # Ok::<(), mcp_conformance::JudgeError>(())
+/// ```
 pub trait Renderer {
     /// Writes the report.
     ///

@@ -12,6 +12,7 @@ use crate::verdict::Verdict;
 /// The requirements that the cases of a run speak for in one revision, by what came of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Requirements {
     /// Those that at least one case judged.
     pub judged: Vec<String>,
@@ -26,6 +27,7 @@ pub struct Requirements {
 /// Requirements that were left open for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct LeftOpen {
     /// The reason, as the first case gave it.
     pub reason: String,

@@ -11,7 +11,9 @@ use std::fmt::Write as _;
 /// that change the direction of text, and characters without a shape of their own.
 #[must_use]
 pub fn is_treacherous(c: char) -> bool {
-    matches!(c,
+    // Most text is none of it.
+    !matches!(c, ' '..='~')
+        && matches!(c,
         '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
         // Without a shape: soft hyphen, joiners, fillers, zero-width spaces, the empty braille cell.
         | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'

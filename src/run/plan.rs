@@ -14,6 +14,7 @@ use crate::spec::{Revision, Transport};
 
 /// Which revisions to judge.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Revisions {
     /// Every released revision that the server turns out to speak.
     #[default]

@@ -12,6 +12,7 @@ use super::{Revision, RevisionSet};
 /// How strongly the text binds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
+#[non_exhaustive]
 pub enum Level {
     /// MUST or MUST NOT.
     Must,
@@ -49,6 +50,7 @@ pub enum Transport {
 /// One rule of the specification, in our own words.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Requirement {
     /// The catalogue's name of the rule, kebab-case.
     pub id: String,
@@ -155,6 +157,7 @@ fn public_address(place: &str, revision: Revision) -> String {
 
 /// A fault of the catalogue's own data.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CatalogueError {
     /// A file of the catalogue does not parse.
     #[error("failed to read the requirements in {file}: {source}")]

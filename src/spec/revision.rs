@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a connection is opened and how requests carry their context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Era {
     /// An `initialize` handshake opens the connection (up to 2025-11-25).
     Handshake,
@@ -16,6 +17,7 @@ pub enum Era {
 
 /// A dated revision of the protocol, ordered by age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Revision {
     /// The pre-release draft, whose tool results stand in `toolResult`.
     #[serde(rename = "2024-10-07")]

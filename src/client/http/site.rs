@@ -12,6 +12,7 @@ use reqwest::redirect::Policy;
 
 /// Why an address cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SiteError {
     /// It is no address.
     #[error("`{address}` is no address: {reason}")]

@@ -69,17 +69,17 @@ impl Tally {
         is_new
     }
 
-    /// What most valid calls were answered by, where none succeeded.
-    pub(super) fn commonest_refusal(&self) -> Option<&str> {
-        self.refusals.iter().max_by_key(|(_, count)| **count).map(|(class, _)| class.as_str())
-    }
-
     /// Whether most of its calls were answered.
     pub(super) fn is_served_mostly(&self) -> bool {
         let lost = [CallOutcome::Malformed, CallOutcome::Silence, CallOutcome::Closed];
         let unserved: u64 = self.counts.iter().filter(|((_, of), _)| lost.contains(of)).map(|(_, count)| count).sum();
         let calls: u64 = self.counts.values().sum();
         calls == 0 || unserved * 2 < calls
+    }
+
+    /// What most valid calls were answered by, where none succeeded.
+    pub(super) fn commonest_refusal(&self) -> Option<&str> {
+        self.refusals.iter().max_by_key(|(_, count)| **count).map(|(class, _)| class.as_str())
     }
 
     /// The report of the tool.

@@ -1,0 +1,317 @@
+//! The choices of one input as the tree of the values that they make, so that one value can change and all others stay.
+//!
+//! In a fuzzer's bytes a choice has its meaning by the place where it stands. Whoever changes a byte that decides how
+//! many choices follow gives every later byte another meaning, and with it loses what led there. Here a choice belongs
+//! to the value that it helps to make. What is new in a changed tree is drawn, and the rest is found where it belongs.
+
+use std::ops::Range;
+
+use crate::fuzz::{Bytes, Random, Source};
+
+/// Stands for no value, so that what follows it is drawn anew.
+const NEW: u64 = u64::MAX;
+
+/// How many parts a tree keeps; the choices of those beyond belong to the last one that was kept.
+const PARTS: usize = 1 << 14;
+
+/// How far the value of a kind is looked for among those that stand beside each other.
+const AHEAD: usize = 64;
+
+/// What a choice was made of, and how it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Choice {
+    below: u64,
+    chosen: u64,
+    /// All that matters is whether the last was chosen.
+    is_flag: bool,
+}
+
+/// One value: what was chosen for itself, and the values in it.
+#[derive(Debug, Clone, Default)]
+struct Part {
+    label: u64,
+    choices: Vec<Choice>,
+    parts: Vec<usize>,
+}
+
+/// The choices of one input.
+#[derive(Debug, Clone)]
+pub(super) struct Tree {
+    /// The first is the root. A part may stand in several places.
+    parts: Vec<Part>,
+}
+
+impl Tree {
+    /// The tree of what `make` chooses by these bytes.
+    pub(super) fn read<Made>(bytes: &[u8], make: impl FnOnce(&mut Recorder<'_, Bytes<'_>>) -> Made) -> Self {
+        let mut recorder = Recorder::new(None, Bytes::new(bytes));
+        let _made = make(&mut recorder);
+        recorder.made
+    }
+
+    /// The bytes by which `make` chooses what this tree says, and at random what it does not say.
+    pub(super) fn write<Made>(
+        &self,
+        random: &mut Random,
+        make: impl FnOnce(&mut Recorder<'_, &mut Random>) -> Made,
+    ) -> Vec<u8> {
+        let mut recorder = Recorder::new(Some(self), random);
+        let _made = make(&mut recorder);
+        recorder.bytes
+    }
+
+    /// Changes one thing.
+    pub(super) fn change(&mut self, random: &mut Random) {
+        match random.below(16) {
+            0..=9 => self.choose_again(random),
+            10..=12 => self.draw_again(random),
+            13 => self.repeat(random),
+            _ => self.rearrange(random),
+        }
+    }
+
+    /// Takes over a value from another tree, where both have one of a kind.
+    pub(super) fn take_over(&mut self, other: Self, random: &mut Random) {
+        let first = self.parts.len();
+        let own = 0..first;
+        self.parts.extend(other.parts.into_iter().map(|mut part| {
+            part.parts.iter_mut().for_each(|inner| *inner += first);
+            part
+        }));
+        let all = self.parts.len();
+        self.replace(random, own, |part, _| (first..all).contains(&part));
+    }
+
+    /// Makes one choice in another way.
+    fn choose_again(&mut self, random: &mut Random) {
+        let chosen = if random.one_in(2) { self.any_part(random) } else { self.part_from_above(random) };
+        let Some(part) = self.parts.get_mut(chosen) else { return };
+        let count = part.choices.len();
+        if let Some(choice) = part.choices.get_mut(random.index(count)) {
+            choice.change(random);
+        }
+    }
+
+    /// Any part that has choices, each choice as likely as any other.
+    fn any_part(&self, random: &mut Random) -> usize {
+        let count = self.parts.iter().map(|part| part.choices.len()).sum();
+        let mut at = random.index(count);
+        for (index, part) in self.parts.iter().enumerate() {
+            if at < part.choices.len() {
+                return index;
+            }
+            at -= part.choices.len();
+        }
+        0
+    }
+
+    /// A part that has choices, each value within a value as likely as those beside it, however much is in them.
+    fn part_from_above(&self, random: &mut Random) -> usize {
+        let mut at = 0;
+        while let Some(part) = self.parts.get(at) {
+            let stay = part.parts.is_empty() || (!part.choices.is_empty() && random.one_in(8));
+            match part.parts.get(random.index(part.parts.len())) {
+                Some(inner) if !stay => at = *inner,
+                _ => break,
+            }
+        }
+        at
+    }
+
+    /// Forgets a value.
+    fn draw_again(&mut self, random: &mut Random) {
+        let new = self.parts.len();
+        if let Some(place) = self.place(random, 0..new) {
+            self.parts.push(Part { label: NEW, ..Part::default() });
+            *place.within(self) = new;
+        }
+    }
+
+    /// Puts a value where another of its kind stands.
+    fn repeat(&mut self, random: &mut Random) {
+        let all = 0..self.parts.len();
+        self.replace(random, all, |part, old| part != old);
+    }
+
+    fn replace(&mut self, random: &mut Random, own: Range<usize>, admits: impl Fn(usize, usize) -> bool) {
+        let Some(place) = self.place(random, own) else { return };
+        let old = *place.within(self);
+        let label = self.parts[old].label;
+        let alike = |(index, part): (usize, &Part)| (part.label == label && admits(index, old)).then_some(index);
+        let alike: Vec<usize> = self.parts.iter().enumerate().filter_map(alike).collect();
+        if let Some(&new) = alike.get(random.index(alike.len())) {
+            // No value can stand within itself.
+            if !self.is_within(old, new) {
+                *place.within(self) = new;
+            }
+        }
+    }
+
+    fn is_within(&self, inner: usize, outer: usize) -> bool {
+        let mut pending = vec![outer];
+        while let Some(part) = pending.pop() {
+            if part == inner {
+                return true;
+            }
+            pending.extend(&self.parts[part].parts);
+        }
+        false
+    }
+
+    /// Leaves out, doubles or moves one of the values that stand beside each other.
+    fn rearrange(&mut self, random: &mut Random) {
+        let Some(place) = self.place(random, 0..self.parts.len()) else { return };
+        let beside = &mut self.parts[place.part].parts;
+        match random.below(3) {
+            0 => {
+                beside.remove(place.at);
+            }
+            1 => beside.insert(place.at, beside[place.at]),
+            _ => {
+                let other = random.index(beside.len());
+                beside.swap(place.at, other);
+            }
+        }
+    }
+
+    /// Where a value stands within one of these parts, each place as likely as any other.
+    fn place(&self, random: &mut Random, within: Range<usize>) -> Option<Place> {
+        let count = self.parts[within.clone()].iter().map(|part| part.parts.len()).sum();
+        let mut at = random.index(count);
+        for part in within {
+            let inner = self.parts[part].parts.len();
+            if at < inner {
+                return Some(Place { part, at });
+            }
+            at -= inner;
+        }
+        None
+    }
+}
+
+/// Where a value stands within another.
+#[derive(Clone, Copy)]
+struct Place {
+    part: usize,
+    at: usize,
+}
+
+impl Place {
+    fn within(self, tree: &mut Tree) -> &mut usize {
+        &mut tree.parts[self.part].parts[self.at]
+    }
+}
+
+impl Choice {
+    fn change(&mut self, random: &mut Random) {
+        let old = self.chosen;
+        if self.is_flag {
+            self.chosen = if old == self.below - 1 { 0 } else { self.below - 1 };
+            return;
+        }
+        self.chosen = match random.below(4) {
+            // What is compared with a number comes nearer bit by bit, or by a little.
+            0 => (old ^ (1 << random.below(u64::from(u64::BITS - (self.below - 1).leading_zeros())))) % self.below,
+            1 => {
+                let step = 1 + random.below((self.below - 1).min(8));
+                let step = if random.one_in(2) { step } else { self.below - step };
+                // Beyond the last comes the first; the sum may be more than a number holds.
+                if old < self.below - step { old + step } else { old - (self.below - step) }
+            }
+            _ => old,
+        };
+        if self.chosen == old {
+            let other = random.below(self.below - 1);
+            self.chosen = other + u64::from(other >= old);
+        }
+    }
+}
+
+/// Makes choices, as a tree says or from elsewhere, and writes down what it chose for which value.
+#[derive(Debug)]
+pub(super) struct Recorder<'t, S> {
+    told: Option<&'t Tree>,
+    rest: S,
+    open: Vec<Open>,
+    made: Tree,
+    bytes: Vec<u8>,
+    /// How many parts were not kept and have not ended.
+    beyond: usize,
+}
+
+/// A value that is being made, and how much of what was told about it has been used.
+#[derive(Debug)]
+struct Open {
+    part: usize,
+    told: Option<usize>,
+    choices: usize,
+    parts: usize,
+}
+
+impl<'t, S: Source> Recorder<'t, S> {
+    fn new(told: Option<&'t Tree>, rest: S) -> Self {
+        let open = Open { part: 0, told: told.map(|_| 0), choices: 0, parts: 0 };
+        let made = Tree { parts: vec![Part::default()] };
+        Self { told, rest, open: vec![open], made, bytes: Vec::new(), beyond: 0 }
+    }
+}
+
+impl<S: Source> Recorder<'_, S> {
+    fn choose(&mut self, n: u64, is_flag: bool) -> u64 {
+        if n <= 1 {
+            return 0;
+        }
+        let told = self.told;
+        let open = self.open.last_mut().expect("the root never ends");
+        let part = open.told.filter(|_| self.beyond == 0).and_then(|part| told?.parts.get(part));
+        let choice = part.and_then(|part| part.choices.get(open.choices));
+        open.choices += 1;
+        let chosen = match choice {
+            Some(choice) if choice.below == n => choice.chosen,
+            // It is about something else.
+            _ => self.rest.below(n),
+        };
+        Bytes::write(n, chosen, &mut self.bytes);
+        self.made.parts[open.part].choices.push(Choice { below: n, chosen, is_flag });
+        chosen
+    }
+}
+
+impl<S: Source> Source for Recorder<'_, S> {
+    fn below(&mut self, n: u64) -> u64 {
+        self.choose(n, false)
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        n > 0 && self.choose(n, true) == n - 1
+    }
+
+    fn begin(&mut self, label: u64) {
+        if self.beyond > 0 || self.made.parts.len() >= PARTS {
+            self.beyond += 1;
+            return;
+        }
+        let part = self.made.parts.len();
+        self.made.parts.push(Part { label, ..Part::default() });
+        let told = self.told;
+        let open = self.open.last_mut().expect("the root never ends");
+        self.made.parts[open.part].parts.push(part);
+        // Where one was left out, the others are still there.
+        let inner = open.told.and_then(|part| told?.parts.get(part)).map_or(&[][..], |part| &part.parts);
+        let mut ahead = inner.iter().enumerate().skip(open.parts).take(AHEAD);
+        let found = ahead.find(|(_, inner)| told.is_some_and(|tree| tree.parts[**inner].label == label));
+        if let Some((at, _)) = found {
+            open.parts = at + 1;
+        }
+        let told = found.map(|(_, inner)| *inner);
+        self.open.push(Open { part, told, choices: 0, parts: 0 });
+    }
+
+    fn end(&mut self) {
+        if self.beyond > 0 {
+            self.beyond -= 1;
+        } else if self.open.len() > 1 {
+            self.open.pop();
+        }
+    }
+}
