@@ -143,14 +143,19 @@ impl Tools {
         self.write(&tree, &mut random, bytes)
     }
 
-    /// Makes a call of two: that of `bytes` with a value from that of `other` in it; returns how many bytes of `out`
-    /// it took.
+    /// Makes a call of two: that of `bytes`, seldom with a value from that of `other` in it and else changed as by
+    /// [`Tools::mutate`]; returns how many bytes of `out` it took.
     ///
-    /// The macros make this the crossover of their targets.
+    /// The macros make this the crossover of their targets. A fuzzer asks for it as often as for a mutation, which is
+    /// too often: most values of another call undo what led this one to where it is.
     pub fn cross(&self, bytes: &[u8], other: &[u8], out: &mut [u8], seed: u64) -> usize {
         let mut random = Random::new(seed);
         let mut tree = self.tree(bytes);
-        tree.take_over(self.tree(other), &mut random);
+        if random.one_in(8) {
+            tree.take_over(self.tree(other), &mut random);
+        } else {
+            tree.change(&mut random);
+        }
         self.write(&tree, &mut random, out)
     }
 
@@ -263,7 +268,7 @@ mod tests {
         let tools = freight();
         let mut random = Random::new(2);
         let mut mixed = 0;
-        for seed in 0..300 {
+        for seed in 0..1_000 {
             let (left, right) = (random_bytes(200, &mut random), random_bytes(200, &mut random));
             let mut out = [0; 200];
             let size = tools.cross(&left, &right, &mut out, seed);
@@ -275,7 +280,7 @@ mod tests {
                 && members.iter().any(|name| from(&right, name) && !from(&left, name));
             mixed += usize::from(both);
         }
-        assert!(mixed > 60, "{mixed} of 300 are of both");
+        assert!(mixed > 20, "{mixed} of 1000 are of both");
     }
 
     #[test]

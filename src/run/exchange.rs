@@ -16,7 +16,7 @@ use super::survey::MOST_PAGES;
 use crate::case::{Act, Case, Outcome, Placeholder, Poll, Step, fill, fill_text};
 use crate::check::Pass;
 use crate::client::Waited;
-use crate::transcript::{Entry, Event, Mark, Transcript};
+use crate::transcript::{Entry, Event, Mark, Transcript, without_limited};
 use crate::wire::{Frame, Id};
 
 /// How long an answer is waited for that a server may well not give, once later requests are answered.
@@ -63,6 +63,8 @@ pub(super) async fn carry_out(
         let outcome = walk_steps(body, session, &mut bindings, plan, number).await;
         let answered = session.replies.end();
         pass.transcript = session.transcript_from(from);
+        // What was sent again to a server that is asked too much is judged by what came of it in the end.
+        pass.transcript.entries = without_limited(&pass.transcript.entries);
         pass.void = void(case, body, &pass.transcript, answered);
         let saved = body.steps.first().is_some_and(|step| step.save.keys().all(|name| bindings.has_saved(name)));
         session.barren.extend(asked.filter(|_| !saved));
@@ -284,16 +286,20 @@ async fn request_of(
     retry::of_case(&last, retry, differing.as_ref(), &session.replies).map(Some)
 }
 
-/// Whether the HTTP answer to the first of these messages has ended: then nothing more comes of it.
+/// Whether the HTTP answer to the first of these messages has ended: then nothing more comes of it, unless the
+/// server is asked too much and the message is sent again.
 fn is_over(entries: &[Arc<Entry>]) -> bool {
     let Some(message) = entries.first() else { return false };
-    let number = entries.iter().find_map(|entry| match &entry.event {
+    let entries = without_limited(entries);
+    let carries = |entry: &Arc<Entry>| match &entry.event {
         Event::HttpRequest(request) if request.carries.as_ref().is_some_and(|own| Arc::ptr_eq(own, message)) => {
             Some(request.number)
         }
         _ => None,
-    });
-    entries.iter().any(|entry| matches!(&entry.event, Event::HttpEnd(end) if Some(end.number) == number))
+    };
+    let number = entries.iter().find_map(carries);
+    number.is_some()
+        && entries.iter().any(|entry| matches!(&entry.event, Event::HttpEnd(end) if Some(end.number) == number))
 }
 
 /// Whether a step that is not waited for reckons with silence: then later requests tell that the

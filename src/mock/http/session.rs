@@ -55,6 +55,9 @@ pub(super) struct Session {
     orders: mpsc::Sender<Order>,
 }
 
+/// How long a server takes to end at most when a session of it has.
+const LAST: std::time::Duration = std::time::Duration::from_millis(300);
+
 impl Session {
     /// Opens a session; one that `streams` sends every message to its one stream.
     pub(super) fn open(faults: Arc<FaultSet>, ended: Arc<Notify>, streams: bool) -> Self {
@@ -65,9 +68,15 @@ impl Session {
 
     async fn ask(&self, order: impl FnOnce(oneshot::Sender<Answer>) -> Order) -> Answer {
         let (sender, answer) = oneshot::channel();
-        // A session that has ended answers nothing, like a server that has.
+        // A session that has ended answers nothing, like a server that has, which is about to.
         let _ended = self.orders.send(order(sender)).await;
-        answer.await.unwrap_or_else(|_| failed(StatusCode::INTERNAL_SERVER_ERROR, "the session has ended"))
+        match answer.await {
+            Ok(answer) => answer,
+            Err(_) => {
+                tokio::time::sleep(LAST).await;
+                failed(StatusCode::INTERNAL_SERVER_ERROR, "the session has ended")
+            }
+        }
     }
 
     pub(super) async fn post(&self, post: Post) -> Answer {

@@ -176,7 +176,7 @@ impl Hunt<'_> {
 
     /// Whether the time of the tool under test is up, and nothing else speaks against calling it.
     pub(super) fn is_only_slow(&self) -> bool {
-        self.turn.is_over() && self.patience.is_hopeless().is_none()
+        self.turn.is_over() && !self.patience.was_tried()
     }
 
     /// Makes the calls of a round and judges what comes of them, in the order in which they were made.
@@ -279,6 +279,16 @@ impl Hunt<'_> {
             self.follow(stock.tool, &last, breaches, &record, stock).await?;
         }
         Ok(())
+    }
+
+    /// Tells the end of a server that is not ours to start again, where no call was seen to end it: by the last one.
+    pub(super) fn tell_its_end(&mut self) {
+        if self.rig.is_gone()
+            && !self.found.iter().any(|found| found.breach.oracle == Oracle::Crash)
+            && let Some((shot, exchange)) = self.rig.last_call()
+        {
+            self.end_with(vec![(0, exchange)], shot.tool);
+        }
     }
 
     /// Tells the end of a server that is not ours to start again: by the last of the calls that were under way, as

@@ -176,6 +176,7 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         }
     };
     let reports = if plan.replay.is_some() { Vec::new() } else { every_tool(&mut hunt, &chosen).await };
+    hunt.tell_its_end();
     hunt.rig.end().await;
     let mut reports = reports.into_iter();
     let tools = tools

@@ -84,6 +84,11 @@ impl Patience {
         self.odd.iter().filter(|known| **known == name).count() >= ALIKE
     }
 
+    /// Whether the tool under test gave reason to leave it alone, or to come to that.
+    pub(super) fn was_tried(&self) -> bool {
+        self.silences > 0 || self.is_hopeless().is_some()
+    }
+
     /// Why the tool under test is left alone, if that is so.
     pub(super) fn is_hopeless(&self) -> Option<String> {
         if self.deaths >= DEATHS {

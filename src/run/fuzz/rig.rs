@@ -30,6 +30,8 @@ const FLOOD: usize = 5_000;
 const ANSWERS: usize = 2_000;
 /// How long the right answer is waited for after one under a wrong id.
 const GRACE: Duration = Duration::from_millis(60);
+/// How a server ended that is not ours to start again.
+const NOBODY: &str = "nobody listens at the address any more";
 /// How often a server may forget the session that it is called in.
 const FORGOTTEN: usize = 20;
 /// How long where it never came after several of them, and how many those are.
@@ -171,6 +173,8 @@ pub(super) struct Rig {
     had_process: bool,
     /// Whether the server ended and is not ours to start again.
     gone: bool,
+    /// The last call, which that may have come of.
+    last: Option<(i64, Shot)>,
     /// How often the server had forgotten the session.
     forgotten: usize,
     /// The process that the last call was not answered by, until another is called.
@@ -215,6 +219,7 @@ impl Rig {
             process_id: None,
             had_process: false,
             gone: false,
+            last: None,
             forgotten: 0,
             parked: None,
             astray: 0,
@@ -251,6 +256,16 @@ impl Rig {
     /// Whether the server ended and is not ours to start again.
     pub(super) fn is_gone(&self) -> bool {
         self.gone
+    }
+
+    /// The last call, as one that the server did not survive.
+    pub(super) fn last_call(&self) -> Option<(Shot, Exchange)> {
+        let (id, shot) = self.last.clone()?;
+        let line = self.line(&shot, id);
+        let open = Open { index: 0, id, fence: None, since: Instant::now(), alone: false, line };
+        let fate = Fate::Ended { status: NOBODY.to_owned(), stderr: String::new() };
+        let found = exchange(&shot, &open, Vec::new(), fate, &mut Vec::new());
+        Some((shot, found))
     }
 
     /// The calls of this process with their ids, oldest first.
@@ -309,7 +324,13 @@ impl Rig {
         self.starts += 1;
         self.answered = 0;
         self.forget();
-        let opened = self.spares.take().await?;
+        let opened = match self.spares.take().await {
+            Ok(opened) => opened,
+            Err(problem) => {
+                self.gone |= matches!(self.context.fate_of_host().await, HostFate::Gone);
+                return Err(problem);
+            }
+        };
         self.startup = opened.startup;
         self.process_id = opened.process_id;
         self.had_process |= opened.process_id.is_some();
@@ -404,6 +425,7 @@ impl Rig {
         self.calls += 1;
         self.history_bytes += line.len();
         self.history.push_back((id, shot.clone(), line.len()));
+        self.last = Some((id, shot.clone()));
         while self.history.len() > HISTORY || self.history_bytes > HISTORY_BYTES {
             let Some((_, _, bytes)) = self.history.pop_front() else { break };
             self.history_bytes -= bytes;
@@ -524,7 +546,7 @@ impl Rig {
                 HostFate::Ended { status, stderr } => Broken::Ended { status, stderr },
                 HostFate::Gone => {
                     self.gone = true;
-                    Broken::Ended { status: "nobody listens at the address any more".to_owned(), stderr: String::new() }
+                    Broken::Ended { status: NOBODY.to_owned(), stderr: String::new() }
                 }
                 HostFate::Listens => Broken::Ended { status: DROPPED.to_owned(), stderr: String::new() },
             }),
