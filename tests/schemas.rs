@@ -171,7 +171,13 @@ fn without(schema: &Value, site: &Site) -> Option<Value> {
             let names = keywords.get_mut(&site.keyword)?.as_array_mut()?;
             names.retain(|known| known.as_str() != Some(name));
         }
-        (Value::Object(keywords), None) => drop(keywords.remove(&site.keyword)?),
+        (Value::Object(keywords), None) => {
+            keywords.remove(&site.keyword)?;
+            // A list of values says of which type they are, so that a type beside it is broken with it.
+            if matches!(site.keyword.as_str(), "enum" | "const") {
+                keywords.remove("type");
+            }
+        }
         _ => return None,
     }
     Some(schema)
