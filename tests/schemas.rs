@@ -2,6 +2,9 @@
 //! `tests/schemas/install.sh` fetches it out of a published package. Where it is not there the trials are ignored,
 //! unless `MCP_CONFORMANCE_SCHEMAS=required` is set.
 //!
+//! `CORPUS=<file> cargo test --test suite -- --ignored schemas/corpus` does the same for the inputSchema in each line of
+//! a file, and breaks every keyword in it, too.
+//!
 //! A group of the suite counts as satisfiable where the suite itself has a valid instance of its schema. Groups whose
 //! references lead out of their schema are left out, and counted: nothing is ever fetched.
 
@@ -10,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::Trial;
-use mcp_conformance::fuzz::{Dialect, Domain, Random, SchemaError, ToolSchema};
+use mcp_conformance::fuzz::{Dialect, Domain, Random, SchemaError, Site, ToolSchema, ViolationError};
 use serde_json::Value;
 
 use crate::trial;
@@ -22,6 +25,10 @@ const DRAFTS: [(&str, Dialect); 2] = [("draft2020-12", Dialect::Draft202012), ("
 const INSTANCES: usize = 40;
 /// What part of the satisfiable schemas has to generate, in thousandths.
 const LEAST: usize = 970;
+/// How many instances break a keyword.
+const BROKEN: usize = 5;
+/// What part of the keywords that have an effect has to be broken, in thousandths.
+const BREAKABLE: usize = 990;
 /// With fewer schemas than this it is not the suite.
 const SCHEMAS: usize = 600;
 /// References to what the suite expects a server of its own to give out.
@@ -33,6 +40,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("schemas/what-can-be-satisfied-is-generated", what_can_be_satisfied_is_generated)
             .with_ignored_flag(ignored),
+        trial("schemas/corpus", the_corpus).with_ignored_flag(true),
     ]
 }
 
@@ -86,6 +94,128 @@ fn read(path: &Path, draft: &str, dialect: Dialect, groups: &mut Vec<Group>) -> 
     Ok(())
 }
 
+/// What was made of all the schemas of a corpus.
+#[derive(Debug, Default)]
+struct Census {
+    schemas: usize,
+    valid: usize,
+    sites: usize,
+    /// Keywords without which the schema admits nothing more.
+    idle: usize,
+    broken: usize,
+    invalid: usize,
+    wrong: Vec<String>,
+    /// Keywords that have an effect, as far as is known, and that nothing was found to break.
+    unbroken: Vec<String>,
+}
+
+impl Census {
+    fn take(&mut self, name: &str, schema: &Value) {
+        self.schemas += 1;
+        let compiled = match ToolSchema::compile(schema, Dialect::Draft202012) {
+            Ok(compiled) => compiled,
+            Err(error) => return self.wrong.push(format!("{name}: failed to {error}")),
+        };
+        if compiled.is_unsatisfiable() {
+            return self.wrong.push(format!("{name}: nothing satisfies it"));
+        }
+        let Some(whole) = validator(schema, compiled.dialect()) else {
+            return self.wrong.push(format!("{name}: no validator"));
+        };
+        let mut random = Random::new(1);
+        for _ in 0..INSTANCES {
+            match compiled.generate(&mut random) {
+                Ok(instance) if whole.is_valid(&instance) => self.valid += 1,
+                Ok(instance) => self.wrong.push(format!("{name}: {instance} is not valid")),
+                Err(error) => self.wrong.push(format!("{name}: failed to {error}")),
+            }
+        }
+        for site in compiled.sites() {
+            self.sites += 1;
+            let generator = match compiled.violating(&site) {
+                Ok(generator) => generator,
+                Err(ViolationError::Vacuous | ViolationError::AdmitsNoMore) => {
+                    self.idle += 1;
+                    continue;
+                }
+                Err(error) => {
+                    self.unbroken.push(format!("{name} {site}: failed to {error}"));
+                    continue;
+                }
+            };
+            self.broken += 1;
+            let without = without(schema, &site).and_then(|without| validator(&without, compiled.dialect()));
+            let Some(without) = without else {
+                self.wrong.push(format!("{name} {site}: it cannot be taken away"));
+                continue;
+            };
+            for instance in (0..BROKEN).filter_map(|_| generator.generate(&mut random).ok()) {
+                self.invalid += 1;
+                if whole.is_valid(&instance) {
+                    self.wrong.push(format!("{name} {site}: {instance} is valid"));
+                } else if !without.is_valid(&instance) {
+                    self.wrong.push(format!("{name} {site}: {instance} breaks something else as well"));
+                }
+            }
+        }
+    }
+}
+
+/// The schema with one keyword taken away, or one name of those that are required.
+fn without(schema: &Value, site: &Site) -> Option<Value> {
+    let mut schema = schema.clone();
+    let place = schema.pointer_mut(&site.pointer)?;
+    match (place, &site.name) {
+        (place @ Value::Bool(_), _) => *place = Value::Bool(true),
+        (Value::Object(keywords), Some(name)) => {
+            let names = keywords.get_mut(&site.keyword)?.as_array_mut()?;
+            names.retain(|known| known.as_str() != Some(name));
+        }
+        (Value::Object(keywords), None) => {
+            keywords.remove(&site.keyword)?;
+            // A list of values says of which type they are, so that a type beside it is broken with it.
+            if matches!(site.keyword.as_str(), "enum" | "const") {
+                keywords.remove("type");
+            }
+        }
+        _ => return None,
+    }
+    Some(schema)
+}
+
+fn validator(schema: &Value, dialect: Dialect) -> Option<jsonschema::Validator> {
+    let options = jsonschema::options().with_draft(draft_of(dialect)).should_validate_formats(true).offline();
+    options.build(schema).ok()
+}
+
+fn the_corpus() -> Result<(), String> {
+    let path = std::env::var_os("CORPUS").ok_or("CORPUS names no file")?;
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", Path::new(&path).display()))?;
+    let mut seen: Vec<Value> = Vec::new();
+    let mut census = Census::default();
+    for line in text.lines() {
+        let entry: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let schema = &entry["inputSchema"];
+        if !seen.contains(schema) {
+            seen.push(schema.clone());
+            census.take(&format!("{} {}", entry["server"], entry["tool"]), schema);
+        }
+    }
+    let Census { schemas, valid, sites, idle, broken, invalid, wrong, unbroken } = census;
+    let figures = format!(
+        "{schemas} schemas, {valid} valid instances; of {sites} keywords {idle} have no effect, {broken} were broken \
+         alone, {} were not; {invalid} invalid instances; {} wrong\n{}\n{}",
+        unbroken.len(),
+        wrong.len(),
+        wrong.join("\n"),
+        unbroken.join("\n"),
+    );
+    fs::write(Path::new(env!("CARGO_TARGET_TMPDIR")).join("corpus.txt"), &figures)
+        .map_err(|error| error.to_string())?;
+    let most = (broken + unbroken.len()) * (1_000 - BREAKABLE) / 1_000;
+    if wrong.is_empty() && unbroken.len() <= most && schemas > 0 { Ok(()) } else { Err(figures) }
+}
+
 /// What came of the schema of a group.
 enum Made {
     Instances,
@@ -103,14 +233,8 @@ fn make(group: &Group) -> Made {
         Err(_) if group.schema.to_string().contains(ELSEWHERE) => return Made::Elsewhere,
         Err(error) => return Made::Nothing(format!("failed to {error}")),
     };
-    let validator = jsonschema::options()
-        .with_draft(draft_of(schema.dialect()))
-        .should_validate_formats(true)
-        .offline()
-        .build(&group.schema);
-    let validator = match validator {
-        Ok(validator) => validator,
-        Err(error) => return Made::Nothing(error.to_string()),
+    let Some(validator) = validator(&group.schema, schema.dialect()) else {
+        return Made::Nothing("it has no validator".to_owned());
     };
     let mut random = Random::new(1);
     for made in 0..INSTANCES {
@@ -129,7 +253,7 @@ fn draft_of(dialect: Dialect) -> jsonschema::Draft {
         Dialect::Draft6 => jsonschema::Draft::Draft6,
         Dialect::Draft7 => jsonschema::Draft::Draft7,
         Dialect::Draft201909 => jsonschema::Draft::Draft201909,
-        Dialect::Draft202012 => jsonschema::Draft::Draft202012,
+        _ => jsonschema::Draft::Draft202012,
     }
 }
 
