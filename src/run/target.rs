@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::again::{self, Doubt};
-use super::conduct::{Context, Ended, Through, milliseconds};
+use super::conduct::{Context, Ended, milliseconds};
 use super::fuzz;
 use super::hinted::Followed;
 use super::lane::{self, Done};
@@ -129,9 +129,9 @@ pub(super) struct Kept {
 
 /// Judges the server in the revision of an opened session.
 ///
-/// Where it is `fuzzed`, that is done once the cases of every revision are `through`.
-pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, through: Through) -> Option<Problem> {
-    let others = through.clone_watch();
+/// Where it is `fuzzed`, that is done once its cases are through, beside those of other revisions.
+pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool) -> Option<Problem> {
+    let under_way = context.under_way();
     let revision = main.revision;
     let runs = |case: &&Arc<Case>| case.runs_in(revision);
     let (cases, elsewhere): (Vec<_>, Vec<_>) =
@@ -187,9 +187,8 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, th
         }
     }
     tell_watching(&target, &cases, &done);
-    drop(through);
+    drop(under_way);
     let fuzz = if fuzzed {
-        others.wait_through().await;
         context.fuzzing().fetch_add(1, Ordering::Relaxed);
         let summary = fuzz::fuzz(&target, &cases, &surveyed).await;
         context.fuzzing().fetch_sub(1, Ordering::Relaxed);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::parked::Parked;
 use super::pool::Origin;
 use super::spare::Spares;
 use crate::check::fuzz::{Arguments, Call, Exchange, Fate, is_noise};
@@ -31,7 +32,8 @@ const GRACE: Duration = Duration::from_millis(60);
 const LITTLE_GRACE: Duration = Duration::from_millis(3);
 const ASTRAY: usize = 8;
 /// How long a process is given to end: nobody judges that here.
-const PATIENCE: Patience = Patience { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
+pub(super) const PATIENCE: Patience =
+    Patience { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
 
 /// A call of a tool, by the tool's position.
 #[derive(Debug, Clone)]
@@ -119,37 +121,6 @@ struct Open {
     since: Instant,
     alone: bool,
     line: Arc<[u8]>,
-}
-
-/// A process that did not answer a call while others may be called.
-pub(super) struct Parked {
-    pipe: Option<Pipe>,
-}
-
-impl Parked {
-    /// The answer to a request, if it comes after all.
-    pub(super) async fn answer_to(mut self, id: i64, limit: Duration) -> Option<Value> {
-        let pipe = self.pipe.as_mut()?;
-        let began = Instant::now();
-        while let Waited::Came(frame) = pipe.next(limit.saturating_sub(began.elapsed())).await {
-            let own = |message: &&Value| match Kind::of(message) {
-                Kind::Response { id: Some(got) } => !got.is_null() && same_id_loosely(&id.into(), got),
-                _ => false,
-            };
-            if let Some(answer) = frame.json().into_iter().flat_map(messages).find(own) {
-                return Some(answer.clone());
-            }
-        }
-        None
-    }
-}
-
-impl Drop for Parked {
-    fn drop(&mut self) {
-        if let Some(pipe) = self.pipe.take() {
-            tokio::spawn(pipe.end(PATIENCE));
-        }
-    }
 }
 
 /// Keeps a process of the server running and calls it.
@@ -462,7 +433,7 @@ impl Rig {
                     burst.open.push((open.index, exchange));
                 }
                 // What is only silent may be slow.
-                let parked = self.pipe.take().map(|pipe| Parked { pipe: Some(pipe) });
+                let parked = self.pipe.take().map(Parked::new);
                 self.parked = parked.filter(|_| burst.broken == Some(Broken::Silent));
                 return Ok(burst);
             }
