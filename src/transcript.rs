@@ -6,12 +6,13 @@
 mod challenge;
 mod http;
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
-pub use self::http::{HttpEnd, HttpExchange, HttpHead, HttpRequest, SseNote, exchange_value, outline};
+pub use self::http::{HttpEnd, HttpExchange, HttpHead, HttpRequest, SseNote, exchange_value, outline, without_limited};
 use crate::wire::{Frame, Id, Kind, same_id, same_id_loosely};
 
 /// The step of a case that an entry was sent for.
@@ -172,16 +173,19 @@ impl Transcript {
     #[must_use]
     pub fn exchanges(&self) -> Vec<Exchange<'_>> {
         let mut exchanges: Vec<Exchange<'_>> = Vec::new();
+        let mut by_id: HashMap<IdKey<'_>, Vec<usize>> = HashMap::new();
         let mut unpaired: Vec<(usize, &Value, &Id)> = Vec::new();
         for (position, entry) in self.entries.iter().enumerate() {
             if let Some(value) = entry.sent() {
                 for request in messages(value).filter(|message| expects_an_answer(message)) {
+                    by_id.entry(IdKey::of(id_of(request))).or_default().push(exchanges.len());
                     exchanges.push(Exchange { sent: position, request, responses: Vec::new(), loose: false });
                 }
             } else if let Some(value) = entry.received() {
                 for response in messages(value) {
                     let Kind::Response { id: Some(id) } = Kind::of(response) else { continue };
-                    if !pair(&mut exchanges, position, response, id) {
+                    let keyed = by_id.get(&IdKey::of(id)).map(Vec::as_slice).unwrap_or_default();
+                    if !pair(&mut exchanges, keyed, position, response, id) {
                         unpaired.push((position, response, id));
                     }
                 }
@@ -250,8 +254,13 @@ impl Transcript {
     /// The responses that belong to no request of ours, with their positions.
     #[must_use]
     pub fn strays(&self) -> Vec<(usize, &Value)> {
-        let owned: Vec<*const Value> = self
-            .exchanges()
+        self.strays_beside(&self.exchanges())
+    }
+
+    /// The same, where the exchanges of this record are known.
+    #[must_use]
+    pub fn strays_beside(&self, exchanges: &[Exchange<'_>]) -> Vec<(usize, &Value)> {
+        let owned: HashSet<*const Value> = exchanges
             .iter()
             .flat_map(|exchange| exchange.responses.iter().map(|(_, response)| std::ptr::from_ref(*response)))
             .collect();
@@ -295,11 +304,30 @@ pub fn follows_unanswerable(before: &[Arc<Entry>]) -> bool {
     })
 }
 
-/// Gives a response to the request of its id: the open one, or the one that was answered last.
-fn pair<'a>(exchanges: &mut [Exchange<'a>], position: usize, response: &'a Value, id: &Id) -> bool {
-    let mut same = exchanges.iter().enumerate().filter(|(_, exchange)| same_id(id_of(exchange.request), id));
-    let open = same.clone().find(|(_, exchange)| exchange.responses.is_empty());
-    let Some((at, _)) = open.or_else(|| same.next_back()) else { return false };
+/// Where a request is looked for by an id: ids that are the same ([`same_id`]) have equal keys.
+#[derive(PartialEq, Eq, Hash)]
+enum IdKey<'a> {
+    /// The bits of the nearest float, which `1` and `1.0` share.
+    Number(u64),
+    Other(&'a Id),
+}
+
+impl<'a> IdKey<'a> {
+    fn of(id: &'a Id) -> Self {
+        match id.as_f64() {
+            // Added to zero, the two zeros become one.
+            Some(float) => Self::Number((float + 0.0).to_bits()),
+            None => Self::Other(id),
+        }
+    }
+}
+
+/// Gives a response to the request of its id, out of those with its key: the open one, or the one that was
+/// answered last.
+fn pair<'a>(exchanges: &mut [Exchange<'a>], keyed: &[usize], position: usize, response: &'a Value, id: &Id) -> bool {
+    let mut same = keyed.iter().copied().filter(|at| same_id(id_of(exchanges[*at].request), id));
+    let open = same.clone().find(|at| exchanges[*at].responses.is_empty());
+    let Some(at) = open.or_else(|| same.next_back()) else { return false };
     exchanges[at].responses.push((position, response));
     true
 }

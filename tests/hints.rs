@@ -30,6 +30,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("hints/what-is-written-names-what-each-call-shows", what_is_written_names_what_each_call_shows),
         trial("hints/a-file-that-is-there-is-left-alone", a_file_that_is_there_is_left_alone),
+        trial("hints/over-http-they-are-the-same", over_http_they_are_the_same),
         trial("hints/no-server-leaves-no-file", no_server_leaves_no_file),
         trial("hints/destructive-tools-are-not-tried-unasked", destructive_tools_are_not_tried_unasked),
         trial("hints/what-is-written-changes-what-is-judged", what_is_written_changes_what_is_judged),
@@ -121,6 +122,21 @@ fn what_is_written_names_what_each_call_shows() -> Result<(), String> {
     } else {
         Err(format!("no resource is read, or no prompt got: {hints:#?}"))
     }
+}
+
+fn over_http_they_are_the_same() -> Result<(), String> {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).map_err(told)?;
+    let address = listener.local_addr().map_err(told)?.to_string();
+    drop(listener);
+    let url = format!("http://{address}/mcp");
+    let over_pipe = written(&[], &CHOOSY)?;
+    let over_http = written(&["--url", &url], &[&CHOOSY[..], &["--http", &address]].concat())?;
+    // What a transport alone can show is no reason to call something.
+    let asks = |hints: &[Hint]| hints.iter().map(|hint| format!("{:?}", hint.ask)).collect::<Vec<_>>();
+    if over_http.len() > 3 && asks(&over_pipe) == asks(&over_http) {
+        return Ok(());
+    }
+    Err(format!("over standard streams:\n{:#?}\nover HTTP:\n{:#?}", asks(&over_pipe), asks(&over_http)))
 }
 
 fn a_file_that_is_there_is_left_alone() -> Result<(), String> {

@@ -22,6 +22,13 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("hostile/secrets/repeated-by-the-server", what_a_server_repeats_is_masked),
         trial("hostile/secrets/written-to-its-streams", what_a_started_server_writes_is_masked),
         trial("hostile/secrets/refused", what_a_refusal_repeats_is_masked),
+        trial("hostile/secrets/too-short-to-be-masked", || {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+            let words = ["--header", "Authorization: Bearer h4sh", "http://127.0.0.1:9/mcp"];
+            let ran = crate::program(folder, &words)?.with_code(2)?;
+            let output = ran.told.split("--- stdout").nth(1).unwrap_or_default();
+            if output.contains("shorter than 6") && !output.contains("h4sh") { Ok(()) } else { Err(ran.told) }
+        }),
         trial("hostile/secrets/misspelt", an_argument_that_is_none_is_not_repeated),
     ]
 }

@@ -21,6 +21,7 @@ mod hints;
 mod hostile;
 mod house;
 mod http_auth;
+mod http_fuzzing;
 mod http_hostile;
 mod http_parity;
 mod http_secrets;
@@ -43,6 +44,7 @@ fn main() -> std::process::ExitCode {
     trials.extend(hints::trials());
     trials.extend(hostile::trials());
     trials.extend(http_auth::trials());
+    trials.extend(http_fuzzing::trials());
     trials.extend(http_hostile::trials());
     trials.extend(http_parity::trials());
     trials.extend(http_secrets::trials());

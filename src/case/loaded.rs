@@ -140,7 +140,8 @@ impl Case {
             && match &self.body {
                 Body::Act(act) => transport == Transport::Stdio || act.steps.iter().all(|step| step.shutdown.is_none()),
                 Body::Watch { .. } => true,
-                Body::Fuzz(_) => transport == Transport::Stdio,
+                // What is written beside the answers shows on standard output alone.
+                Body::Fuzz(oracle) => transport == Transport::Stdio || *oracle != Oracle::StdoutNoise,
             }
             && (transport == Transport::Http || !self.speaks_of_http())
     }

@@ -75,7 +75,7 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
         return Judged::error(bound);
     }
     let exchanges = record.exchanges();
-    let strays = record.strays();
+    let strays = record.strays_beside(&exchanges);
     let http = record.http_exchanges();
     let mut judged = Judged { verdict: Verdict::Pass, ..Judged::skip("") };
     judged.reason = None;

@@ -145,13 +145,11 @@ fn answered_once(index: &Index<'_>) -> Seen {
         let count = exchange.responses.len();
         // An id that we sent more than once may be answered more than once.
         let same_id = |other: &&crate::transcript::Exchange<'_>| other.request.get("id") == exchange.request.get("id");
-        let requests = index.exchanges.iter().filter(same_id).count();
-        seen.look(
-            (count > requests).then(|| breach(format!("{count} responses"), name_of(exchange.request), &positions)),
-        );
+        let is_too_many = count > 1 && count > index.exchanges.iter().filter(same_id).count();
+        seen.look(is_too_many.then(|| breach(format!("{count} responses"), name_of(exchange.request), &positions)));
     }
     let malformed = sent_malformed(index);
-    for (position, response) in index.record.strays() {
+    for &(position, response) in &index.strays {
         let unusable = response.get("id").is_none_or(Id::is_null);
         let excused = unusable && malformed || follows_notification(index, position, response);
         if !excused {
@@ -215,7 +213,6 @@ fn id_echo(index: &Index<'_>, member: &str) -> Seen {
 
 fn notifications_unanswered(index: &Index<'_>) -> Seen {
     let mut seen = Seen::default();
-    let strays = index.record.strays();
     let malformed = sent_malformed(index);
     for (position, entry) in index.record.entries.iter().enumerate() {
         let Some(method) = entry.sent().and_then(|sent| match Kind::of(sent) {
@@ -228,7 +225,8 @@ fn notifications_unanswered(index: &Index<'_>) -> Seen {
         if !served_after || malformed {
             continue;
         }
-        let reply = strays.iter().find(|(at, response)| *at > position && response.get("id").is_none_or(Id::is_null));
+        let reply =
+            index.strays.iter().find(|(at, response)| *at > position && response.get("id").is_none_or(Id::is_null));
         seen.look(reply.map(|(at, _)| breach("a response", method, &[position, *at])));
     }
     seen
@@ -606,7 +604,7 @@ fn quiet_before_initialized(index: &Index<'_>) -> Seen {
             && matches!(Kind::of(message), Kind::Request { method, .. } if method != "ping" && !method.starts_with("notifications/"))
     });
     // An answered ping in between shows that the server had the time to ask.
-    let had_time = index.record.exchanges().iter().any(|exchange| {
+    let had_time = index.all.iter().any(|exchange| {
         method_of(exchange.request) == "ping"
             && exchange.responses.first().is_some_and(|(at, _)| (from..to).contains(at))
     });
@@ -621,7 +619,7 @@ fn quiet_before_initialized(index: &Index<'_>) -> Seen {
 
 fn unknown_version_not_echoed(index: &Index<'_>) -> Seen {
     let mut seen = Seen::default();
-    for exchange in index.record.exchanges() {
+    for exchange in &index.all {
         let Some(asked) = exchange.request.pointer("/params/protocolVersion").and_then(Value::as_str) else { continue };
         let Some((position, response)) = exchange.responses.first() else { continue };
         let Some(agreed) = response.pointer("/result/protocolVersion") else { continue };

@@ -91,7 +91,7 @@ fn initialized_at(index: &Index<'_>) -> usize {
 /// Whether a ping between `initialize` and `notifications/initialized` is answered with a result.
 pub(super) fn ping_before_initialized(index: &Index<'_>) -> Seen {
     let mut seen = Seen::default();
-    let exchanges = index.record.exchanges();
+    let exchanges = &index.all;
     let opened = exchanges.iter().find(|exchange| method_of(exchange.request) == "initialize");
     let Some(opened) = opened.and_then(|exchange| exchange.responses.first()) else { return seen };
     if opened.1.get("result").is_none() {
@@ -112,7 +112,7 @@ pub(super) fn ping_before_initialized(index: &Index<'_>) -> Seen {
 /// which the server speaks.
 pub(super) fn fallback_newest(index: &Index<'_>, revision: Revision) -> Seen {
     let mut seen = Seen::default();
-    for exchange in index.record.exchanges() {
+    for exchange in &index.all {
         let Some(asked) = exchange.request.pointer("/params/protocolVersion").and_then(Value::as_str) else { continue };
         let Some((position, response)) = exchange.responses.first() else { continue };
         let offered = response.pointer("/result/protocolVersion").and_then(Value::as_str);
@@ -176,7 +176,7 @@ pub(super) fn prompts_got(index: &Index<'_>) -> Seen {
 pub(super) fn version_agreed(index: &Index<'_>, revision: Revision) -> Seen {
     let mut seen = Seen::default();
     // What becomes of a second handshake on a connection is another matter.
-    if let Some(exchange) = index.record.exchanges().first() {
+    if let Some(exchange) = index.all.first() {
         let asked = exchange.request.pointer("/params/protocolVersion").and_then(Value::as_str);
         if method_of(exchange.request) != "initialize" || asked != Some(revision.as_str()) {
             return seen;

@@ -1,5 +1,6 @@
 //! Judges a watching case: finds what it looks at in every connection, and holds its rules against it.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Value, json};
@@ -26,7 +27,20 @@ impl<'a> Watched<'a> {
     /// connection that agreed on another revision) is left to the cases that asked for it.
     #[must_use]
     pub fn new(connections: &'a [Connected], revision: Revision) -> Self {
-        Self { connections: connections.iter().map(|connected| Index::new(connected, revision)).collect() }
+        let mut connections: Vec<Index<'_>> =
+            connections.iter().map(|connected| Index::new(connected, revision)).collect();
+        let mut known = HashSet::new();
+        for index in &mut connections {
+            for (at, exchange) in index.exchanges.iter().enumerate() {
+                let label = label_of(exchange.request);
+                for (number, (_, response)) in exchange.responses.iter().enumerate() {
+                    if known.insert((label.clone(), response.get("result"), response.get("error"))) {
+                        index.fresh.push((at, number));
+                    }
+                }
+            }
+        }
+        Self { connections }
     }
 }
 
@@ -35,7 +49,17 @@ impl<'a> Watched<'a> {
 pub(super) struct Index<'a> {
     pub(super) label: &'a str,
     pub(super) record: &'a Transcript,
+    /// The requests of ours that are of the revision, with their answers.
     pub(super) exchanges: Vec<Exchange<'a>>,
+    /// The answers that say something new, each by its exchange and its number there: the same list is
+    /// read many times, and each is worth one look.
+    fresh: Vec<(usize, usize)>,
+    /// Every request of ours.
+    pub(super) all: Vec<Exchange<'a>>,
+    /// The responses that belong to none of them.
+    pub(super) strays: Vec<(usize, &'a Value)>,
+    /// Every line of standard output, once a case asks for them.
+    lines: OnceCell<Vec<(usize, Value)>>,
     /// What went over HTTP for the connection itself.
     pub(super) http: Vec<HttpExchange>,
     pub(super) tools: BTreeMap<&'a str, &'a Value>,
@@ -46,10 +70,13 @@ pub(super) struct Index<'a> {
 impl<'a> Index<'a> {
     fn new(connected: &'a Connected, revision: Revision) -> Self {
         let record = &connected.transcript;
-        let mut exchanges = record.exchanges();
+        let all = record.exchanges();
+        let strays = record.strays_beside(&all);
         let agreed = record.terms.opening.as_ref().and_then(|opening| opening.get("protocolVersion"));
         let foreign = revision.era() == Era::Handshake && agreed.is_none_or(|version| version != revision.as_str());
-        exchanges.retain(|exchange| !foreign && (revision.era() == Era::Handshake || is_stateless(exchange.request)));
+        let is_own =
+            |exchange: &&Exchange<'_>| !foreign && (revision.era() == Era::Handshake || is_stateless(exchange.request));
+        let exchanges: Vec<Exchange<'_>> = all.iter().filter(is_own).cloned().collect();
         let mut tools = BTreeMap::new();
         for exchange in exchanges.iter().filter(|exchange| method_of(exchange.request) == "tools/list") {
             for (_, response) in &exchange.responses {
@@ -61,7 +88,18 @@ impl<'a> Index<'a> {
             }
         }
         let http = record.http_exchanges().into_iter().filter(|exchange| exchange.mark.is_none()).collect();
-        Self { label: &connected.label, record, exchanges, http, tools, foreign }
+        Self {
+            label: &connected.label,
+            record,
+            exchanges,
+            fresh: Vec::new(),
+            all,
+            strays,
+            lines: OnceCell::new(),
+            http,
+            tools,
+            foreign,
+        }
     }
 
     /// The messages that the server wrote, element by element, with their positions.
@@ -89,6 +127,15 @@ pub(super) fn method_of(request: &Value) -> &str {
     request.get("method").and_then(Value::as_str).unwrap_or_default()
 }
 
+/// What an answer to a request is called: the tool, or the method.
+fn label_of(request: &Value) -> String {
+    let method = method_of(request);
+    match request.pointer("/params/name").and_then(Value::as_str) {
+        Some(name) if method == "tools/call" => format!("tool {name}"),
+        _ => method.to_owned(),
+    }
+}
+
 /// Judges a watching case by everything that was seen in one revision.
 #[must_use]
 pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, watched: &Watched<'_>) -> Judged {
@@ -108,8 +155,7 @@ pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, wat
         let mut known = HashSet::new();
         for index in &watched.connections {
             if watch.what == What::Line {
-                let lines = lines(index);
-                for (position, line) in &lines {
+                for (position, line) in index.lines.get_or_init(|| lines(index)) {
                     let subject =
                         Subject { value: line, label: String::new(), positions: vec![*position], request: None };
                     judge_subject(case, watch, &rules, revision, index, &subject, &mut judged);
@@ -129,7 +175,7 @@ pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, wat
                 // The same list is read many times; each of its tools counts once. What is asked for counts once
                 // for each client that it is asked of.
                 let client = (watch.what == What::Asked).then(|| asked::capabilities(subject.request, index));
-                if known.insert(format!("{}\u{0}{}\u{0}{client:?}", subject.label, subject.value)) {
+                if known.insert((subject.label.clone(), subject.value, client)) {
                     judge_subject(case, watch, &rules, revision, index, &subject, &mut judged);
                 }
             }
@@ -320,29 +366,29 @@ fn subjects<'a>(watch: &Watch, index: &Index<'a>) -> Vec<Subject<'a>> {
             }
         }
         What::Response | What::Result | What::Error => {
-            for exchange in &index.exchanges {
-                let method = method_of(exchange.request);
-                if !wanted(method) {
-                    continue;
-                }
-                let label = match exchange.request.pointer("/params/name").and_then(Value::as_str) {
-                    Some(name) if method == "tools/call" => format!("tool {name}"),
-                    _ => method.to_owned(),
+            let mut look = |exchange: &Exchange<'a>, (position, response): (usize, &'a Value)| {
+                let root = match watch.what {
+                    What::Result => response.get("result"),
+                    What::Error => response.get("error"),
+                    _ => Some(response),
                 };
-                for (position, response) in &exchange.responses {
-                    let root = match watch.what {
-                        What::Result => response.get("result"),
-                        What::Error => response.get("error"),
-                        _ => Some(*response),
-                    };
-                    if let Some(root) = root {
-                        push(root, &label, &[exchange.sent, *position], Some(exchange.request));
-                    }
+                if let Some(root) = root.filter(|_| wanted(method_of(exchange.request))) {
+                    push(root, &label_of(exchange.request), &[exchange.sent, position], Some(exchange.request));
+                }
+            };
+            if watch.what == What::Response {
+                for exchange in &index.exchanges {
+                    exchange.responses.iter().for_each(|response| look(exchange, *response));
+                }
+            } else {
+                for (at, number) in &index.fresh {
+                    let exchange = &index.exchanges[*at];
+                    look(exchange, exchange.responses[*number]);
                 }
             }
             // An error without an id answers nothing that we could name, and is an error all the same.
             if watch.of.is_empty() && watch.what != What::Result {
-                for (position, response) in index.record.strays() {
+                for &(position, response) in &index.strays {
                     let root = if watch.what == What::Error { response.get("error") } else { Some(response) };
                     if let Some(root) = root {
                         push(root, "", &[position], None);

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use mcp_conformance::report::Conclusion;
-use mcp_conformance::run::{Calls, FuzzPlan, Launcher, Plan, Regression, Revisions, ServerCommand};
+use mcp_conformance::run::{Calls, FuzzPlan, Plan, Regression, Revisions};
 
 use super::args::{ReplayArgs, Scope};
 use super::error::CliError;
+use super::http::Named;
 use super::output::Output;
 use super::{cases, judge, replay};
 
@@ -20,14 +21,12 @@ pub(super) fn again(args: &ReplayArgs) -> Result<Conclusion, CliError> {
         cases: None,
         shard: None,
     };
+    let named = Named { http: &args.http, server: &args.server, env: &args.env, cwd: args.cwd.as_ref() };
+    let launcher = named.launcher()?;
     let output = Output::open(&args.output)?;
     let fuzz = FuzzPlan { replay: Some((args.file.clone(), regression.clone())), ..FuzzPlan::of(0) };
     let plan = Plan {
-        launcher: Launcher::Command(ServerCommand {
-            command: args.server.clone(),
-            environment: args.env.clone(),
-            directory: args.cwd.clone(),
-        }),
+        launcher,
         revisions: Revisions::Named(vec![args.revision.unwrap_or(regression.revision)]),
         cases: cases::selected(&scope)?,
         // Whoever names the call asks for it.
@@ -42,7 +41,7 @@ pub(super) fn again(args: &ReplayArgs) -> Result<Conclusion, CliError> {
         fuzz: Some(fuzz),
         show_wire: false,
         replay_prefix: "mcp-conformance".to_owned(),
-        replay_suffix: replay::suffix(&args.server),
+        replay_suffix: replay::suffix(&args.http, &args.server),
     };
     let options = judge::replay_options(&regression.case, args.timeout);
     let (report, lost) = judge::conduct(plan, options, &output)?;

@@ -11,7 +11,7 @@ use mcp_conformance::report;
 use mcp_conformance::spec::Revision;
 use serde_json::Value;
 
-use super::http::HttpArgs;
+use super::http::{HttpArgs, Named};
 
 /// What stands below the options in the help.
 const AFTER: &str = "\
@@ -120,6 +120,13 @@ pub(super) struct JudgeArgs {
 
     #[command(flatten)]
     pub(super) output: OutputArgs,
+}
+
+impl JudgeArgs {
+    /// The server that is named.
+    pub(super) fn named(&self) -> Named<'_> {
+        Named { http: &self.http, server: &self.server, env: &self.env, cwd: self.cwd.as_ref() }
+    }
 }
 
 #[derive(Debug, ClapArgs)]
@@ -274,7 +281,7 @@ pub(super) struct Fuzzing {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) in_flight: Option<u16>,
 
-    /// How many calls a second are made at most [default: no limit].
+    /// How many calls a second are made at most; over HTTP, how many requests of any kind [default: no limit].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_rate: Option<u32>,
 
@@ -361,8 +368,9 @@ pub(super) enum TableFormat {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct HintsArgs {
-    /// The command that starts the server, with its arguments; our options come before it.
-    #[arg(value_name = "SERVER", required = true, trailing_var_arg = true)]
+    /// The command that starts the server, with its arguments, or the address of one that runs; our options
+    /// come before it.
+    #[arg(value_name = "SERVER", required_unless_present = "url", trailing_var_arg = true)]
     pub(super) server: Vec<String>,
 
     /// Where the hints are written to; a file that is there is left alone [default: standard output].
@@ -398,6 +406,9 @@ pub(super) struct HintsArgs {
     /// The folder that the server is started in [default: the current one].
     #[arg(long, value_name = "DIR")]
     pub(super) cwd: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) http: HttpArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -470,8 +481,8 @@ pub(super) struct ReplayArgs {
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
 
-    /// The command that starts the server, with its arguments, after `--`.
-    #[arg(value_name = "SERVER", required = true, last = true)]
+    /// The command that starts the server, with its arguments, or the address of one that runs, after `--`.
+    #[arg(value_name = "SERVER", required_unless_present = "url", last = true)]
     pub(super) server: Vec<String>,
 
     /// The revision to speak, such as 2025-06-18 [default: the one that the file names].
@@ -489,6 +500,9 @@ pub(super) struct ReplayArgs {
     /// The folder that the server is started in [default: the current one].
     #[arg(long, value_name = "DIR")]
     pub(super) cwd: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) http: HttpArgs,
 
     #[command(flatten)]
     pub(super) output: OutputArgs,

@@ -16,11 +16,6 @@ pub(super) enum CliError {
     /// The address of a server, or what goes with it, cannot be used.
     #[error(transparent)]
     Site(#[from] SiteError),
-    /// An address where only a command will do.
-    #[error(
-        "`{0}` is an address, and hints are written for servers on their standard streams only, so far; give the command that starts the server"
-    )]
-    CommandOnly(String),
     /// Something stands behind the address of a server.
     #[error(
         "`{0}` stands behind the address of the server: our options come before it, and a command that starts the server goes with --url (`mcp-conformance --url URL -- ./my-server`)"

@@ -17,7 +17,6 @@ fn number(outcome: &Result<Conclusion, CliError>) -> u8 {
         Err(
             CliError::Site(_)
             | CliError::BehindAddress(_)
-            | CliError::CommandOnly(_)
             | CliError::HttpWithoutUrl
             | CliError::Header
             | CliError::NoToken(_)

@@ -8,30 +8,22 @@ use std::sync::Arc;
 use mcp_conformance::case::{Ask, Hint};
 use mcp_conformance::report::Conclusion;
 use mcp_conformance::report::visible::{is_treacherous, visible};
-use mcp_conformance::run::{Found, Launcher, Plan, ServerCommand, TriedOut, try_out};
+use mcp_conformance::run::{Found, Plan, TriedOut, try_out};
 use mcp_conformance::spec::{Revision, RevisionSet};
 use serde_json::{Value, json};
 
 use super::args::HintsArgs;
 use super::command::written;
 use super::error::CliError;
-use super::judge::{
-    SHUTDOWN_GRACE, calls, refuse_address, refuse_misplaced_word, revisions, side_by_side, until_stopped,
-};
+use super::http::Named;
+use super::judge::{SHUTDOWN_GRACE, calls, refuse_misplaced_word, revisions, side_by_side, until_stopped};
 use super::{cases, replay};
 
 /// Tries the server of the command line out and writes the hints.
 pub(super) fn hints(args: &HintsArgs) -> Result<Conclusion, CliError> {
-    refuse_address(&args.server)?;
     refuse_misplaced_word(&args.server, std::env::args())?;
-    if let Some(directory) = args.cwd.as_ref().filter(|directory| !directory.is_dir()) {
-        return Err(CliError::Directory(directory.clone()));
-    }
-    let launcher = Launcher::Command(ServerCommand {
-        command: args.server.clone(),
-        environment: args.env.clone(),
-        directory: args.cwd.clone(),
-    });
+    let named = Named { http: &args.http, server: &args.server, env: &args.env, cwd: args.cwd.as_ref() };
+    let launcher = named.launcher()?;
     let plan = Plan {
         revisions: revisions(&args.revision)?,
         cases: cases::all(None)?.into_iter().map(Arc::new).collect(),
@@ -63,7 +55,7 @@ pub(super) fn hints(args: &HintsArgs) -> Result<Conclusion, CliError> {
         }
         CliError::Untried { message: problem.message, hint: problem.hint }
     })?;
-    let text = text(&tried, &args.server);
+    let text = text(&tried, &replay::suffix(&args.http, &args.server));
     tell(&tried);
     match file {
         None => written(|out| Ok(out.write_all(text.as_bytes())?)),
@@ -94,13 +86,12 @@ fn tell(tried: &TriedOut) {
 }
 
 /// The hints as the text of a file.
-fn text(tried: &TriedOut, server: &[String]) -> String {
+fn text(tried: &TriedOut, command: &str) -> String {
     let mut text = String::new();
     let mut line = |line: String| {
         let _infallible = writeln!(text, "{line}");
     };
-    let command = replay::suffix(server);
-    line(format!("// What shows what in this server, tried out by: mcp-conformance hints{}", visible(&command)));
+    line(format!("// What shows what in this server, tried out by: mcp-conformance hints{}", visible(command)));
     line(
         "// A run with --hints follows them: `for` names the requirements that an answer shows. Mend the arguments"
             .to_owned(),
@@ -241,7 +232,7 @@ mod tests {
             ],
             ..TriedOut::default()
         };
-        let text = text(&tried, &["./server".to_owned(), "a\nb".to_owned()]);
+        let text = text(&tried, " -- ./server 'a\nb'");
         assert!(!text.chars().any(|c| c != '\n' && c.is_control()) && !text.contains('\u{202e}'), "{text}");
         assert!(text.contains("// image\n") && text.contains("\"2025-03-26..2025-11-25\""), "{text}");
         let read = understand_hints("h", &text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));

@@ -1,12 +1,12 @@
 //! Servers over HTTP: the options that say where one is reached, and with what.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use mcp_conformance::client::Site;
 use mcp_conformance::run::{HttpServer, Launcher, ServerCommand};
 
-use super::args::JudgeArgs;
 use super::error::CliError;
 use super::replay::quoted;
 
@@ -60,59 +60,73 @@ pub(super) fn is_address(word: &str) -> bool {
     lower.starts_with("http://") || lower.starts_with("https://")
 }
 
-/// Where the server is reached, if it is over HTTP, and the command that starts it.
-fn place(args: &JudgeArgs) -> Result<Option<(&str, &[String])>, CliError> {
-    match (&args.http.url, args.server.first()) {
-        (Some(url), _) => Ok(Some((url, &args.server))),
-        (None, Some(word)) if is_address(word) => match args.server.get(1) {
-            Some(more) => Err(CliError::BehindAddress(more.clone())),
-            None => Ok(Some((word, &[]))),
-        },
-        (None, _) => Ok(None),
-    }
+/// The server of a command line: its words, and how it is started where it is.
+#[derive(Clone, Copy)]
+pub(super) struct Named<'a> {
+    pub(super) http: &'a HttpArgs,
+    pub(super) server: &'a [String],
+    pub(super) env: &'a [(String, String)],
+    pub(super) cwd: Option<&'a PathBuf>,
 }
 
-/// How the server of the command line is reached.
-pub(super) fn launcher(args: &JudgeArgs) -> Result<Launcher, CliError> {
-    let command = |words: &[String]| ServerCommand {
-        command: words.to_vec(),
-        environment: args.env.clone(),
-        directory: args.cwd.clone(),
-    };
-    let Some((address, words)) = place(args)? else {
-        let given = &args.http;
-        if !given.header.is_empty() || given.bearer_env.is_some() || given.insecure {
-            return Err(CliError::HttpWithoutUrl);
+impl<'a> Named<'a> {
+    /// Where it is reached, if it is over HTTP, and the command that starts it.
+    fn place(self) -> Result<Option<(&'a str, &'a [String])>, CliError> {
+        match (&self.http.url, self.server.first()) {
+            (Some(url), _) => Ok(Some((url, self.server))),
+            (None, Some(word)) if is_address(word) => match self.server.get(1) {
+                Some(more) => Err(CliError::BehindAddress(more.clone())),
+                None => Ok(Some((word, &[]))),
+            },
+            (None, _) => Ok(None),
         }
-        return Ok(Launcher::Command(command(&args.server)));
-    };
-    let mut headers = Vec::new();
-    for header in &args.http.header {
-        let (name, value) = header.parts().ok_or(CliError::Header)?;
-        headers.push((name.to_owned(), value.to_owned()));
     }
-    if let Some(variable) = &args.http.bearer_env {
-        let token = std::env::var(variable).ok().filter(|token| !token.trim().is_empty());
-        let token = token.ok_or_else(|| CliError::NoToken(variable.clone()))?;
-        headers.push(("Authorization".to_owned(), format!("Bearer {}", token.trim())));
+
+    /// How it is reached.
+    pub(super) fn launcher(self) -> Result<Launcher, CliError> {
+        if let Some(directory) = self.cwd.filter(|directory| !directory.is_dir()) {
+            return Err(CliError::Directory(directory.clone()));
+        }
+        let command = |words: &[String]| ServerCommand {
+            command: words.to_vec(),
+            environment: self.env.to_vec(),
+            directory: self.cwd.cloned(),
+        };
+        let given = self.http;
+        let Some((address, words)) = self.place()? else {
+            if !given.header.is_empty() || given.bearer_env.is_some() || given.insecure {
+                return Err(CliError::HttpWithoutUrl);
+            }
+            return Ok(Launcher::Command(command(self.server)));
+        };
+        let mut headers = Vec::new();
+        for header in &given.header {
+            let (name, value) = header.parts().ok_or(CliError::Header)?;
+            headers.push((name.to_owned(), value.to_owned()));
+        }
+        if let Some(variable) = &given.bearer_env {
+            let token = std::env::var(variable).ok().filter(|token| !token.trim().is_empty());
+            let token = token.ok_or_else(|| CliError::NoToken(variable.clone()))?;
+            headers.push(("Authorization".to_owned(), format!("Bearer {}", token.trim())));
+        }
+        let site = Site::new(address, &headers, given.insecure)?;
+        Ok(Launcher::Http(HttpServer { site, command: (!words.is_empty()).then(|| command(words)) }))
     }
-    let site = Site::new(address, &headers, args.http.insecure)?;
-    Ok(Launcher::Http(HttpServer { site, command: (!words.is_empty()).then(|| command(words)) }))
 }
 
 /// The options of a command that shows something again; values of headers are left to the reader.
-pub(super) fn words(args: &JudgeArgs) -> Vec<String> {
+pub(super) fn words(http: &HttpArgs) -> Vec<String> {
     let mut words = Vec::new();
-    if let Some(url) = &args.http.url {
+    if let Some(url) = &http.url {
         words.push(format!("--url {}", quoted(url)));
     }
-    for (name, _) in args.http.header.iter().filter_map(Header::parts) {
+    for (name, _) in http.header.iter().filter_map(Header::parts) {
         words.push(format!("--header '{name}: ...'"));
     }
-    if let Some(variable) = &args.http.bearer_env {
+    if let Some(variable) = &http.bearer_env {
         words.push(format!("--bearer-env {}", quoted(variable)));
     }
-    if args.http.insecure {
+    if http.insecure {
         words.push("--insecure".to_owned());
     }
     words
@@ -126,7 +140,7 @@ mod tests {
     use crate::cli::args::Args;
 
     fn launched(words: &[&str]) -> Result<Launcher, CliError> {
-        launcher(&Args::try_parse_from(["mcp-conformance"].iter().chain(words)).expect("it parses").judge)
+        Args::try_parse_from(["mcp-conformance"].iter().chain(words)).expect("it parses").judge.named().launcher()
     }
 
     #[test]
@@ -156,6 +170,6 @@ mod tests {
     fn values_of_headers_stay_out_of_a_replay() {
         let args = ["mcp-conformance", "--header", "X-Key: hush", "--url", "http://localhost/", "s"];
         let args = Args::try_parse_from(args).expect("it parses").judge;
-        assert_eq!(words(&args), ["--url http://localhost/", "--header 'X-Key: ...'"]);
+        assert_eq!(words(&args.http), ["--url http://localhost/", "--header 'X-Key: ...'"]);
     }
 }

@@ -17,8 +17,9 @@ use super::args::{Command, Fuzz, FuzzRevisions, Fuzzing, JudgeArgs, Judging, Rev
 use super::command::written;
 use super::error::CliError;
 use super::gate::Gate;
+use super::http::HttpArgs;
 use super::output::{Listeners, Output};
-use super::{cases, http, list, replay};
+use super::{cases, list, replay};
 
 /// How long the server is given at each step of shutting it down.
 pub(super) const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
@@ -31,10 +32,10 @@ pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
         let possible = cases::possible(&args.scope.revision);
         return written(|out| Ok(list::list(&cases, possible, out)?));
     }
-    let launcher = http::launcher(args)?;
     refuse_misplaced_word(&args.server, std::env::args())?;
-    if let Some(directory) = args.cwd.as_ref().filter(|directory| !directory.is_dir()) {
-        return Err(CliError::Directory(directory.clone()));
+    let launcher = args.named().launcher()?;
+    if let (Launcher::Http(server), Some(rate)) = (&launcher, args.fuzzing.max_rate) {
+        server.site.set_max_rate(rate.into());
     }
     let cases = cases::selected(&args.scope)?;
     let hints = cases::hints(args.judging.hints.as_deref(), args.scope.cases.as_deref())?;
@@ -59,7 +60,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
         retries: args.judging.retries.into(),
         show_wire: output.shows_wire(),
         replay_prefix: replay::prefix(args),
-        replay_suffix: replay::suffix(&args.server),
+        replay_suffix: replay::suffix(&args.http, &args.server),
     };
     let options = options(&args.scope, &args.judging, plan.calls, args.gate.threshold.fail_on());
     let (mut report, lost) = conduct(plan, options, &output)?;
@@ -133,14 +134,6 @@ async fn ending_signal() -> io::Result<()> {
 #[cfg(not(unix))]
 async fn ending_signal() -> io::Result<()> {
     tokio::signal::ctrl_c().await
-}
-
-/// Refuses an address where only a command will do.
-pub(super) fn refuse_address(server: &[String]) -> Result<(), CliError> {
-    match server.first() {
-        Some(word) if http::is_address(word) => Err(CliError::CommandOnly(word.clone())),
-        _ => Ok(()),
-    }
 }
 
 /// Refuses `--strict demo`, which would start a server called `demo`, unless `--` says that it is one.
@@ -256,7 +249,7 @@ pub(super) fn side_by_side() -> usize {
 /// A plan for a server of ours, with the settings that are usual.
 pub(super) fn usual_plan(command: Vec<String>, output: &Output) -> Result<(Plan, Options), CliError> {
     let scope = Scope { revision: Vec::new(), select: Vec::new(), skip: Vec::new(), cases: None, shard: None };
-    let replay_suffix = replay::suffix(&command);
+    let replay_suffix = replay::suffix(&HttpArgs::default(), &command);
     let plan = Plan {
         launcher: Launcher::Command(ServerCommand { command, environment: Vec::new(), directory: None }),
         revisions: Revisions::Spoken,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::args::JudgeArgs;
+use super::http::HttpArgs;
 
 /// The part up to the selection: the program and the options that bear on what a case sees.
 pub(super) fn prefix(args: &JudgeArgs) -> String {
@@ -36,17 +37,17 @@ pub(super) fn prefix(args: &JudgeArgs) -> String {
     if let Some(directory) = &args.cwd {
         words.push(format!("--cwd {}", quoted(&directory.to_string_lossy())));
     }
-    words.extend(super::http::words(args));
     words.join(" ")
 }
 
-/// The server's part: ` -- ./my-server --flag`.
-pub(super) fn suffix(server: &[String]) -> String {
-    if server.is_empty() {
-        return String::new();
+/// The server's part: ` -- ./my-server --flag`, with what says where it is reached before it.
+pub(super) fn suffix(http: &HttpArgs, server: &[String]) -> String {
+    let mut words = super::http::words(http);
+    if !server.is_empty() {
+        words.push("--".to_owned());
+        words.extend(server.iter().map(|word| quoted(word)));
     }
-    let words: Vec<String> = server.iter().map(|word| quoted(word)).collect();
-    format!(" -- {}", words.join(" "))
+    words.iter().fold(String::new(), |text, word| text + " " + word)
 }
 
 /// A duration without the spaces that would make it two words.
@@ -78,10 +79,16 @@ mod tests {
     #[test]
     fn words_are_quoted_only_where_a_shell_would_read_them_otherwise() {
         assert_eq!(
-            suffix(&["node".to_owned(), "a b".to_owned(), "it's".to_owned(), "$x".to_owned(), String::new()]),
+            suffix(
+                &HttpArgs::default(),
+                &["node".to_owned(), "a b".to_owned(), "it's".to_owned(), "$x".to_owned(), String::new()]
+            ),
             r" -- node 'a b' 'it'\''s' '$x' ''"
         );
-        assert_eq!(suffix(&["./my-server".to_owned(), "--root=/srv".to_owned()]), " -- ./my-server --root=/srv");
+        assert_eq!(
+            suffix(&HttpArgs::default(), &["./my-server".to_owned(), "--root=/srv".to_owned()]),
+            " -- ./my-server --root=/srv"
+        );
     }
 
     #[test]

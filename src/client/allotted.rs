@@ -14,24 +14,34 @@ const SLACK: Duration = Duration::from_millis(50);
 
 /// What is left of the time that a server gets.
 #[derive(Debug)]
-pub(super) struct Allotted(Duration);
+pub(super) struct Allotted {
+    left: Duration,
+    /// What the last look took.
+    last: Duration,
+}
 
 impl Allotted {
     pub(super) fn new(limit: Duration) -> Self {
-        Self(limit)
+        Self { left: limit, last: Duration::ZERO }
+    }
+
+    /// Gives back what the last look took: it was no time of the server's.
+    pub(super) fn give_back(&mut self) {
+        self.left += std::mem::take(&mut self.last);
     }
 
     /// Whether nothing is left.
     pub(super) fn is_over(&self) -> bool {
-        self.0.is_zero()
+        self.left.is_zero()
     }
 
     /// Waits for something, until the next look at the clock at most.
     pub(super) async fn glance<T>(&mut self, something: impl Future<Output = T>) -> Option<T> {
-        let step = self.0.min(GLANCE);
+        let step = self.left.min(GLANCE);
         let began = Instant::now();
         let outcome = tokio::time::timeout(step, something).await.ok();
-        self.0 = self.0.saturating_sub(began.elapsed().min(step + SLACK));
+        self.last = began.elapsed().min(step + SLACK).min(self.left);
+        self.left -= self.last;
         outcome
     }
 }

@@ -1,6 +1,7 @@
 //! A process that is only kept running: what it writes is kept as text, and nothing is asked of it.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
@@ -42,6 +43,17 @@ impl Companion {
     #[must_use]
     pub fn status(&self) -> Option<String> {
         self.process.status()
+    }
+
+    /// The id of the process.
+    #[must_use]
+    pub fn process_id(&self) -> i32 {
+        self.process.id()
+    }
+
+    /// The status of the process in words, if it ends within a limit.
+    pub async fn ended_within(&mut self, limit: Duration) -> Option<String> {
+        self.process.ended_within(limit).await
     }
 
     /// The end of what it wrote to its output and its error stream.

@@ -212,6 +212,12 @@ impl Connection {
         self.record.add(event);
     }
 
+    /// How many requests the server would not answer over HTTP, since it is asked too much.
+    #[must_use]
+    pub fn limited(&self) -> usize {
+        self.record.limited()
+    }
+
     /// Whether the server was cut off because it wrote more than is kept.
     #[must_use]
     pub fn is_cut_off(&self) -> bool {
@@ -266,7 +272,13 @@ impl Connection {
             if allotted.is_over() {
                 return Waited::TimedOut;
             }
-            if allotted.glance(changed.changed()).await.is_some() {
+            let pausing = self.record.is_pausing();
+            let stirred = allotted.glance(changed.changed()).await.is_some();
+            if pausing {
+                // The server asked us to wait, so the time is not counted against it.
+                allotted.give_back();
+            }
+            if stirred {
                 quiet = 0;
                 if let Some(vigil) = &mut vigil {
                     vigil.stirred();

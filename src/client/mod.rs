@@ -13,7 +13,9 @@ mod record;
 mod responder;
 mod within;
 
-pub use self::http::{Bound, OWN_VALUE, Probe, ProbeError, ProbeOrder, Site, SiteError, header as headers, trouble};
+pub use self::http::{
+    Bound, OWN_VALUE, Over, PostsOrder, Probe, ProbeError, ProbeOrder, Site, SiteError, header as headers, trouble,
+};
 pub use companion::Companion;
 pub use connection::{Connection, LaunchError, Patience, Waited};
 pub use pipe::Pipe;

@@ -1,8 +1,8 @@
 //! A lean connection: lines out, frames in, and nothing kept of either.
 //!
-//! For calls by the thousand, where a record of everything would be memory without end. There is one
-//! task and no queue between: whoever waits for a frame also writes what is to be written meanwhile, so
-//! that neither side can block the other.
+//! For calls by the thousand, where a record of everything would be memory without end. Over standard streams
+//! there is one task and no queue between: whoever waits for a frame also writes what is to be written
+//! meanwhile, so that neither side can block the other. Over HTTP each line is a request.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 
 use super::allotted::Allotted;
 use super::connection::{LaunchError, Patience, Waited};
+use super::http::{Over, Posts, PostsOrder};
 use super::process::Process;
 use crate::wire::{Frame, Splitter};
 
@@ -28,7 +29,18 @@ const BUFFER: usize = 64 << 10;
 const EPITAPH: Duration = Duration::from_millis(300);
 
 /// A connection that keeps nothing but what has not been read yet.
-pub struct Pipe {
+#[derive(Debug)]
+pub struct Pipe(Peer);
+
+/// What is at the other end.
+#[derive(Debug)]
+enum Peer {
+    Streams(Box<Streams>),
+    Http(Box<Posts>),
+}
+
+/// A server over its standard streams, or over a pipe in memory.
+struct Streams {
     output: Box<dyn AsyncRead + Send + Unpin>,
     input: Option<Box<dyn AsyncWrite + Send + Unpin>>,
     outgoing: Vec<u8>,
@@ -42,9 +54,12 @@ pub struct Pipe {
     closed: bool,
 }
 
-impl fmt::Debug for Pipe {
+impl fmt::Debug for Streams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pipe").field("ready", &self.ready.len()).field("closed", &self.closed).finish_non_exhaustive()
+        f.debug_struct("Streams")
+            .field("ready", &self.ready.len())
+            .field("closed", &self.closed)
+            .finish_non_exhaustive()
     }
 }
 
@@ -58,21 +73,104 @@ impl Pipe {
             Process::start(command).map_err(|source| LaunchError::Start { program: program.to_owned(), source })?;
         let errors = Arc::new(Mutex::new(String::new()));
         let task = tokio::spawn(keep_the_end(streams.errors, Arc::clone(&errors)));
-        let mut pipe = Self::over(streams.output, streams.input, errors);
+        let mut pipe = Streams::over(streams.output, streams.input, errors);
         pipe.process = Some(process);
         pipe.tasks.push(task);
-        Ok(pipe)
+        Ok(Self(Peer::Streams(Box::new(pipe))))
     }
 
     /// Connects to a server in this process; `server` runs it over the other end of the pipe.
     #[must_use]
     pub fn within(pipe: DuplexStream, server: JoinHandle<()>) -> Self {
         let (output, input) = tokio::io::split(pipe);
-        let mut pipe = Self::over(output, input, Arc::default());
+        let mut pipe = Streams::over(output, input, Arc::default());
         pipe.tasks.push(server);
-        pipe
+        Self(Peer::Streams(Box::new(pipe)))
     }
 
+    /// Connects to a server over HTTP; nothing is sent before the first line. What the server asks for is answered
+    /// by the connection itself.
+    #[must_use]
+    pub fn over_http(order: PostsOrder) -> Self {
+        Self(Peer::Http(Box::new(Posts::new(order))))
+    }
+
+    /// Puts up a line to be sent with the next wait.
+    pub fn queue(&mut self, line: &[u8]) {
+        match &mut self.0 {
+            Peer::Streams(streams) => streams.queue(line),
+            Peer::Http(posts) => posts.queue(line),
+        }
+    }
+
+    /// The next line that the server writes, while what is put up is written.
+    pub async fn next(&mut self, limit: Duration) -> Waited<Frame> {
+        match &mut self.0 {
+            Peer::Streams(streams) => streams.next(limit).await,
+            Peer::Http(posts) => posts.next(limit).await,
+        }
+    }
+
+    /// Whether the server closed its output, ended or was cut off.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        match &self.0 {
+            Peer::Streams(streams) => streams.closed,
+            Peer::Http(posts) => posts.over().is_some(),
+        }
+    }
+
+    /// The id of the process, if the server is one that was started with the connection.
+    #[must_use]
+    pub fn process_id(&self) -> Option<i32> {
+        match &self.0 {
+            Peer::Streams(streams) => streams.process.as_ref().map(Process::id),
+            Peer::Http(_) => None,
+        }
+    }
+
+    /// Why nothing more comes over HTTP, where that is so.
+    #[must_use]
+    pub fn over(&self) -> Option<&Over> {
+        match &self.0 {
+            Peer::Streams(_) => None,
+            Peer::Http(posts) => posts.over(),
+        }
+    }
+
+    /// The end of what the server wrote to its error stream.
+    #[must_use]
+    pub fn stderr(&self) -> String {
+        match &self.0 {
+            Peer::Streams(streams) => streams.errors.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            Peer::Http(_) => String::new(),
+        }
+    }
+
+    /// How a server that closed its output ended, in words.
+    pub async fn epitaph(&mut self) -> String {
+        match &mut self.0 {
+            Peer::Streams(streams) => streams.epitaph().await,
+            Peer::Http(posts) => posts.over().map_or_else(String::new, Over::describe),
+        }
+    }
+
+    /// Ends the server: closes its input, waits, sends SIGTERM, waits, kills its group. Over HTTP it ends the
+    /// session, and the server runs on.
+    pub async fn end(self, patience: Patience) {
+        match self.0 {
+            Peer::Streams(mut streams) => {
+                streams.input = None;
+                if let Some(process) = &mut streams.process {
+                    let _step = process.end(patience).await;
+                }
+            }
+            Peer::Http(posts) => posts.end().await,
+        }
+    }
+}
+
+impl Streams {
     fn over<R, W>(output: R, input: W, errors: Arc<Mutex<String>>) -> Self
     where
         R: AsyncRead + Send + Unpin + 'static,
@@ -94,19 +192,13 @@ impl Pipe {
     }
 
     /// Puts up a line to be written with the next wait; a newline is added.
-    pub fn queue(&mut self, line: &[u8]) {
+    fn queue(&mut self, line: &[u8]) {
         self.outgoing.extend_from_slice(line);
         self.outgoing.push(b'\n');
     }
 
-    /// Whether a frame can be had without waiting.
-    #[must_use]
-    pub fn has_ready(&self) -> bool {
-        !self.ready.is_empty()
-    }
-
     /// The next line that the server writes, while what is put up is written.
-    pub async fn next(&mut self, limit: Duration) -> Waited<Frame> {
+    async fn next(&mut self, limit: Duration) -> Waited<Frame> {
         let mut allotted = Allotted::new(limit);
         loop {
             if let Some(frame) = self.ready.pop_front() {
@@ -167,26 +259,8 @@ impl Pipe {
         }
     }
 
-    /// Whether the server closed its output, ended or was cut off.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.closed
-    }
-
-    /// The id of the process, if the server is one.
-    #[must_use]
-    pub fn process_id(&self) -> Option<i32> {
-        self.process.as_ref().map(Process::id)
-    }
-
-    /// The end of what the server wrote to its error stream.
-    #[must_use]
-    pub fn stderr(&self) -> String {
-        self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     /// How a server that closed its output ended, in words.
-    pub async fn epitaph(&mut self) -> String {
+    async fn epitaph(&mut self) -> String {
         match &mut self.process {
             Some(process) => {
                 let status = process.ended_within(EPITAPH).await;
@@ -197,17 +271,9 @@ impl Pipe {
             None => "it closed its output".to_owned(),
         }
     }
-
-    /// Ends the server: closes its input, waits, sends SIGTERM, waits, kills its group.
-    pub async fn end(mut self, patience: Patience) {
-        self.input = None;
-        if let Some(process) = &mut self.process {
-            let _step = process.end(patience).await;
-        }
-    }
 }
 
-impl Drop for Pipe {
+impl Drop for Streams {
     fn drop(&mut self) {
         for task in &self.tasks {
             task.abort();

@@ -89,6 +89,8 @@ pub struct Keeping {
     pub allowance: Arc<Allowance>,
     /// Who sees it as it grows.
     pub tap: Option<Tap>,
+    /// Whether nothing of it is kept once that has been seen: for calls by the thousand.
+    pub passing: bool,
 }
 
 impl fmt::Debug for Keeping {
@@ -108,6 +110,10 @@ pub(super) struct State {
     pub(super) closed: bool,
     pub(super) first_line: Option<Duration>,
     pub(super) exited: bool,
+    /// How many requests wait since the server wants to be asked less.
+    pausing: usize,
+    /// How many it would not answer for longer than we wait.
+    limited: usize,
     overflowed: bool,
     /// Requests that went out and have not been answered.
     open: usize,
@@ -128,6 +134,7 @@ pub(super) struct Record {
     state: Mutex<State>,
     allowance: Arc<Allowance>,
     tap: Option<Tap>,
+    passing: bool,
 }
 
 impl Record {
@@ -139,6 +146,7 @@ impl Record {
             limits: keeping.limits,
             allowance: keeping.allowance,
             tap: keeping.tap,
+            passing: keeping.passing,
         }
     }
 
@@ -165,7 +173,9 @@ impl Record {
             Event::Sent { frame, .. } => state.open += frame.json().map_or(1, requests),
             _ => {}
         }
-        state.entries.push(Arc::clone(&entry));
+        if !self.passing {
+            state.entries.push(Arc::clone(&entry));
+        }
         drop(state);
         self.changed.send_replace(());
         entry
@@ -181,6 +191,10 @@ impl Record {
         let answers = frame.json().map_or(0, responses);
         if answers > 0 && answers <= state.open {
             state.open -= answers;
+            if self.passing {
+                // What is not kept takes no room; only a flood between two answers is one.
+                (state.unasked, state.unasked_bytes) = (0, 0);
+            }
         } else {
             state.unasked += 1;
             state.unasked_bytes += room;
@@ -188,7 +202,7 @@ impl Record {
         let limits = &self.limits;
         let flood = state.unasked > limits.unasked || state.unasked_bytes > limits.unasked_bytes;
         drop(state);
-        let frame = if flood || self.allowance.take(room) { frame } else { frame.let_go() };
+        let frame = if flood || self.passing || self.allowance.take(room) { frame } else { frame.let_go() };
         let fits = !flood && (!is_let_go(&frame) || self.allowance.take(frame.room()));
         self.add(if fits { Event::Received(frame) } else { Event::Overflow });
         fits
@@ -219,6 +233,27 @@ impl Record {
             *stderr -= length(&entries[oldest]);
             entries[oldest] = Arc::new(Entry { at: entries[oldest].at, event: Event::Stderr(String::new()) });
         }
+    }
+
+    /// Takes note of a request that waits, or does so no more.
+    pub(super) fn pause(&self, begins: bool) {
+        let mut state = self.state();
+        state.pausing = if begins { state.pausing + 1 } else { state.pausing.saturating_sub(1) };
+    }
+
+    /// Whether a request waits since the server wants to be asked less.
+    pub(super) fn is_pausing(&self) -> bool {
+        self.state().pausing > 0
+    }
+
+    /// Takes note of a request that the server would not answer for now.
+    pub(super) fn limit(&self) {
+        self.state().limited += 1;
+    }
+
+    /// How many requests the server would not answer, since it is asked too much.
+    pub(super) fn limited(&self) -> usize {
+        self.state().limited
     }
 
     /// Whether one more request of the server is answered.

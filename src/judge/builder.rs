@@ -444,7 +444,12 @@ impl Judge {
         let options = self.options(calls, part);
         let replay_suffix = match &launcher {
             Launcher::Command(server) => run::shell_words(" -- ", &server.command),
-            Launcher::Http(server) => format!(" {}", server.site.address()),
+            Launcher::Http(HttpServer { site, command: Some(command) }) => {
+                run::shell_words(&format!(" --url {} -- ", site.address()), &command.command)
+            }
+            Launcher::Http(HttpServer { site, command: None }) => {
+                run::shell_words(" -- ", &[site.address().to_owned()])
+            }
             Launcher::BuiltIn(_) | Launcher::Within(_) => String::new(),
         };
         let plan = Plan {

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::host::{Absent, Host};
+use super::host::{Absent, Host, HostFate, listens};
 use super::plan::{Launcher, Plan, Revisions};
 use super::probe::{explain, probe};
 use super::session::{Refusal, Refused, unhurried};
@@ -17,7 +17,7 @@ use crate::case::{Body, Case};
 use crate::check::{evidence, stderr_of};
 use crate::client::{Allowance, Connection, Keeping, Patience};
 use crate::event::{Event, Problem, ProblemKind, RunSummary, Sink, Timing};
-use crate::spec::{Revision, Transport};
+use crate::spec::Revision;
 use crate::transcript::{Entry, ShutdownStep};
 use crate::verdict::Totals;
 
@@ -29,6 +29,12 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// How long a server is given to end by itself where nobody judges whether it does.
 const QUICK_END: Duration = Duration::from_millis(400);
+
+/// How long a process over HTTP that answers no more is given to say how it ended.
+const EPITAPH: Duration = Duration::from_millis(300);
+
+/// How long a server over HTTP that is not ours to start is given to be there again.
+const BACK: Duration = Duration::from_secs(2);
 
 /// What every part of a run shares.
 #[derive(Clone)]
@@ -43,16 +49,18 @@ pub(super) struct Context {
     stop: Stop,
     /// Whether it is fuzzing, which ends by itself when it is asked to.
     fuzzing: Arc<AtomicUsize>,
+    /// Held by whoever fuzzes a server that is one process for all.
+    turn: Arc<tokio::sync::Mutex<()>>,
     /// How many revisions are on their way through their cases.
-    under_way: Arc<AtomicUsize>,
+    under_way: Arc<watch::Sender<usize>>,
 }
 
 /// A revision on its way through its cases, until it is dropped.
-pub(super) struct UnderWay(Arc<AtomicUsize>);
+pub(super) struct UnderWay(Arc<watch::Sender<usize>>);
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.send_modify(|revisions| *revisions -= 1);
     }
 }
 
@@ -76,6 +84,8 @@ pub(super) struct Ended {
     pub(super) startup: Option<Duration>,
     pub(super) step: ShutdownStep,
     pub(super) entries: Vec<Arc<Entry>>,
+    /// How many requests the server would not answer, since it is asked too much.
+    pub(super) limited: usize,
 }
 
 impl Context {
@@ -91,6 +101,7 @@ impl Context {
             // Nobody asks unless a sender is given.
             stop: watch::channel(false).1,
             fuzzing: Arc::default(),
+            turn: Arc::default(),
             under_way: Arc::default(),
         }
     }
@@ -109,6 +120,39 @@ impl Context {
         match &self.plan.launcher {
             Launcher::Http(server) => self.host.ready(server, self.plan.startup_timeout).await,
             Launcher::Command(_) | Launcher::BuiltIn(_) | Launcher::Within(_) => Ok(()),
+        }
+    }
+
+    /// Puts a new process in the place of the one that runs, where the server is reached over HTTP and ours to
+    /// start; returns its id.
+    pub(super) async fn renew_host(&self) -> Result<Option<i32>, String> {
+        let Launcher::Http(server) = &self.plan.launcher else { return Ok(None) };
+        let renewed = self.host.renew(server, self.plan.startup_timeout).await;
+        renewed.map_err(|absent| format!("the server could not be started again: {}", absent.describe()))
+    }
+
+    /// What became of a server over HTTP that answers no more.
+    pub(super) async fn fate_of_host(&self) -> HostFate {
+        let Launcher::Http(server) = &self.plan.launcher else { return HostFate::Listens };
+        if server.command.is_some() {
+            return match self.host.ended_within(server, EPITAPH).await {
+                Some((status, stderr)) => HostFate::Ended { status, stderr },
+                None => HostFate::Listens,
+            };
+        }
+        if listens(server, BACK).await { HostFate::Listens } else { HostFate::Gone }
+    }
+
+    /// Ends the process of a server over HTTP, where it is ours.
+    pub(super) async fn end_host(&self) {
+        self.host.end(self.plan.shutdown_grace).await;
+    }
+
+    /// The right to be the only one that fuzzes, where all revisions are served by one process.
+    pub(super) async fn fuzzing_turn(&self) -> Option<OwnedMutexGuard<()>> {
+        match &self.plan.launcher {
+            Launcher::Http(_) => Some(Arc::clone(&self.turn).lock_owned().await),
+            Launcher::Command(_) | Launcher::BuiltIn(_) | Launcher::Within(_) => None,
         }
     }
 
@@ -135,13 +179,20 @@ impl Context {
 
     /// Takes note that a revision begins with its cases.
     pub(super) fn under_way(&self) -> UnderWay {
-        self.under_way.fetch_add(1, Ordering::Relaxed);
+        self.under_way.send_modify(|revisions| *revisions += 1);
         UnderWay(Arc::clone(&self.under_way))
     }
 
     /// Whether cases are judged just now, which takes time from whatever else is done.
     pub(super) fn is_judging_cases(&self) -> bool {
-        self.under_way.load(Ordering::Relaxed) > 0
+        *self.under_way.borrow() > 0
+    }
+
+    /// Waits until every revision is through its cases.
+    pub(super) async fn cases_through(&self) {
+        // The sender is ours, so that somebody is always left to say so.
+        let mut under_way = self.under_way.subscribe();
+        let _through = under_way.wait_for(|revisions| *revisions == 0).await;
     }
 
     /// Counts one more process.
@@ -191,7 +242,7 @@ impl Context {
 
     /// Shuts a connection down and returns its record.
     pub(super) async fn end(&self, connection: Connection, purpose: String) -> Ended {
-        let startup = connection.first_line();
+        let (startup, limited) = (connection.first_line(), connection.limited());
         self.book().startups.extend(startup);
         let patience = self.patience(&connection);
         let (step, entries) = connection.shut_down(patience).await;
@@ -202,7 +253,7 @@ impl Context {
             (_, step) => Some(step),
         };
         drop(book);
-        Ended { purpose, startup, step, entries }
+        Ended { purpose, startup, step, entries, limited }
     }
 
     /// Shuts a connection down aside; nobody needs its record.
@@ -262,7 +313,7 @@ pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, mut stop: Stop) -> io::
     drop(judging);
     let interrupted = problem.as_ref().is_some_and(|problem| problem.kind == ProblemKind::Interrupted);
     context.take_leave(interrupted).await;
-    context.host.end(context.plan.shutdown_grace).await;
+    context.end_host().await;
     let (summary, sink_error) = {
         let mut book = context.book();
         book.launches += context.host.launches();
@@ -283,13 +334,9 @@ pub async fn run(plan: Plan, sink: Arc<Mutex<dyn Sink>>, mut stop: Stop) -> io::
 }
 
 /// The plan without the cases that the server's transport does not show.
-fn fitting(mut plan: Plan) -> Plan {
+pub(super) fn fitting(mut plan: Plan) -> Plan {
     let transport = plan.transport();
     plan.cases.retain(|case| case.runs_over(transport));
-    if transport == Transport::Http {
-        // Calls are fuzzed over standard streams only, so far.
-        plan.fuzz = None;
-    }
     plan
 }
 
@@ -334,7 +381,8 @@ async fn judge(context: &Context) -> Option<Problem> {
     for session in sessions {
         let context = context.clone();
         let fuzzed = every || Some(session.revision) == newest;
-        targets.spawn(async move { target::judge(&context, session, fuzzed).await });
+        let under_way = context.under_way();
+        targets.spawn(async move { target::judge(&context, session, fuzzed, under_way).await });
     }
     let mut problem = None;
     while let Some(finished) = targets.join_next().await {
@@ -353,7 +401,7 @@ fn locked_in(refused: &[(Revision, Refused)]) -> Option<Revision> {
 }
 
 /// Why a server that is ours to start over HTTP could not be asked.
-async fn missing(context: &Context, absent: Absent) -> Problem {
+pub(super) async fn missing(context: &Context, absent: Absent) -> Problem {
     let (message, hint) = match absent {
         Absent::NotStarted(error) => {
             (error.to_string(), "check that the path exists and is executable; a script needs its interpreter named")

@@ -30,6 +30,9 @@ const SILENCES: usize = 2;
 /// How many processes may stay silent at their start before no more are started for single cases.
 const STUCK: usize = 2;
 
+/// Why nothing follows from what was not answered.
+pub(super) const LIMITED: &str = "the server limits how often it is asked (HTTP status 429)";
+
 /// Why a server is given up that writes without end.
 const CUT_OFF: &str = "the server wrote more than is kept and was cut off";
 
@@ -184,7 +187,13 @@ async fn run_case(target: &Target, case: &Case, body: &Act, session: &mut Sessio
         return Judged::inapplicable(unmet(case));
     }
     let mut new_pass = || target.new_pass(&case.id);
-    match carry_out(case, body, session, offer, &target.context.plan, &mut new_pass).await {
+    let limited = session.connection.limited();
+    let carried_out = carry_out(case, body, session, offer, &target.context.plan, &mut new_pass).await;
+    if session.connection.limited() > limited {
+        // What was not answered for that reason says nothing of the rule.
+        return Judged::error(LIMITED);
+    }
+    match carried_out {
         Ok(passes) => judge(target, case, body, &passes),
         Err(Unfilled(reason)) => Judged::skip(reason),
     }

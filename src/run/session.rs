@@ -12,7 +12,8 @@ use tokio::task::JoinHandle;
 use super::astray::{self, Astray};
 use super::plan::{Launcher, Plan, ServerCommand};
 use super::reply::Replies;
-use crate::client::{Connection, Keeping, LaunchError, Pipe, Responder, Waited};
+use crate::client::headers::Mirrored;
+use crate::client::{Connection, Keeping, LaunchError, Pipe, PostsOrder, Responder, Waited};
 use crate::mock::{self, FaultSet};
 use crate::spec::{Era, Revision};
 use crate::transcript::{Entry, Event, Mark, Terms, Transcript, follows_unanswerable, messages};
@@ -184,15 +185,20 @@ pub(super) fn connect(
     }
 }
 
-/// Starts the server and connects to it without a record.
-pub(super) fn lean(plan: &Plan) -> Result<Pipe, LaunchError> {
+/// Starts the server and connects to it without a record; a server over HTTP is connected to as it runs. `mirrored`
+/// says which parameters of its tools go into headers as well.
+pub(super) fn lean(plan: &Plan, revision: Revision, mirrored: &Mirrored) -> Result<Pipe, LaunchError> {
     match &plan.launcher {
         Launcher::Command(server) => {
             let (program, command) = command_of(server)?;
             Pipe::start(&program, command)
         }
-        // Fuzzing is for servers on their standard streams so far, and left out of a plan for any other.
-        Launcher::Http(_) => Err(LaunchError::NoCommand),
+        Launcher::Http(server) => Ok(Pipe::over_http(PostsOrder {
+            site: Arc::clone(&server.site),
+            stateless: revision.era() == Era::Stateless,
+            responder: Responder::new(full_capabilities(revision), Replies::default().answer()),
+            mirrored: mirrored.clone(),
+        })),
         Launcher::BuiltIn(faults) => {
             let (pipe, server) = built_in(faults);
             Ok(Pipe::within(pipe, server))

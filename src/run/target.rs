@@ -10,18 +10,18 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::again::{self, Doubt};
-use super::conduct::{Context, Ended, milliseconds};
+use super::conduct::{Context, Ended, UnderWay, milliseconds};
 use super::fuzz;
 use super::hinted::Followed;
-use super::lane::{self, Done};
+use super::lane::{self, Done, LIMITED};
 use super::offer::{Called, Offer};
 use super::session::Session;
 use super::survey::survey;
 use crate::case::{Act, Body, Case, Process};
 use crate::check::{self, Connected, Judged, Watched, stderr_of};
 use crate::event::{CaseResult, Event, Launch, Problem, ProblemKind, Skipped, TargetSummary, ToolNote};
-use crate::spec::Revision;
-use crate::transcript::{self, Terms, Transcript};
+use crate::spec::{Revision, Transport};
+use crate::transcript::{self, Terms, Transcript, without_limited};
 use crate::verdict::{Totals, Verdict};
 
 /// What the lanes of a target share.
@@ -129,9 +129,9 @@ pub(super) struct Kept {
 
 /// Judges the server in the revision of an opened session.
 ///
-/// Where it is `fuzzed`, that is done once its cases are through, beside those of other revisions.
-pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool) -> Option<Problem> {
-    let under_way = context.under_way();
+/// Where it is `fuzzed`, that is done once its cases are through: beside those of other revisions, unless one process
+/// serves all of them.
+pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, under_way: UnderWay) -> Option<Problem> {
     let revision = main.revision;
     let runs = |case: &&Arc<Case>| case.runs_in(revision);
     let (cases, elsewhere): (Vec<_>, Vec<_>) =
@@ -186,9 +186,14 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool) ->
             Err(error) => target.give_up(&format!("the suite failed: {error}")),
         }
     }
-    tell_watching(&target, &cases, &done);
+    tell_watching(&target, &cases, &done).await;
     drop(under_way);
     let fuzz = if fuzzed {
+        if context.plan.transport() == Transport::Http {
+            // What calls do to the one process of the server is done to whoever else uses it.
+            context.cases_through().await;
+        }
+        let _turn = context.fuzzing_turn().await;
         context.fuzzing().fetch_add(1, Ordering::Relaxed);
         let summary = fuzz::fuzz(&target, &cases, &surveyed).await;
         context.fuzzing().fetch_sub(1, Ordering::Relaxed);
@@ -214,12 +219,21 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool) ->
         fuzz,
         totals,
     })));
-    dead.map(|reason| Problem {
+    let stopped = |reason: &str, hint: &str| Problem {
         kind: ProblemKind::Stopped,
         message: format!("in {revision}: {reason}"),
-        hint: "run with -v to see every message up to there; --timeout gives a slow server longer".to_owned(),
+        hint: hint.to_owned(),
         stderr: tail(&stderr, 4_000),
         evidence: Vec::new(),
+    };
+    if done.iter().any(|kept| kept.ended.limited > 0) {
+        return Some(stopped(
+            &format!("{LIMITED}, so not everything could be judged"),
+            "ask less often with --max-rate, which counts requests a second, or lift the limit for the run",
+        ));
+    }
+    dead.map(|reason| {
+        stopped(&reason, "run with -v to see every message up to there; --timeout gives a slow server longer")
     })
 }
 
@@ -266,24 +280,37 @@ pub(super) async fn judge_from_outside(context: &Context, revision: Revision, ca
 }
 
 /// Judges the watching cases by every connection of the target.
-fn tell_watching(target: &Target, cases: &[Arc<Case>], done: &Done) {
+///
+/// That is work for a processor and for nothing else, so it is done beside the connections of other
+/// revisions, whose answers would have to wait for it.
+async fn tell_watching(target: &Target, cases: &[Arc<Case>], done: &Done) {
     let connected: Vec<Connected> = done
         .iter()
         .map(|kept| Connected {
             label: kept.ended.purpose.clone(),
-            transcript: Transcript { entries: kept.ended.entries.clone(), terms: kept.terms.clone() },
+            transcript: Transcript { entries: without_limited(&kept.ended.entries), terms: kept.terms.clone() },
         })
         .collect();
-    let context = &target.context;
-    let watched = context.judging(|| Watched::new(&connected, target.revision));
-    for case in cases {
-        let Body::Watch { watch, rules } = &case.body else { continue };
-        let judged = if needs_are_met(case, &connected) {
-            context.judging(|| check::watch(case, watch, rules, target.revision, &watched))
-        } else {
-            Judged::inapplicable(unmet(case))
-        };
-        target.tell(case, judged, None);
+    let cases: Vec<Arc<Case>> = cases.iter().filter(|case| matches!(case.body, Body::Watch { .. })).cloned().collect();
+    let (context, revision) = (target.context.clone(), target.revision);
+    let judging = tokio::task::spawn_blocking(move || {
+        context.judging(|| {
+            let watched = Watched::new(&connected, revision);
+            let judge = |case: Arc<Case>| {
+                let Body::Watch { watch, rules } = &case.body else { return None };
+                let judged = if needs_are_met(&case, &connected) {
+                    check::watch(&case, watch, rules, revision, &watched)
+                } else {
+                    Judged::inapplicable(unmet(&case))
+                };
+                Some((case, judged))
+            };
+            cases.into_iter().filter_map(judge).collect::<Vec<_>>()
+        })
+    });
+    match judging.await {
+        Ok(judged) => judged.into_iter().for_each(|(case, judged)| target.tell(&case, judged, None)),
+        Err(error) => target.give_up(&format!("the suite failed: {error}")),
     }
 }
 

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::conduct::{Context, Stop, unjudged};
+use super::conduct::{Context, Stop, fitting, missing, unjudged};
 use super::exchange::GIVEN_UP;
 use super::guess;
 use super::hinted::{Came, came_of, request};
 use super::offer::Offer;
 use super::others;
-use super::plan::{Launcher, Plan};
+use super::plan::{HttpServer, Launcher, Plan};
 use super::probe::probe;
 use super::session::Session;
 use super::survey::list;
@@ -77,8 +77,11 @@ pub struct TriedOut {
 /// # Errors
 /// When the server cannot be started, speaks none of the revisions, or the run was interrupted.
 pub async fn try_out(plan: Plan, mut stop: Stop) -> Result<TriedOut, Problem> {
-    let context = Context::new(plan, Arc::new(Mutex::new(Nobody)));
+    let context = Context::new(fitting(plan), Arc::new(Mutex::new(Nobody)));
     let tried = async {
+        if let Err(absent) = context.ready().await {
+            return Err(missing(&context, absent).await);
+        }
         let probed = probe(&context).await;
         if probed.sessions.is_empty() {
             return Err(unjudged(&context, probed.refused).await);
@@ -117,6 +120,7 @@ pub async fn try_out(plan: Plan, mut stop: Stop) -> Result<TriedOut, Problem> {
         }),
     };
     context.take_leave(tried.is_err()).await;
+    context.end_host().await;
     tried
 }
 
@@ -203,8 +207,10 @@ fn asks(
     not_called: &mut BTreeMap<String, String>,
 ) -> Vec<(Ask, bool)> {
     let places = match &plan.launcher {
-        Launcher::Command(server) => guess::places(&server.command, server.directory.as_deref()),
-        Launcher::BuiltIn(_) | Launcher::Http(_) | Launcher::Within(_) => Vec::new(),
+        Launcher::Command(server) | Launcher::Http(HttpServer { command: Some(server), .. }) => {
+            guess::places(&server.command, server.directory.as_deref())
+        }
+        Launcher::Http(HttpServer { command: None, .. }) | Launcher::BuiltIn(_) | Launcher::Within(_) => Vec::new(),
     };
     let mut asks = Vec::new();
     for tool in &offer.tools {

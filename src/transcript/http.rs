@@ -1,5 +1,6 @@
 //! What a connection over HTTP adds to its record: requests, answers and the streams within them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -67,6 +68,8 @@ pub struct HttpEnd {
     pub complete: bool,
     /// The id of the request that it was to answer and did not.
     pub unanswered: Option<Id>,
+    /// How addresses that it names stand to that of the server, where a case made the request.
+    pub standing: Option<Value>,
 }
 
 /// One event of a stream.
@@ -170,7 +173,7 @@ impl Transcript {
                     continue;
                 }
                 Event::HttpHead(head) => (head.number, head_value(head)),
-                Event::HttpEnd(end) => (end.number, json!({ "body": body(end) })),
+                Event::HttpEnd(end) => (end.number, end_value(end)),
                 _ => continue,
             };
             // Answers end near their requests, so the search from the end is short.
@@ -201,10 +204,57 @@ pub fn exchange_value(request: &HttpRequest, head: Option<&HttpHead>, end: Optio
             value["challenges"] = challenges;
         }
     }
-    if let Some(end) = end {
-        value["body"] = body(end);
+    if let (Some(end), Value::Object(whole)) = (end, &mut value)
+        && let Value::Object(part) = end_value(end)
+    {
+        whole.extend(part);
     }
     value
+}
+
+fn end_value(end: &HttpEnd) -> Value {
+    let mut value = json!({ "body": body(end) });
+    if let Some(standing) = &end.standing {
+        value["standing"] = standing.clone();
+    }
+    value
+}
+
+/// A record without the requests that the server would not answer for the time being (status 429), and without
+/// the messages that none but these carried: nothing is to be read off them.
+#[must_use]
+pub fn without_limited(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
+    let limited: BTreeSet<usize> = entries
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::HttpHead(head) if head.status == 429 => Some(head.number),
+            _ => None,
+        })
+        .collect();
+    if limited.is_empty() {
+        return entries.to_vec();
+    }
+    let carried = |of_limited: bool| -> Vec<&Arc<Entry>> {
+        let of = |entry: &&Arc<Entry>| matches!(&entry.event, Event::HttpRequest(request) if limited.contains(&request.number) == of_limited);
+        entries
+            .iter()
+            .filter(of)
+            .filter_map(|entry| match &entry.event {
+                Event::HttpRequest(request) => request.carries.as_ref(),
+                _ => None,
+            })
+            .collect()
+    };
+    let (lost, served) = (carried(true), carried(false));
+    let holds = |list: &[&Arc<Entry>], entry: &Arc<Entry>| list.iter().any(|own| Arc::ptr_eq(own, entry));
+    let is_kept = |entry: &&Arc<Entry>| match &entry.event {
+        Event::HttpRequest(request) => !limited.contains(&request.number),
+        Event::HttpHead(head) => !limited.contains(&head.number),
+        Event::HttpEnd(end) => !limited.contains(&end.number),
+        Event::Sent { .. } => !holds(&lost, entry) || holds(&served, entry),
+        _ => true,
+    };
+    entries.iter().filter(is_kept).cloned().collect()
 }
 
 fn head_value(head: &HttpHead) -> Value {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::words::{excerpt, skeleton};
-use super::{Breach, Exchange, Fate, Standing, Subject};
+use super::{Breach, DROPPED, Exchange, Fate, Standing, Subject};
 use crate::case::Oracle;
 use crate::spec::Revision;
 use crate::verdict::Verdict;
@@ -13,11 +13,16 @@ use crate::wire::same_id;
 
 /// The process ended.
 pub(super) fn crash(exchange: &Exchange, status: &str, stderr: &str) -> Breach {
+    if status == DROPPED {
+        return Breach::new(Oracle::Crash, Verdict::Fail, "a call is answered by a closed connection")
+            .actual(format!("no answer: {status}"))
+            .signed(status);
+    }
     let last = last_words(stderr);
     let said = last.map_or_else(String::new, |line| format!("; its last words: {}", excerpt(line, 200)));
     let signature = format!("{status} {}", skeleton(last.unwrap_or_default(), &exchange.call.arguments));
     Breach::new(Oracle::Crash, Verdict::Fail, "a call ends the server")
-        .actual(format!("the process ended before it answered ({status}){said}"))
+        .actual(format!("the server ended before it answered ({status}){said}"))
         .signed(signature)
 }
 

@@ -110,6 +110,9 @@ pub enum Fate {
     },
 }
 
+/// How a server over HTTP ended that did not: what the connection came to.
+pub const DROPPED: &str = "it closed the connection without an answer, twice, and still listens";
+
 /// A call and what came of it.
 #[derive(Debug, Clone)]
 pub struct Exchange {

@@ -37,6 +37,9 @@ const LONGEST_RETRY: Duration = Duration::from_secs(2);
 const REPEATED: usize = 3;
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
+/// How long we wait the first time where it is not said how long.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+
 /// How long the first event of a subscription is waited for before it is cancelled.
 const FIRST_WORD: Duration = Duration::from_millis(500);
 
@@ -98,6 +101,8 @@ struct Order {
     carries: Option<Arc<Entry>>,
     /// The requests that the answer is to answer.
     awaited: Vec<Id>,
+    /// How often it was sent before to a server that asks us to slow down.
+    attempt: usize,
 }
 
 /// What came of it.
@@ -252,7 +257,7 @@ impl Exchanger {
         let initialized =
             message.is_some_and(|message| message.get("method").is_some_and(|m| m == "notifications/initialized"));
         let mut outcome = Outcome::default();
-        for _ in 0..=REPEATED {
+        for attempt in 0..=REPEATED {
             let order = Order {
                 method: Method::POST,
                 url: self.site.url.clone(),
@@ -260,13 +265,13 @@ impl Exchanger {
                 body: Some(frame.raw.clone()),
                 carries: Some(Arc::clone(&sent)),
                 awaited: message.map(ids).unwrap_or_default(),
+                attempt,
             };
             let hold = opens && !self.stateless && self.site.mode().is_none();
             outcome = self.exchange(order, !self.stateless, hold).await;
-            match outcome.pause {
-                Some(pause) => tokio::time::sleep(pause).await,
-                None => break,
-            }
+            let Some(pause) = outcome.pause else { break };
+            let _pausing = Pausing::begin(&self.record);
+            tokio::time::sleep(pause).await;
         }
         if let Some(200..=299) = outcome.status {
             self.site.settle(Mode::Streamable);
@@ -334,11 +339,14 @@ impl Exchanger {
         let mut rounds = 0;
         while let Some(order) = next.take() {
             let number = self.begin(&order);
-            let url = order.url.clone();
+            let (url, attempt, carries) = (order.url.clone(), order.attempt, order.carries.is_some());
             let mut end = match self.respond(number, order, initializes).await {
                 Ok(response) => {
                     outcome.status = Some(response.status().as_u16());
-                    outcome.pause = pause(&response);
+                    outcome.pause = self.pause(&response, attempt);
+                    if carries && outcome.status == Some(429) && outcome.pause.is_none() {
+                        self.record.limit();
+                    }
                     self.read(number, response, asks, &mut awaited, &mut outcome).await
                 }
                 Err(error) => {
@@ -389,7 +397,7 @@ impl Exchanger {
     fn empty(&self, method: Method, url: Url, accept: &'static str) -> Order {
         let mut headers = self.headers(None, accept);
         headers.remove(CONTENT_TYPE);
-        Order { method, url, headers, body: None, carries: None, awaited: Vec::new() }
+        Order { method, url, headers, body: None, carries: None, awaited: Vec::new(), attempt: REPEATED }
     }
 
     /// Records a request and gives it its number.
@@ -423,7 +431,37 @@ impl Exchanger {
         self.site.masked(&String::from_utf8_lossy(value.as_bytes()))
     }
 
+    /// How long to wait before a request is sent again to a server that is asked too much, where that is bearable:
+    /// as long as the server says, or each time longer where it says nothing.
+    pub(super) fn pause(&self, response: &Response, attempt: usize) -> Option<Duration> {
+        let status = response.status().as_u16();
+        if !matches!(status, 429 | 503) {
+            return None;
+        }
+        let pause = match response.headers().get("retry-after") {
+            None => (status == 429).then(|| FIRST_PAUSE * (1 << attempt.min(REPEATED))),
+            Some(value) => {
+                let seconds = value.to_str().ok().and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
+                seconds.filter(|pause| *pause <= LONGEST_PAUSE)
+            }
+        };
+        let pause = pause.filter(|_| attempt < REPEATED && !self.site.is_exhausted());
+        if pause.is_none() && status == 429 {
+            self.site.exhaust();
+        }
+        pause
+    }
+
+    /// Waits until a request may go, where so many a second are made at most.
+    pub(super) async fn keep_pace(&self) {
+        if let Some(wait) = self.site.turn() {
+            let _pausing = Pausing::begin(&self.record);
+            tokio::time::sleep(wait).await;
+        }
+    }
+
     async fn respond(&self, number: usize, order: Order, initializes: bool) -> Result<Response, reqwest::Error> {
+        self.keep_pace().await;
         let mut request = self.site.client.request(order.method, order.url).headers(order.headers);
         if let Some(body) = order.body {
             request = request.body(body);
@@ -467,6 +505,11 @@ impl Exchanger {
         let body = read_body(response, &mut end, self.record.limits.line).await;
         let body = self.site.masked_bytes(body);
         if body.is_empty() {
+            return end;
+        }
+        if outcome.status == Some(429) {
+            // Whatever it says, it is about how often we ask, and answers nothing.
+            end.text = String::from_utf8_lossy(&body[..body.len().min(KEPT)]).into_owned();
             return end;
         }
         if end.bytes > MAX_MESSAGE_BYTES {
@@ -637,6 +680,11 @@ impl Exchanger {
         }
     }
 
+    /// Takes in which parameters of tools are mirrored into headers.
+    pub(super) fn mirror(&self, mirrored: Mirrored) {
+        self.state().mirrored = mirrored;
+    }
+
     /// Opens the stream on which a server speaks unasked, once.
     fn listen(self: &Arc<Self>) {
         if std::mem::replace(&mut self.state().listening, true) {
@@ -688,9 +736,20 @@ impl Exchanger {
         let body = Some(frame.raw.clone());
         let headers = self.headers(frame.json(), BOTH);
         // The answer comes on the stream; what the POST says is whether the message was taken.
-        let order =
-            Order { method: Method::POST, url, headers, body, carries: Some(Arc::clone(&sent)), awaited: Vec::new() };
-        self.exchange(order, false, false).await;
+        for attempt in 0..=REPEATED {
+            let order = Order {
+                method: Method::POST,
+                url: url.clone(),
+                headers: headers.clone(),
+                body: body.clone(),
+                carries: Some(Arc::clone(&sent)),
+                awaited: Vec::new(),
+                attempt,
+            };
+            let Some(pause) = self.exchange(order, false, false).await.pause else { return };
+            let _pausing = Pausing::begin(&self.record);
+            tokio::time::sleep(pause).await;
+        }
     }
 
     /// Ends the session and everything that is still going on.
@@ -750,13 +809,20 @@ fn is_json(kind: &str) -> bool {
     kind == "application/json" || kind.ends_with("+json")
 }
 
-/// How long a server that is asked too much wants us to wait, where that is bearable.
-fn pause(response: &Response) -> Option<Duration> {
-    if !matches!(response.status().as_u16(), 429 | 503) {
-        return None;
+/// Takes note of a request that waits, for as long as it is kept.
+pub(super) struct Pausing<'a>(&'a Record);
+
+impl<'a> Pausing<'a> {
+    pub(super) fn begin(record: &'a Record) -> Self {
+        record.pause(true);
+        Self(record)
     }
-    let seconds: u64 = response.headers().get("retry-after")?.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds)).filter(|pause| *pause <= LONGEST_PAUSE)
+}
+
+impl Drop for Pausing<'_> {
+    fn drop(&mut self) {
+        self.0.pause(false);
+    }
 }
 
 /// Reads a body, at most `limit` bytes and no more than a message's worth in memory.

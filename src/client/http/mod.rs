@@ -10,10 +10,14 @@
 
 mod exchange;
 pub mod header;
+mod posts;
 mod probe;
 mod site;
+mod standing;
 pub mod trouble;
 
 pub(super) use exchange::Exchanger;
+pub(super) use posts::Posts;
+pub use posts::{Over, PostsOrder};
 pub use probe::{Bound, OWN_VALUE, Probe, ProbeError, ProbeOrder};
 pub use site::{Site, SiteError};

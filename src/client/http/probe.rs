@@ -15,7 +15,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::exchange::{BOTH, Exchanger, KEPT, NOTED, SHOWN, STREAM, media_type};
+use super::exchange::{BOTH, Exchanger, KEPT, NOTED, Pausing, SHOWN, STREAM, media_type};
+use super::standing::standing;
 use super::trouble::words;
 use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, Mark, SseNote, exchange_value, messages};
 use crate::wire::{Frame, Id, Kind, SseDecoder, SseEvent, same_id};
@@ -202,14 +203,31 @@ impl Exchanger {
         let (sender, progress) = watch::channel(first);
         let this = Arc::clone(self);
         let awaited = message.and_then(|message| message.get("id")).cloned();
-        let (until, limit) = (order.until, order.limit);
+        let (until, limit, asked) = (order.until, order.limit, request.clone());
         let task = self.aside(async move {
+            this.keep_pace().await;
             let reading = Reading { exchanger: &this, number, sender: &sender, until, awaited };
-            let timed = tokio::time::timeout(limit, reading.read(prepared)).await;
+            let mut attempt = 0;
+            let timed = loop {
+                // What is sent is held in memory, so that it can be sent again.
+                let Some(copy) = prepared.try_clone() else { break Ok(None) };
+                match tokio::time::timeout(limit, reading.read(copy, attempt)).await {
+                    Ok(Some(pause)) => {
+                        let _pausing = Pausing::begin(&this.record);
+                        tokio::time::sleep(pause).await;
+                        attempt += 1;
+                    }
+                    ended => break ended,
+                }
+            };
             if timed.is_err() && sender.borrow().head.is_none() {
                 let waited = format!("no answer within {limit:.1?}");
                 sender.send_modify(|progress| progress.end.trouble = Some(waited));
             }
+            sender.send_modify(|progress| {
+                let value = exchange_value(&asked, progress.head.as_ref(), Some(&progress.end));
+                progress.end.standing = standing(&this.site.url, &value);
+            });
             let end = sender.borrow().end.clone();
             this.record.add(Event::HttpEnd(Box::new(end)));
             sender.send_modify(|progress| progress.done = true);
@@ -264,10 +282,21 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    async fn read(&self, request: reqwest::RequestBuilder) {
+    /// Makes the request and reads its answer; returns for how long to wait before it is made again, where the
+    /// server is asked too much.
+    async fn read(&self, request: reqwest::RequestBuilder, attempt: usize) -> Option<Duration> {
         match request.send().await {
-            Ok(response) => self.read_answer(response).await,
-            Err(error) => self.broke(&error),
+            Ok(response) => {
+                let pause = self.exchanger.pause(&response, attempt).filter(|_| response.status() == 429);
+                if pause.is_none() {
+                    self.read_answer(response).await;
+                }
+                pause
+            }
+            Err(error) => {
+                self.broke(&error);
+                None
+            }
         }
     }
 
@@ -280,6 +309,9 @@ impl Reading<'_> {
         let headers = response.headers().iter();
         let headers = headers.map(|(name, value)| (name.as_str().to_owned(), self.exchanger.shown(value))).collect();
         let head = HttpHead { number: self.number, status: response.status().as_u16(), headers };
+        if head.status == 429 {
+            self.exchanger.record.limit();
+        }
         self.exchanger.record.add(Event::HttpHead(head.clone()));
         self.sender.send_modify(|progress| progress.head = Some(head));
         if self.until == Bound::Head {

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -33,6 +34,11 @@ pub enum SiteError {
         "the header `{0}` cannot be sent: a name is made of letters, digits and hyphens, a value of one line of text"
     )]
     Header(String),
+    /// A secret that could not be masked where the server repeats it.
+    #[error(
+        "the secret in the header `{0}` is shorter than {SHORTEST} characters, a date or a word of the protocol, so that it could not be told from other text and masked in a report: use a longer one"
+    )]
+    Guessable(String),
     /// The client could not be built.
     #[error("failed to set up HTTP: {0}")]
     Client(#[from] reqwest::Error),
@@ -59,7 +65,22 @@ pub struct Site {
     /// Texts that are never recorded.
     secrets: Vec<String>,
     mode: Mutex<Option<Mode>>,
+    pace: Mutex<Pace>,
+    /// Whether the server wanted to be asked less for longer than we wait: nobody waits for it again.
+    exhausted: AtomicBool,
 }
+
+/// How often a server is asked.
+#[derive(Debug, Default)]
+struct Pace {
+    /// The least time between two requests; none where there is no limit.
+    pause: Duration,
+    /// When the next may go.
+    next: Option<Instant>,
+}
+
+/// Names of headers that carry what nobody else may know.
+const SECRET: [&str; 6] = ["authorization", "cookie", "token", "secret", "key", "password"];
 
 impl Site {
     /// A place at an `http` or `https` address; `headers` go with every request, and their values are masked
@@ -83,6 +104,11 @@ impl Site {
             let header = HeaderName::try_from(name.as_str()).map_err(|_| refused())?;
             let mut text = HeaderValue::from_str(value).map_err(|_| refused())?;
             text.set_sensitive(true);
+            let is_secret = SECRET.iter().any(|word| header.as_str().contains(word));
+            let secret = value.split_once(' ').map_or(value.as_str(), |(_, secret)| secret.trim());
+            if is_secret && is_public(secret) {
+                return Err(SiteError::Guessable(name.clone()));
+            }
             own.append(header, text);
             secrets.extend(disguises(value));
             // The token alone may be repeated by a server as well.
@@ -111,7 +137,44 @@ impl Site {
         // Another part of the program may have chosen a provider, which is as good.
         let _chosen = rustls::crypto::ring::default_provider().install_default();
         let (client, titled) = (builder().build()?, builder().http1_title_case_headers().build()?);
-        Ok(Arc::new(Self { url, client, titled, headers: own, secrets, mode: Mutex::new(None) }))
+        Ok(Arc::new(Self {
+            url,
+            client,
+            titled,
+            headers: own,
+            secrets,
+            mode: Mutex::default(),
+            pace: Mutex::default(),
+            exhausted: AtomicBool::new(false),
+        }))
+    }
+
+    /// Has so many requests a second made at most.
+    pub fn set_max_rate(&self, rate: f64) {
+        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        pace.pause = Duration::from_secs_f64(1.0 / rate.max(0.001));
+    }
+
+    /// Takes note of a server that limits us for longer than we wait.
+    pub(super) fn exhaust(&self) {
+        self.exhausted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it did so.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.exhausted.load(Ordering::Relaxed)
+    }
+
+    /// How long the next request has to wait for its turn, which is taken.
+    pub(super) fn turn(&self) -> Option<Duration> {
+        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        if pace.pause.is_zero() {
+            return None;
+        }
+        let now = Instant::now();
+        let turn = pace.next.map_or(now, |next| next.max(now));
+        pace.next = Some(turn + pace.pause);
+        Some(turn - now).filter(|wait| !wait.is_zero())
     }
 
     /// The address.
@@ -194,10 +257,13 @@ fn disguises(secret: &str) -> Vec<String> {
 /// Words of the protocol that a header may well carry: to mask them would be to judge another server.
 const PUBLIC: &str = "application/json, text/event-stream, charset=utf-8, keep-alive, no-cache, gzip, deflate,     jsonrpc 2.0 method params result error message protocolVersion capabilities clientInfo serverInfo     io.modelcontextprotocol/clientCapabilities structuredContent description inputSchema outputSchema properties     arguments resources/templates/list resourceTemplates prompts/list tools/list tools/call initialize     notifications/initialized server/discover subscriptions/listen completion/complete logging/setLevel     sampling/createMessage elicitation/create required object string integer number boolean nextCursor content     supportedVersions resultType complete localhost 127.0.0.1 mcp-conformance";
 
+/// A shorter text is part of too many others to be masked.
+const SHORTEST: usize = 6;
+
 /// Whether a text tells nobody anything: it is too short to be a secret, a word of the protocol, or a revision.
 fn is_public(text: &str) -> bool {
     let is_date = text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    text.len() < 6 || is_date || PUBLIC.contains(text)
+    text.len() < SHORTEST || is_date || PUBLIC.contains(text)
 }
 
 fn is_loopback(url: &Url) -> bool {
@@ -231,6 +297,36 @@ mod tests {
         let json = serde_json::json!({ "resources": ["2025-06-18", "a\"b\\c d+e"] }).to_string();
         assert_eq!(site.masked(&json), r#"{"resources":["2025-06-18","[secret]"]}"#);
         assert_eq!(site.masked("?key=a%22b%5Cc%20d%2Be"), "?key=[secret]");
+    }
+
+    #[test]
+    fn a_secret_that_could_not_be_masked_is_refused() {
+        let site =
+            |name: &str, value: &str| Site::new("http://localhost/", &[(name.to_owned(), value.to_owned())], false);
+        for (name, value) in [
+            ("Authorization", "Bearer abc"),
+            ("X-Api-Key", "12345"),
+            ("Cookie", "a=1"),
+            ("X-Auth-Token", "resources"),
+            ("Authorization", "Bearer 2025-06-18"),
+        ] {
+            let told = site(name, value).expect_err("it is refused").to_string();
+            assert!(told.contains(name) && !told.contains(value), "{told}");
+        }
+        for (name, value) in [("Authorization", "Bearer abcdef"), ("X-Tenant", "7"), ("Accept-Language", "de")] {
+            assert!(site(name, value).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn requests_take_turns() {
+        let site = Site::new("http://localhost/", &[], false).expect("an address");
+        assert_eq!(site.turn(), None);
+        site.set_max_rate(2.0);
+        assert_eq!(site.turn(), None);
+        let second = site.turn().expect("it waits");
+        let third = site.turn().expect("it waits");
+        assert!(second > Duration::from_millis(400) && third > Duration::from_millis(900), "{second:?} {third:?}");
     }
 
     #[test]

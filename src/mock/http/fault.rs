@@ -111,6 +111,9 @@ faults! {
     AuthNoMetadata, "auth-no-metadata", STREAMABLE, "has no metadata of its resource, and names none";
     AuthNoServers, "auth-no-servers", STREAMABLE, "lists no authorization server in the metadata of its resource";
     AuthNoResource, "auth-no-resource", STREAMABLE, "does not say in its metadata which resource it is of";
+    AuthMetadataDead, "auth-metadata-dead", OBJECTS, "names metadata in its challenges that is not there";
+    AuthMetadataElsewhere, "auth-metadata-elsewhere", OBJECTS, "names metadata of another host in its challenges";
+    AuthResourceOther, "auth-resource-other", OBJECTS, "gives another resource of its host in its metadata";
     AuthOfflineAccess, "auth-offline-access", STREAMABLE, "asks for the scope offline_access";
     AuthBare, "auth-bare", STREAMABLE, "refuses without a challenge and without any metadata";
     AuthScopeBare, "auth-scope-bare", STREAMABLE, "refuses a token of too little scope without a challenge";

@@ -123,7 +123,14 @@ fn challenged(mut answer: Answer, base: &str, error: Option<&str>, faults: &Faul
     }
     let mut parameters = Vec::new();
     if !is_unnamed(faults) {
-        parameters.push(format!("resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\""));
+        let place = if has(faults, HttpFault::AuthMetadataDead) {
+            format!("{base}/.well-known/oauth-protected-resource/moved")
+        } else if has(faults, HttpFault::AuthMetadataElsewhere) {
+            "http://metadata.example.com/.well-known/oauth-protected-resource".to_owned()
+        } else {
+            format!("{base}/.well-known/oauth-protected-resource/mcp")
+        };
+        parameters.push(format!("resource_metadata=\"{place}\""));
     }
     parameters.extend(error.map(|error| format!("error=\"{error}\"")));
     if !has(faults, HttpFault::AuthNoScope) {
@@ -159,6 +166,9 @@ fn public(method: &Method, path: &str, base: &str, faults: &FaultSet) -> Option<
                 "scopes_supported": SCOPES.split(' ').collect::<Vec<_>>(),
                 "bearer_methods_supported": ["header"],
             });
+            if has(faults, HttpFault::AuthResourceOther) {
+                document["resource"] = json!(format!("{base}/another"));
+            }
             if has(faults, HttpFault::AuthNoServers) {
                 document["authorization_servers"] = json!([]);
             }

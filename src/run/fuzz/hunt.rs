@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::patience::Patience;
 use super::pool::Pool;
-use super::rig::{Broken, Rig, Shot};
+use super::rig::Rig;
+use super::shot::{Broken, Shot};
 use super::shrink::{Test, slim};
 use super::stock::Stock;
 use super::tally::Tally;
@@ -238,6 +239,10 @@ impl Hunt<'_> {
             self.ended_early = Some("the server wrote without end".to_owned());
             return Ok(());
         }
+        if self.rig.is_gone() {
+            self.end_with(suspects, stock.tool);
+            return Ok(());
+        }
         let record = self.rig.record();
         let first = suspects.first().map_or(0, |(_, first)| first.id);
         let history: Vec<Shot> = record.iter().filter(|(id, _)| *id < first).map(|(_, shot)| shot.clone()).collect();
@@ -274,6 +279,21 @@ impl Hunt<'_> {
             self.follow(stock.tool, &last, breaches, &record, stock).await?;
         }
         Ok(())
+    }
+
+    /// Tells the end of a server that is not ours to start again: by the last of the calls that were under way, as
+    /// nothing can be tried any more.
+    fn end_with(&mut self, suspects: Vec<(usize, Exchange)>, tool: usize) {
+        self.ended_early = Some("the server died, and it is not ours to start again".to_owned());
+        let others = suspects.len().saturating_sub(1);
+        let Some((_, last)) = suspects.into_iter().next_back() else { return };
+        for mut breach in judge(&self.subjects[tool], &last) {
+            if others > 0 {
+                breach.actual.push_str(&format!("; {others} other calls were under way, and it may be one of them"));
+            }
+            let found = self.as_it_came(tool, breach, &last, 0);
+            self.add(Some(found));
+        }
     }
 
     /// Counts an exchange and judges it.

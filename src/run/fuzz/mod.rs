@@ -10,6 +10,7 @@ mod patience;
 mod pool;
 mod regression;
 mod rig;
+mod shot;
 mod shrink;
 mod side;
 mod spare;
@@ -26,11 +27,12 @@ use serde_json::Value;
 use self::hunt::{Found, Hunt, Pace, Turn};
 use self::patience::Patience;
 use self::pool::Pool;
-use self::rig::{Rig, Shot};
+use self::rig::Rig;
+use self::shot::Shot;
 use self::steady::{Suspicion, Watch};
 use self::stock::Stock;
 use self::tally::Tally;
-use super::conduct::milliseconds;
+use super::conduct::{Context, milliseconds};
 use super::offer::{Called, Offer, Tool};
 use super::plan::{FuzzPlan, Launcher};
 use super::target::Target;
@@ -39,6 +41,7 @@ use crate::check::Judged;
 use crate::check::fuzz::{Arguments, Breach, Call, Standing, Subject, finding, lints, misplaced_bound};
 use crate::event::{Event, FuzzSummary, ToolFuzz};
 use crate::fuzz::ToolSchema;
+use crate::spec::Transport;
 use crate::verdict::{CallKind, Finding, Verdict};
 
 pub use self::regression::{Earlier, Fed, Regression, RegressionError};
@@ -49,6 +52,8 @@ const TIME: Duration = Duration::from_secs(60);
 const SHRINKING: Duration = Duration::from_secs(45);
 /// How long a tool's turn may take for each of its calls, unless the time for all was said.
 const EACH: Duration = Duration::from_millis(15);
+/// How many times as long everything may take over HTTP, where each call is a request.
+const OVER_HTTP: u32 = 3;
 /// The shortest turn.
 const SHORTEST: Duration = Duration::from_millis(500);
 /// How many valid calls a tool has to refuse before it counts as one that never succeeds.
@@ -59,6 +64,11 @@ fn time_for(calls: u64) -> Duration {
     const USUAL: u64 = 200;
     const MOST: u64 = 10_000;
     TIME * u32::try_from(calls.div_ceil(USUAL).clamp(1, MOST)).unwrap_or(1)
+}
+
+/// How many times as long as usual everything may take.
+fn slowness(context: &Context) -> u32 {
+    if context.plan.transport() == Transport::Http { OVER_HTTP } else { 1 }
 }
 
 /// Why a tool is not fuzzed, if it is not.
@@ -131,12 +141,11 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
     });
     let subjects: Vec<Subject> =
         chosen.iter().map(|tool| Subject::new(&tool.definition, target.revision, known.clone())).collect();
-    let names: Vec<String> = chosen.iter().map(|tool| tool.name.clone()).collect();
-    let deadline = began + plan.time.unwrap_or_else(|| time_for(plan.calls));
+    let deadline = began + plan.time.unwrap_or_else(|| time_for(plan.calls) * slowness(context));
     let make = || Hunt {
         context,
         plan,
-        rig: Rig::new(context, target.revision, &names, plan.max_rate),
+        rig: Rig::new(context, target.revision, &chosen, plan.max_rate),
         subjects: &subjects,
         schemas: chosen.iter().map(|tool| tool.schema.as_ref()).collect(),
         canaries: canaries(&chosen),
@@ -210,6 +219,8 @@ struct Came {
     ended_early: Option<String>,
     /// Whether the server was given up as one that serves nothing.
     given_up: bool,
+    /// Whether what a process of it holds could be seen.
+    had_process: bool,
 }
 
 impl Came {
@@ -221,6 +232,7 @@ impl Came {
             restarts: hunts.iter().map(|hunt| hunt.rig.starts.saturating_sub(1)).sum(),
             ended_early: hunts.iter().find_map(|hunt| hunt.ended_early.clone()),
             given_up: hunts.iter().all(|hunt| hunt.patience.given_up),
+            had_process: hunts.iter().any(|hunt| hunt.rig.had_process()),
         };
         for found in hunts.into_iter().flat_map(|hunt| hunt.found) {
             let is_known = |known: &&mut Found| known.tool == found.tool && known.breach.is_like(&found.breach);
@@ -431,7 +443,7 @@ impl Hunt<'_> {
         let calls = u32::try_from(self.plan.calls).unwrap_or(u32::MAX);
         // Where calls are to be made slowly, that is none of the tool's fault.
         let paced = self.plan.max_rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(1.0 / rate.max(0.001)));
-        SHORTEST.max((EACH + paced).saturating_mul(calls)).min(left)
+        SHORTEST.max((EACH * slowness(self.context) + paced).saturating_mul(calls)).min(left)
     }
 
     /// Begins the turn of a tool.
@@ -491,6 +503,9 @@ fn tell(
         let judged = match verdict {
             Some(verdict) => Judged { verdict, reason: None, applies: true, seen, notes, findings },
             None if seen == 0 => Judged::skip("no tool was called"),
+            None if !came.had_process && matches!(oracle, Oracle::Memory | Oracle::Descriptors) => {
+                Judged::inapplicable("what the process of the server holds is not seen from here")
+            }
             // What little was answered proves nothing.
             None if came.given_up => Judged::skip(came.ended_early.clone().unwrap_or_default()),
             None => Judged { verdict: Verdict::Pass, reason: None, applies: true, seen, notes, findings },
@@ -501,7 +516,12 @@ fn tell(
 
 /// Text that an error may name: the words of the command line and the folder of the server.
 fn known_words(launcher: &Launcher) -> Vec<String> {
-    let Launcher::Command(server) = launcher else { return Vec::new() };
+    let server = match launcher {
+        Launcher::Command(server) => Some(server),
+        Launcher::Http(server) => server.command.as_ref(),
+        Launcher::BuiltIn(_) | Launcher::Within(_) => None,
+    };
+    let Some(server) = server else { return Vec::new() };
     let folder = server.directory.clone().or_else(|| std::env::current_dir().ok());
     let words = server.command.iter().cloned().chain(server.environment.iter().map(|(_, value)| value.clone()));
     words.chain(folder.map(|folder| folder.to_string_lossy().into_owned())).collect()

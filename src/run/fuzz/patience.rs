@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::hunt::Hunt;
-use super::rig::Shot;
+use super::shot::Shot;
 use super::tally::Tally;
 use crate::check::fuzz::{Exchange, Fate, Standing, judge, outcome};
 use crate::event::CallOutcome;

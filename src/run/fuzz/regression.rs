@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::hunt::{Found, Hunt};
 use super::pool::Origin;
-use super::rig::{Feed, Served, Shot};
+use super::shot::{Feed, Served, Shot};
 use super::shrink::{Budget, Test};
 use super::steady::STRETCHES;
 use crate::case::Oracle;

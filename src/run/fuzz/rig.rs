@@ -7,11 +7,14 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::parked::Parked;
-use super::pool::Origin;
+use super::shot::{Broken, Burst, Shot};
 use super::spare::Spares;
-use crate::check::fuzz::{Arguments, Call, Exchange, Fate, is_noise};
-use crate::client::{Patience, Pipe, Responder, Waited};
+use crate::check::fuzz::{DROPPED, Exchange, Fate, is_noise};
+use crate::client::headers::mirrored;
+use crate::client::{Over, Patience, Pipe, Responder, Waited};
 use crate::run::conduct::Context;
+use crate::run::host::HostFate;
+use crate::run::offer::Tool;
 use crate::run::reply::Replies;
 use crate::run::session::{full_capabilities, stateless_meta};
 use crate::spec::{Era, Revision};
@@ -28,89 +31,14 @@ const FLOOD: usize = 5_000;
 const ANSWERS: usize = 2_000;
 /// How long the right answer is waited for after one under a wrong id.
 const GRACE: Duration = Duration::from_millis(60);
+/// How often a server may forget the session that it is called in.
+const FORGOTTEN: usize = 20;
 /// How long where it never came after several of them, and how many those are.
 const LITTLE_GRACE: Duration = Duration::from_millis(3);
 const ASTRAY: usize = 8;
 /// How long a process is given to end: nobody judges that here.
 pub(super) const PATIENCE: Patience =
     Patience { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
-
-/// A call of a tool, by the tool's position.
-#[derive(Debug, Clone)]
-pub(super) struct Shot {
-    pub(super) tool: usize,
-    pub(super) call: Arc<Call>,
-    /// What of its arguments came out of earlier results.
-    pub(super) fed: Arc<[Feed]>,
-}
-
-/// A property of a call's arguments that stood in an earlier result.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Feed {
-    pub(super) property: String,
-    pub(super) origin: Origin,
-    /// The call that returned it, where that is known.
-    pub(super) source: Option<Arc<Call>>,
-}
-
-/// A call that was served, with its tool and its result.
-pub(super) type Served = (usize, Arc<Call>, Value);
-
-impl Shot {
-    pub(super) fn new(tool: usize, call: Arc<Call>) -> Self {
-        Self { tool, call, fed: Arc::default() }
-    }
-
-    /// The same call with what earlier results hold now: that of the very call which returned a value first, or
-    /// else of the last one of its tool.
-    pub(super) fn fed_by(&self, served: &[Served]) -> Self {
-        self.renewed(served, true)
-    }
-
-    /// The same call with what the very calls returned this time that returned its values first.
-    pub(super) fn fed_exactly_by(&self, served: &[Served]) -> Self {
-        self.renewed(served, false)
-    }
-
-    fn renewed(&self, served: &[Served], by_others: bool) -> Self {
-        let Arguments::Json(arguments) = &self.call.arguments else { return self.clone() };
-        let mut renewed = arguments.clone();
-        for feed in self.fed.iter() {
-            let own = |known: &&Served| feed.source.as_ref().is_some_and(|source| Arc::ptr_eq(source, &known.1));
-            let of_tool = |known: &&Served| by_others && known.0 == feed.origin.tool;
-            let found = served.iter().rev().find(own).or_else(|| served.iter().rev().find(of_tool));
-            let value = found.and_then(|(_, _, result)| feed.origin.of(result));
-            if let (Some(value), Some(place)) = (value, renewed.get_mut(&feed.property)) {
-                *place = value;
-            }
-        }
-        if renewed == *arguments {
-            return self.clone();
-        }
-        let call = Call { arguments: Arguments::Json(renewed), ..(*self.call).clone() };
-        Self { call: Arc::new(call), ..self.clone() }
-    }
-}
-
-/// What stopped a burst before its end.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Broken {
-    Ended { status: String, stderr: String },
-    Silent,
-    Flooded,
-}
-
-/// What came of several calls.
-#[derive(Debug, Default)]
-pub(super) struct Burst {
-    /// What was answered, by position.
-    pub(super) done: Vec<(usize, Exchange)>,
-    /// What was sent and not answered.
-    pub(super) open: Vec<(usize, Exchange)>,
-    /// The first that was not sent.
-    pub(super) unsent: usize,
-    pub(super) broken: Option<Broken>,
-}
 
 /// A call that is under way.
 struct Open {
@@ -125,6 +53,7 @@ struct Open {
 
 /// Keeps a process of the server running and calls it.
 pub(super) struct Rig {
+    context: Context,
     pub(super) revision: Revision,
     /// The names of the tools, as JSON.
     names: Vec<String>,
@@ -132,6 +61,12 @@ pub(super) struct Rig {
     responder: Responder,
     spares: Spares,
     pipe: Option<Pipe>,
+    process_id: Option<i32>,
+    had_process: bool,
+    /// Whether the server ended and is not ours to start again.
+    gone: bool,
+    /// How often the server had forgotten the session.
+    forgotten: usize,
     /// The process that the last call was not answered by, until another is called.
     parked: Option<Parked>,
     /// Answers in a row under a wrong id that no right one followed.
@@ -156,19 +91,25 @@ pub(super) struct Rig {
 }
 
 impl Rig {
-    pub(super) fn new(context: &Context, revision: Revision, names: &[String], max_rate: Option<f64>) -> Self {
+    pub(super) fn new(context: &Context, revision: Revision, chosen: &[&Tool], max_rate: Option<f64>) -> Self {
+        let definitions: Vec<&Value> = chosen.iter().map(|tool| &tool.definition).collect();
         let capabilities = full_capabilities(revision);
         let meta = match revision.era() {
             Era::Stateless => format!(",\"_meta\":{}", stateless_meta(&capabilities)),
             Era::Handshake => String::new(),
         };
         Self {
+            context: context.clone(),
             revision,
-            names: names.iter().map(|name| Value::from(name.as_str()).to_string()).collect(),
+            names: chosen.iter().map(|tool| Value::from(tool.name.as_str()).to_string()).collect(),
             meta,
             responder: Responder::new(capabilities, Replies::default().answer()),
-            spares: Spares::new(context, revision),
+            spares: Spares::new(context, revision, mirrored(&json!({ "tools": definitions }))),
             pipe: None,
+            process_id: None,
+            had_process: false,
+            gone: false,
+            forgotten: 0,
             parked: None,
             astray: 0,
             // The first request opens the session.
@@ -193,7 +134,17 @@ impl Rig {
 
     /// The process of the server, if it is one.
     pub(super) fn process_id(&self) -> Option<i32> {
-        self.pipe.as_ref().and_then(Pipe::process_id)
+        self.process_id
+    }
+
+    /// Whether the process of the server was known.
+    pub(super) fn had_process(&self) -> bool {
+        self.had_process
+    }
+
+    /// Whether the server ended and is not ours to start again.
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone
     }
 
     /// The calls of this process with their ids, oldest first.
@@ -254,6 +205,8 @@ impl Rig {
         self.forget();
         let opened = self.spares.take().await?;
         self.startup = opened.startup;
+        self.process_id = opened.process_id;
+        self.had_process |= opened.process_id.is_some();
         self.pipe = Some(opened.pipe);
         for message in opened.asked {
             if let Kind::Request { id, method } = Kind::of(&message) {
@@ -418,18 +371,29 @@ impl Rig {
                     (left, unasked) = (limit, 0);
                 }
                 Waited::TimedOut => burst.broken = Some(Broken::Silent),
-                Waited::Closed => {
-                    let status = pipe.epitaph().await;
-                    burst.broken = Some(Broken::Ended { status, stderr: pipe.stderr() });
+                Waited::Closed if pipe.over() == Some(&Over::Forgotten) => {
+                    // A session may be ended by the server at any time; what was under way is asked in another.
+                    self.forgotten += 1;
+                    if self.forgotten > FORGOTTEN {
+                        return Err(Over::Forgotten.describe());
+                    }
+                    self.fresh().await?;
+                    if let Some(pipe) = &mut self.pipe {
+                        window.iter().for_each(|open| pipe.queue(&open.line));
+                    }
+                    (left, unasked, stray) = (limit, 0, None);
                 }
+                Waited::Closed => burst.broken = Some(self.broken().await?),
             }
             if let Some(broken) = &burst.broken {
-                let fate = match broken {
+                let fate_of = |open: &Open| match broken {
                     Broken::Ended { status, stderr } => Fate::Ended { status: status.clone(), stderr: stderr.clone() },
-                    Broken::Silent | Broken::Flooded => Fate::Silent { waited: limit },
+                    // An answer over HTTP may end before its time, without what it was to bring.
+                    Broken::Silent | Broken::Flooded => Fate::Silent { waited: limit.min(open.since.elapsed()) },
                 };
                 for open in window {
-                    let exchange = exchange(&shots[open.index], &open, Vec::new(), fate.clone(), &mut noise);
+                    let fate = fate_of(&open);
+                    let exchange = exchange(&shots[open.index], &open, Vec::new(), fate, &mut noise);
                     burst.open.push((open.index, exchange));
                 }
                 // What is only silent may be slow.
@@ -437,6 +401,27 @@ impl Rig {
                 self.parked = parked.filter(|_| burst.broken == Some(Broken::Silent));
                 return Ok(burst);
             }
+        }
+    }
+
+    /// Why the connection closed. What says that nothing more is to be asked at all is an error.
+    async fn broken(&mut self) -> Result<Broken, String> {
+        let Some(pipe) = &mut self.pipe else { return Err("the server is gone".to_owned()) };
+        match pipe.over() {
+            None => {
+                let status = pipe.epitaph().await;
+                Ok(Broken::Ended { status, stderr: pipe.stderr() })
+            }
+            Some(over @ (Over::Limited | Over::Locked)) => Err(over.describe()),
+            Some(Over::Flooded) => Ok(Broken::Flooded),
+            Some(Over::Lost(_) | Over::Forgotten) => Ok(match self.context.fate_of_host().await {
+                HostFate::Ended { status, stderr } => Broken::Ended { status, stderr },
+                HostFate::Gone => {
+                    self.gone = true;
+                    Broken::Ended { status: "nobody listens at the address any more".to_owned(), stderr: String::new() }
+                }
+                HostFate::Listens => Broken::Ended { status: DROPPED.to_owned(), stderr: String::new() },
+            }),
         }
     }
 
@@ -569,11 +554,10 @@ impl Rig {
             }
         }
         if answered.is_none()
-            && let Some(pipe) = &mut self.pipe
-            && pipe.is_closed()
+            && self.pipe.as_ref().is_some_and(Pipe::is_closed)
+            && let Ok(Broken::Ended { status, stderr }) = self.broken().await
         {
-            let status = pipe.epitaph().await;
-            exchange.fate = Fate::Ended { status, stderr: pipe.stderr() };
+            exchange.fate = Fate::Ended { status, stderr };
             self.drop_process();
         }
     }

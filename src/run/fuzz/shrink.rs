@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::hunt::{Found, Hunt};
-use super::rig::{Served, Shot};
+use super::shot::{Served, Shot};
 use super::stock::Stock;
 use crate::case::Oracle;
 use crate::check::fuzz::{Arguments, Breach, Call, Exchange, Fate, Standing, excerpt, judge, outcome};

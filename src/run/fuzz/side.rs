@@ -18,6 +18,7 @@ use crate::event::ToolFuzz;
 use crate::run::conduct::Context;
 use crate::run::offer::{Offer, Tool};
 use crate::run::plan::FuzzPlan;
+use crate::spec::Transport;
 
 /// How much faster than its first call a tool is called thereafter.
 const WARM: u32 = 8;
@@ -26,7 +27,8 @@ const BESIDE: Duration = Duration::from_millis(100);
 
 /// How many processes are worth their start.
 pub(super) fn worth(context: &Context, plan: &FuzzPlan, offer: &Offer, chosen: &[&Tool]) -> usize {
-    if plan.max_rate.is_some() {
+    if plan.max_rate.is_some() || context.plan.transport() == Transport::Http {
+        // What one does to the only process there is, it would do to the others.
         return 1;
     }
     let calls = u32::try_from(plan.calls).unwrap_or(u32::MAX);

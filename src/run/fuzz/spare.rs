@@ -2,15 +2,17 @@
 //! again, and starting is what most servers are slowest at.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
+use crate::client::headers::Mirrored;
 use crate::client::{Pipe, Waited};
 use crate::run::conduct::Context;
 use crate::run::session::{full_capabilities, initialize_params, lean, stateless_meta};
-use crate::spec::{Era, Revision};
+use crate::spec::{Era, Revision, Transport};
 use crate::transcript::messages;
 use crate::wire::{Kind, same_id_loosely};
 
@@ -28,33 +30,44 @@ pub(super) struct Opened {
     pub(super) startup: Duration,
     /// Requests that it made meanwhile.
     pub(super) asked: Vec<Value>,
+    /// The process behind it, where it is known.
+    pub(super) process_id: Option<i32>,
 }
 
 /// Opens processes, some of them ahead.
 pub(super) struct Spares {
     context: Context,
     revision: Revision,
+    /// The parameters of tools that are mirrored into headers.
+    mirrored: Arc<Mirrored>,
     waiting: VecDeque<JoinHandle<Result<Opened, String>>>,
     /// How many are to wait: none until a second one was needed.
     ahead: usize,
 }
 
 impl Spares {
-    pub(super) fn new(context: &Context, revision: Revision) -> Self {
-        Self { context: context.clone(), revision, waiting: VecDeque::new(), ahead: 0 }
+    pub(super) fn new(context: &Context, revision: Revision, mirrored: Mirrored) -> Self {
+        let mirrored = Arc::new(mirrored);
+        Self { context: context.clone(), revision, mirrored, waiting: VecDeque::new(), ahead: 0 }
     }
 
     /// A process that nobody has called yet.
     pub(super) async fn take(&mut self) -> Result<Opened, String> {
         let opened = match self.taken().await {
             Some(opened) => opened,
-            None => open(self.context.clone(), self.revision).await?,
+            None => self.open().await?,
         };
         while self.waiting.len() < self.ahead {
-            self.waiting.push_back(tokio::spawn(open(self.context.clone(), self.revision)));
+            self.waiting.push_back(tokio::spawn(self.open()));
         }
-        self.ahead = MOST.min(self.context.plan.jobs.saturating_sub(1));
+        // Over HTTP there is but one process, which is no spare one.
+        let most = if self.context.plan.transport() == Transport::Http { 0 } else { MOST };
+        self.ahead = most.min(self.context.plan.jobs.saturating_sub(1));
         Ok(opened)
+    }
+
+    fn open(&self) -> impl Future<Output = Result<Opened, String>> + Send + 'static {
+        open(self.context.clone(), self.revision, Arc::clone(&self.mirrored))
     }
 
     /// The first of those that wait. One that did not come to be, or did not last, is no loss.
@@ -104,22 +117,32 @@ impl Opened {
 }
 
 /// Starts a process and opens a session with it. What it writes meanwhile is judged by the cases.
-async fn open(context: Context, revision: Revision) -> Result<Opened, String> {
-    const FAILED: &str = "another process of the server could not be opened";
-    context.count_launch();
+/// Over HTTP it is a session with a process that was started anew, where that is ours to do.
+async fn open(context: Context, revision: Revision, mirrored: Arc<Mirrored>) -> Result<Opened, String> {
+    if context.plan.transport() == Transport::Stdio {
+        context.count_launch();
+    }
     let began = Instant::now();
-    let mut pipe = lean(&context.plan).map_err(|error| error.to_string())?;
+    let process_id = context.renew_host().await?;
+    let pipe = lean(&context.plan, revision, &mirrored).map_err(|error| error.to_string())?;
+    let opened = handshake(pipe, revision, context.plan.startup_timeout).await?;
+    let process_id = process_id.or_else(|| opened.pipe.process_id());
+    Ok(Opened { startup: began.elapsed(), process_id, ..opened })
+}
+
+async fn handshake(mut pipe: Pipe, revision: Revision, limit: Duration) -> Result<Opened, String> {
+    const FAILED: &str = "the server could not be opened once more";
+    let began = Instant::now();
     let capabilities = full_capabilities(revision);
     let (method, params) = match revision.era() {
         Era::Handshake => ("initialize", initialize_params(revision.as_str(), &capabilities)),
         Era::Stateless => ("server/discover", json!({ "_meta": stateless_meta(&capabilities) })),
     };
     pipe.queue(json!({"jsonrpc": "2.0", "id": FIRST, "method": method, "params": params}).to_string().as_bytes());
-    let limit = context.plan.startup_timeout;
     let mut asked = Vec::new();
     loop {
         let Waited::Came(frame) = pipe.next(limit.saturating_sub(began.elapsed())).await else {
-            return Err(FAILED.to_owned());
+            return Err(pipe.over().map_or_else(|| FAILED.to_owned(), |over| format!("{FAILED}: {}", over.describe())));
         };
         for message in frame.json().into_iter().flat_map(messages) {
             match Kind::of(message) {
@@ -127,7 +150,7 @@ async fn open(context: Context, revision: Revision) -> Result<Opened, String> {
                     if revision.era() == Era::Handshake {
                         pipe.queue(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
                     }
-                    return Ok(Opened { pipe, startup: began.elapsed(), asked });
+                    return Ok(Opened { pipe, startup: began.elapsed(), asked, process_id: None });
                 }
                 Kind::Request { .. } => asked.push(message.clone()),
                 _ => {}

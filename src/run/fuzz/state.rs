@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::hunt::{Found, Hunt};
-use super::rig::{Served, Shot};
+use super::shot::{Served, Shot};
 use super::shrink::{Test, both_differ, result_of};
 use super::stock::Stock;
 use crate::case::Oracle;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::hunt::{Found, Hunt};
-use super::rig::Shot;
+use super::shot::Shot;
 use super::shrink::{Test, slim};
 use super::stock::Stock;
 use crate::check::fuzz::{Breach, Fate, Sample, climbs, grows, piles_up};
