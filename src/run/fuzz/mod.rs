@@ -19,6 +19,7 @@ mod steady;
 mod stock;
 mod tally;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -167,32 +168,15 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
     if let Err(problem) = first.choose_canaries().await {
         first.ended_early = Some(problem);
     }
-    let files = match (&plan.replay, &plan.regressions) {
-        (Some((path, regression)), _) => vec![(path.clone(), regression.clone())],
-        (None, Some(folder)) => Regression::read_all(folder),
-        (None, None) => Vec::new(),
-    };
-    let mended = match first.try_again(&files).await {
-        Ok(mended) => mended,
-        Err(problem) => {
-            first.ended_early = Some(problem);
-            Vec::new()
-        }
-    };
-    let mut hunts = vec![first];
-    let reports = if plan.replay.is_some() {
+    let mended = first.try_again(&files(plan)).await.unwrap_or_else(|problem| {
+        first.ended_early = Some(problem);
         Vec::new()
-    } else {
-        for _ in 1..side::worth(context, plan, offer, &chosen) {
-            let canaries = hunts[0].canaries.clone();
-            hunts.push(Hunt { canaries, ..make() });
-        }
-        side::every_tool(&mut hunts, &chosen).await
-    };
-    for hunt in &mut hunts {
-        hunt.rig.end().await;
-    }
-    let came = Came::of(hunts);
+    });
+    let canaries = first.canaries.clone();
+    let beside = if plan.replay.is_some() { 0 } else { side::worth(context, plan, offer, &chosen) };
+    let hunts =
+        std::iter::once(first).chain((1..beside).map(|_| Hunt { canaries: canaries.clone(), ..make() })).collect();
+    let (reports, came) = side::every_tool(hunts, if beside == 0 { &[] } else { &chosen }).await;
     let mut reports = reports.into_iter();
     let tools = tools
         .into_iter()
@@ -208,6 +192,15 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         ended_early: came.ended_early,
         tools,
     })
+}
+
+/// The failing calls that are tried first.
+fn files(plan: &FuzzPlan) -> Vec<(PathBuf, Regression)> {
+    match (&plan.replay, &plan.regressions) {
+        (Some((path, regression)), _) => vec![(path.clone(), regression.clone())],
+        (None, Some(folder)) => Regression::read_all(folder),
+        (None, None) => Vec::new(),
+    }
 }
 
 /// What fuzzing came to.

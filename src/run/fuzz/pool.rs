@@ -129,7 +129,9 @@ impl Pool {
     /// Learns what another one knows.
     pub(super) fn join(&mut self, other: &Self) {
         for (name, values) in &other.values {
-            values.iter().for_each(|learnt| self.keep(name, learnt.clone()));
+            for learnt in values {
+                self.keep(name, learnt.clone());
+            }
         }
     }
 

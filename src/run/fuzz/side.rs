@@ -12,7 +12,7 @@ use super::hunt::Hunt;
 use super::pool::Pool;
 use super::stock::Stock;
 use super::tally::Tally;
-use super::{Work, by_itself, with_the_others};
+use super::{Came, Work, by_itself, with_the_others};
 use crate::check::fuzz::unsatisfiable;
 use crate::event::ToolFuzz;
 use crate::run::conduct::Context;
@@ -38,8 +38,8 @@ pub(super) fn worth(context: &Context, plan: &FuzzPlan, offer: &Offer, chosen: &
     usize::try_from(worth).unwrap_or(usize::MAX).min(context.plan.jobs).min(chosen.len()).max(1)
 }
 
-/// Fuzzes every tool: each by itself, then with what all of them returned.
-pub(super) async fn every_tool<'s>(hunts: &mut [Hunt<'_>], chosen: &[&'s Tool]) -> Vec<ToolFuzz> {
+/// Fuzzes every tool: each by itself, then with what all of them returned. Ends the processes.
+pub(super) async fn every_tool<'s>(mut hunts: Vec<Hunt<'_>>, chosen: &[&'s Tool]) -> (Vec<ToolFuzz>, Came) {
     let beside = hunts.len();
     let seed = hunts[0].context.plan.seed;
     let mut lanes: Vec<Vec<(usize, Work<'s>)>> = (0..beside).map(|_| Vec::new()).collect();
@@ -77,7 +77,11 @@ pub(super) async fn every_tool<'s>(hunts: &mut [Hunt<'_>], chosen: &[&'s Tool]) 
     let mut works: Vec<(usize, Work<'s>)> = lanes.into_iter().flatten().collect();
     works.sort_by_key(|(at, _)| *at);
     let report = |work: Work<'s>| work.tally.report(&work.tool.name, work.note, work.stock.as_ref());
-    works.into_iter().map(|(_, work)| report(work)).collect()
+    let reports = works.into_iter().map(|(_, work)| report(work)).collect();
+    for hunt in &mut hunts {
+        hunt.rig.end().await;
+    }
+    (reports, Came::of(hunts))
 }
 
 /// Fuzzes a tool by itself, if it can be.
