@@ -1,6 +1,7 @@
 //! Fuzzing, end to end: the real program on the built-in server, and on that server behind a filter that
 //! makes it fail.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,11 +22,17 @@ const ALWAYS_CRASHES: &str = r#"sed -u -e '/tools.call/Q7' | exec "$0" serve"#;
 /// Swallows calls of `echo` whose text holds a capital letter, so that nobody answers them.
 const HANGS: &str = r#"sed -u -e '/"name":"echo".*"text":"[^"]*[A-Z]/d' | exec "$0" serve"#;
 
+/// Swallows every call from the hundredth request on, whatever the process.
+const SWALLOWS: &str = r#"sed -u -e '/"id":[0-9]\{3,\},"method":"tools.call"/d' | exec "$0" serve"#;
+
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("fuzzing/the-same-seed-makes-the-same-calls", the_same_seed_makes_the_same_calls),
         trial("fuzzing/a-crash-is-found-made-small-written-and-replayed", a_crash_is_found),
+        trial("fuzzing/the-same-calls-are-made-on-several-processes", the_same_calls_are_made_on_several_processes),
         trial("fuzzing/a-hang-is-found", a_hang_is_found),
+        trial("fuzzing/what-grows-is-written-and-replayed", what_grows_is_written_and_replayed),
+        trial("fuzzing/a-server-that-answers-no-call-is-given-up", a_server_that_answers_no_call_is_given_up),
         trial("fuzzing/the-conforming-server-has-no-finding", the_conforming_server_has_no_finding),
         trial("fuzzing/a-server-that-always-ends-is-borne", a_server_that_always_ends_is_borne),
     ]
@@ -197,4 +204,94 @@ fn a_server_that_always_ends_is_borne() -> Result<(), String> {
         return Err("no crash was found".to_owned());
     }
     if run.took > Duration::from_secs(120) { Err(format!("it took {:?}", run.took)) } else { Ok(()) }
+}
+
+fn a_server_that_answers_no_call_is_given_up() -> Result<(), String> {
+    let folder = folder()?;
+    let options = [&FUZZ[..], &["--timeout", "2s", "--regressions", "none"]].concat();
+    let run = Run::of(folder.path(), &options, &filtered(SWALLOWS))?;
+    if run.findings("fuzz/hang").is_empty() {
+        return Err("no call hangs".to_owned());
+    }
+    let fuzzed =
+        run.report.targets.iter().find_map(|target| target.summary.fuzz.as_ref()).ok_or("nothing was fuzzed")?;
+    let why = fuzzed.ended_early.as_deref().ok_or("it was not given up")?;
+    if !why.contains("in a row were not served") {
+        return Err(format!("it was given up as {why}"));
+    }
+    let passed =
+        run.report.results().find(|result| result.case.starts_with("fuzz/") && result.verdict == Verdict::Pass);
+    if let Some(passed) = passed {
+        return Err(format!("{} passes, though next to nothing was answered", passed.case));
+    }
+    // A few of the timeouts; the rest is for a busy machine.
+    if run.took > Duration::from_secs(60) { Err(format!("it took {:?}", run.took)) } else { Ok(()) }
+}
+
+/// What tools were called with, whatever the process, and how many processes were called often.
+fn calls_in(folder: &Path) -> Result<(BTreeSet<String>, usize), String> {
+    const OFTEN: usize = 300;
+    let (mut calls, mut processes) = (BTreeSet::new(), 0);
+    for entry in fs::read_dir(folder).map_err(|error| error.to_string())?.flatten() {
+        if entry.path().extension().is_some_and(|ending| ending == "lines") {
+            let bytes = fs::read(entry.path()).map_err(|error| error.to_string())?;
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let params =
+                text.lines().filter_map(|line| line.split_once("\"method\":\"tools/call\",").map(|(_, params)| params));
+            let before = calls.len();
+            calls.extend(params.map(|params| params.chars().take(500).collect::<String>()));
+            processes += usize::from(calls.len() > before + OFTEN);
+        }
+    }
+    Ok((calls, processes))
+}
+
+fn the_same_calls_are_made_on_several_processes() -> Result<(), String> {
+    let mut all = Vec::new();
+    for jobs in ["1", "4"] {
+        let folder = folder()?;
+        // Slow enough that more processes are worth their start.
+        let tee = r#"tee "$1/$$.lines" | while IFS= read -r line; do printf '%s\n' "$line"; done | exec "$0" serve"#;
+        let path = folder.path().to_string_lossy().into_owned();
+        let options = ["--jobs", jobs, "--fuzz", "1000", "--fuzz-time", "5m", "--tool", "add", "--tool", "count"];
+        let options = [&FUZZ[..], &options[..], &["--tool", "echo", "--regressions", "none"]].concat();
+        Run::of(folder.path(), &options, &["sh", "-c", tee, PROGRAM, &path])?;
+        all.push(calls_in(folder.path())?);
+    }
+    let missing: Vec<&String> = all[0].0.symmetric_difference(&all[1].0).take(3).collect();
+    match (all[0].1, all[1].1, missing.as_slice()) {
+        (1, 2.., []) => Ok(()),
+        (1, 2.., missing) => Err(format!("only one of the two made {missing:#?}")),
+        processes => Err(format!("the numbers of processes are {processes:?}")),
+    }
+}
+
+fn what_grows_is_written_and_replayed() -> Result<(), String> {
+    let folder = folder()?;
+    let options = [&FUZZ[..], &["--tool", "search"]].concat();
+    let faulty = [PROGRAM, "serve", "--fault", "search-files"];
+    let run = Run::of(folder.path(), &options, &faulty)?;
+    let findings = run.findings("fuzz/descriptors");
+    let finding = findings.first().ok_or("nothing piles up")?;
+    let example = finding.counterexample.as_deref().ok_or("it has no counterexample")?;
+    let file = example.file.as_deref().ok_or("it was not written down")?;
+    for (server, code) in [(&faulty[..], Some(0)), (&[PROGRAM, "serve"][..], Some(0))] {
+        let replayed = folder.path().join("replayed.json");
+        let status = Command::new(PROGRAM)
+            .current_dir(folder.path())
+            .args(["replay", file, "--report", &format!("json={}", replayed.display()), "--"])
+            .args(server)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status()
+            .map_err(|error| error.to_string())?;
+        let text = fs::read_to_string(&replayed).map_err(|error| error.to_string())?;
+        let report: Report = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        let again = report.results().flat_map(|result| &result.findings).count();
+        let is_faulty = server.len() > 2;
+        if status.code() != code || (again > 0) != is_faulty {
+            return Err(format!("{server:?}: {again} findings, exit code {:?}", status.code()));
+        }
+    }
+    Ok(())
 }

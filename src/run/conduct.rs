@@ -51,6 +51,17 @@ pub(super) struct Context {
     fuzzing: Arc<AtomicUsize>,
     /// Held by whoever fuzzes a server that is one process for all.
     turn: Arc<tokio::sync::Mutex<()>>,
+    /// How many revisions are on their way through their cases.
+    under_way: Arc<watch::Sender<usize>>,
+}
+
+/// A revision on its way through its cases, until it is dropped.
+pub(super) struct UnderWay(Arc<watch::Sender<usize>>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.send_modify(|revisions| *revisions -= 1);
+    }
 }
 
 /// What is counted along the way.
@@ -91,6 +102,7 @@ impl Context {
             stop: watch::channel(false).1,
             fuzzing: Arc::default(),
             turn: Arc::default(),
+            under_way: Arc::default(),
         }
     }
 
@@ -163,6 +175,24 @@ impl Context {
     /// Counts the revisions that are being fuzzed.
     pub(super) fn fuzzing(&self) -> &AtomicUsize {
         &self.fuzzing
+    }
+
+    /// Takes note that a revision begins with its cases.
+    pub(super) fn under_way(&self) -> UnderWay {
+        self.under_way.send_modify(|revisions| *revisions += 1);
+        UnderWay(Arc::clone(&self.under_way))
+    }
+
+    /// Whether cases are judged just now, which takes time from whatever else is done.
+    pub(super) fn is_judging_cases(&self) -> bool {
+        *self.under_way.borrow() > 0
+    }
+
+    /// Waits until every revision is through its cases.
+    pub(super) async fn cases_through(&self) {
+        // The sender is ours, so that somebody is always left to say so.
+        let mut under_way = self.under_way.subscribe();
+        let _through = under_way.wait_for(|revisions| *revisions == 0).await;
     }
 
     /// Counts one more process.
@@ -310,51 +340,6 @@ pub(super) fn fitting(mut plan: Plan) -> Plan {
     plan
 }
 
-/// A revision on its way through its cases. Dropping it, for whatever reason, says that it is through.
-pub(super) struct Through {
-    done: Arc<watch::Sender<usize>>,
-    all: usize,
-    counts: bool,
-}
-
-/// Waits for the revisions on their way.
-pub(super) struct Others {
-    done: watch::Receiver<usize>,
-    all: usize,
-}
-
-impl Through {
-    fn of(all: usize) -> Self {
-        Self { done: Arc::new(watch::Sender::new(0)), all, counts: false }
-    }
-
-    fn again(&self) -> Self {
-        Self { done: Arc::clone(&self.done), all: self.all, counts: true }
-    }
-
-    /// What tells when all are through.
-    pub(super) fn clone_watch(&self) -> Others {
-        Others { done: self.done.subscribe(), all: self.all }
-    }
-}
-
-impl Drop for Through {
-    fn drop(&mut self) {
-        if self.counts {
-            self.done.send_modify(|done| *done += 1);
-        }
-    }
-}
-
-impl Others {
-    /// Returns once every revision is through its cases.
-    pub(super) async fn wait_through(mut self) {
-        let all = self.all;
-        // When nobody is left to say so, all are through as well.
-        let _through = self.done.wait_for(|done| *done >= all).await;
-    }
-}
-
 /// Probes the server and judges each revision that it speaks.
 async fn judge(context: &Context) -> Option<Problem> {
     context.emit(&Event::RunStarted { server: context.plan.server_name() });
@@ -390,14 +375,14 @@ async fn judge(context: &Context) -> Option<Problem> {
     let mut targets = JoinSet::new();
     let newest = revisions.iter().max().copied();
     let every = context.plan.fuzz.as_ref().is_some_and(|fuzz| fuzz.every_revision);
-    // Fuzzing begins when the cases of every revision are through, so that neither disturbs the other.
-    let through = Through::of(revisions.len());
-    let passes: Vec<Through> = (0..revisions.len()).map(|_| through.again()).collect();
-    drop(through);
-    for (session, through) in probed.sessions.into_iter().zip(passes) {
+    // The one that is fuzzed goes first, so that this is done while the others go through their cases.
+    let mut sessions = probed.sessions;
+    sessions.sort_by_key(|session| (Some(session.revision) != newest, session.revision));
+    for session in sessions {
         let context = context.clone();
         let fuzzed = every || Some(session.revision) == newest;
-        targets.spawn(async move { target::judge(&context, session, fuzzed, through).await });
+        let under_way = context.under_way();
+        targets.spawn(async move { target::judge(&context, session, fuzzed, under_way).await });
     }
     let mut problem = None;
     while let Some(finished) = targets.join_next().await {

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::again::{self, Doubt};
-use super::conduct::{Context, Ended, Through, milliseconds};
+use super::conduct::{Context, Ended, UnderWay, milliseconds};
 use super::fuzz;
 use super::hinted::Followed;
 use super::lane::{self, Done, LIMITED};
@@ -19,8 +19,8 @@ use super::session::Session;
 use super::survey::survey;
 use crate::case::{Act, Body, Case, Process};
 use crate::check::{self, Connected, Judged, Watched, stderr_of};
-use crate::event::{CaseResult, Event, Launch, Problem, ProblemKind, Skipped, TargetSummary, ToolNote};
-use crate::spec::Revision;
+use crate::event::{CaseResult, Event, FuzzSummary, Launch, Problem, ProblemKind, Skipped, TargetSummary, ToolNote};
+use crate::spec::{Revision, Transport};
 use crate::transcript::{self, Terms, Transcript, without_limited};
 use crate::verdict::{Totals, Verdict};
 
@@ -129,9 +129,9 @@ pub(super) struct Kept {
 
 /// Judges the server in the revision of an opened session.
 ///
-/// Where it is `fuzzed`, that is done once the cases of every revision are `through`.
-pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, through: Through) -> Option<Problem> {
-    let others = through.clone_watch();
+/// Where it is `fuzzed`, that is done once its cases are through: beside those of other revisions, unless one process
+/// serves all of them.
+pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, under_way: UnderWay) -> Option<Problem> {
     let revision = main.revision;
     let runs = |case: &&Arc<Case>| case.runs_in(revision);
     let (cases, elsewhere): (Vec<_>, Vec<_>) =
@@ -187,17 +187,8 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, th
         }
     }
     tell_watching(&target, &cases, &done).await;
-    drop(through);
-    let fuzz = if fuzzed {
-        others.wait_through().await;
-        let _turn = context.fuzzing_turn().await;
-        context.fuzzing().fetch_add(1, Ordering::Relaxed);
-        let summary = fuzz::fuzz(&target, &cases, &surveyed).await;
-        context.fuzzing().fetch_sub(1, Ordering::Relaxed);
-        summary
-    } else {
-        None
-    };
+    drop(under_way);
+    let fuzz = if fuzzed { in_turn(&target, &cases, &surveyed).await } else { None };
     let totals = *target.totals.lock().unwrap_or_else(PoisonError::into_inner);
     let dead = target.dead();
     let stderr: String = done.iter().map(|kept| stderr_of(&kept.ended.entries, 4_000)).collect();
@@ -232,6 +223,20 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, th
     dead.map(|reason| {
         stopped(&reason, "run with -v to see every message up to there; --timeout gives a slow server longer")
     })
+}
+
+/// Fuzzes the target when that disturbs nobody.
+async fn in_turn(target: &Target, cases: &[Arc<Case>], surveyed: &Offer) -> Option<FuzzSummary> {
+    let context = &target.context;
+    if context.plan.transport() == Transport::Http {
+        // What calls do to the one process of the server is done to whoever else uses it.
+        context.cases_through().await;
+    }
+    let _turn = context.fuzzing_turn().await;
+    context.fuzzing().fetch_add(1, Ordering::Relaxed);
+    let summary = fuzz::fuzz(target, cases, surveyed).await;
+    context.fuzzing().fetch_sub(1, Ordering::Relaxed);
+    summary
 }
 
 /// The cases that need nothing of a server but what it answers to anybody.

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::patience::Patience;
 use super::pool::Pool;
-use super::rig::{Broken, Rig, Shot};
+use super::rig::Rig;
+use super::shot::{Broken, Shot};
 use super::shrink::{Test, slim};
 use super::stock::Stock;
 use super::tally::Tally;
@@ -222,6 +223,10 @@ impl Hunt<'_> {
         }
         if undisturbed && in_flight > 1 || in_flight == self.in_flight.now() {
             self.in_flight.took(shots.len(), began.elapsed());
+        }
+        if self.context.is_judging_cases() {
+            // Calls beside cases are slower than the tool is.
+            self.spare(began.elapsed());
         }
         Ok(())
     }

@@ -5,17 +5,21 @@
 //! answer is said by [`crate::check::fuzz`], and arguments are made by [`crate::fuzz`].
 
 mod hunt;
+mod parked;
 mod patience;
 mod pool;
 mod regression;
 mod rig;
+mod shot;
 mod shrink;
+mod side;
 mod spare;
 mod state;
 mod steady;
 mod stock;
 mod tally;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,7 +28,8 @@ use serde_json::Value;
 use self::hunt::{Found, Hunt, Pace, Turn};
 use self::patience::Patience;
 use self::pool::Pool;
-use self::rig::{Rig, Shot};
+use self::rig::Rig;
+use self::shot::Shot;
 use self::steady::{Suspicion, Watch};
 use self::stock::Stock;
 use self::tally::Tally;
@@ -34,9 +39,7 @@ use super::plan::{FuzzPlan, Launcher};
 use super::target::Target;
 use crate::case::{Body, Case, Oracle};
 use crate::check::Judged;
-use crate::check::fuzz::{
-    Arguments, Breach, Call, Standing, Subject, finding, lints, misplaced_bound, never_succeeds, unsatisfiable,
-};
+use crate::check::fuzz::{Arguments, Breach, Call, Standing, Subject, finding, lints, misplaced_bound, never_succeeds};
 use crate::event::{Event, FuzzSummary, ToolFuzz};
 use crate::fuzz::ToolSchema;
 use crate::spec::Transport;
@@ -139,7 +142,8 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
     });
     let subjects: Vec<Subject> =
         chosen.iter().map(|tool| Subject::new(&tool.definition, target.revision, known.clone())).collect();
-    let mut hunt = Hunt {
+    let deadline = began + plan.time.unwrap_or_else(|| time_for(plan.calls) * slowness(context));
+    let make = || Hunt {
         context,
         plan,
         rig: Rig::new(context, target.revision, &chosen, plan.max_rate),
@@ -151,7 +155,7 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         plain_times: Vec::new(),
         pool: Pool::default(),
         found: Vec::new(),
-        deadline: began + plan.time.unwrap_or_else(|| time_for(plan.calls) * slowness(context)),
+        deadline,
         turn: Turn::new(Duration::ZERO, Duration::ZERO),
         shrinking_until: SHRINKING,
         shrinking_took: Duration::ZERO,
@@ -160,39 +164,79 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         ended_early: None,
         patience: Patience::default(),
     };
-    if let Err(problem) = hunt.choose_canaries().await {
-        hunt.ended_early = Some(problem);
+    let mut first = make();
+    if let Err(problem) = first.choose_canaries().await {
+        first.ended_early = Some(problem);
     }
-    let files = match (&plan.replay, &plan.regressions) {
-        (Some((path, regression)), _) => vec![(path.clone(), regression.clone())],
-        (None, Some(folder)) => Regression::read_all(folder),
-        (None, None) => Vec::new(),
-    };
-    let mended = match hunt.try_again(&files).await {
-        Ok(mended) => mended,
-        Err(problem) => {
-            hunt.ended_early = Some(problem);
-            Vec::new()
-        }
-    };
-    let reports = if plan.replay.is_some() { Vec::new() } else { every_tool(&mut hunt, &chosen).await };
-    hunt.tell_its_end();
-    hunt.rig.end().await;
+    let mended = first.try_again(&files(plan)).await.unwrap_or_else(|problem| {
+        first.ended_early = Some(problem);
+        Vec::new()
+    });
+    let canaries = first.canaries.clone();
+    let beside = if plan.replay.is_some() { 0 } else { side::worth(context, plan, offer, &chosen) };
+    let hunts =
+        std::iter::once(first).chain((1..beside).map(|_| Hunt { canaries: canaries.clone(), ..make() })).collect();
+    let (reports, came) = side::every_tool(hunts, if beside == 0 { &[] } else { &chosen }).await;
     let mut reports = reports.into_iter();
     let tools = tools
         .into_iter()
         .filter_map(|(_, report, is_chosen)| if is_chosen { reports.next() } else { Some(report) })
         .collect::<Vec<_>>();
-    tell(target, &looking, &hunt, &tools, &mended, began);
+    tell(target, &looking, &subjects, &came, &tools, &mended, began);
     Some(FuzzSummary {
         seed: context.plan.seed,
-        calls: hunt.rig.calls,
-        shrinking: hunt.shrinking,
+        calls: came.calls,
+        shrinking: came.shrinking,
         wall_ms: milliseconds(began.elapsed()),
-        restarts: hunt.rig.starts.saturating_sub(1),
-        ended_early: hunt.ended_early,
+        restarts: came.restarts,
+        ended_early: came.ended_early,
         tools,
     })
+}
+
+/// The failing calls that are tried first.
+fn files(plan: &FuzzPlan) -> Vec<(PathBuf, Regression)> {
+    match (&plan.replay, &plan.regressions) {
+        (Some((path, regression)), _) => vec![(path.clone(), regression.clone())],
+        (None, Some(folder)) => Regression::read_all(folder),
+        (None, None) => Vec::new(),
+    }
+}
+
+/// What fuzzing came to.
+struct Came {
+    found: Vec<Found>,
+    calls: u64,
+    shrinking: u64,
+    restarts: usize,
+    ended_early: Option<String>,
+    /// Whether the server was given up as one that serves nothing.
+    given_up: bool,
+    /// Whether what a process of it holds could be seen.
+    had_process: bool,
+}
+
+impl Came {
+    fn of(hunts: Vec<Hunt<'_>>) -> Self {
+        let mut came = Self {
+            found: Vec::new(),
+            calls: hunts.iter().map(|hunt| hunt.rig.calls).sum(),
+            shrinking: hunts.iter().map(|hunt| hunt.shrinking).sum(),
+            restarts: hunts.iter().map(|hunt| hunt.rig.starts.saturating_sub(1)).sum(),
+            ended_early: hunts.iter().find_map(|hunt| hunt.ended_early.clone()),
+            given_up: hunts.iter().all(|hunt| hunt.patience.given_up),
+            had_process: hunts.iter().any(|hunt| hunt.rig.had_process()),
+        };
+        for found in hunts.into_iter().flat_map(|hunt| hunt.found) {
+            let is_known = |known: &&mut Found| known.tool == found.tool && known.breach.is_like(&found.breach);
+            match came.found.iter_mut().find(is_known) {
+                Some(known) => known.count += found.count,
+                None => came.found.push(found),
+            }
+        }
+        came.found.sort_by_key(|found| found.tool);
+        came
+    }
 }
 
 /// A plain call of each tool that served it in the survey.
@@ -224,35 +268,9 @@ struct Work<'s> {
     left: u64,
     /// What its turn has left.
     time: Duration,
+    /// Values out of its results.
+    pool: Pool,
     note: Option<String>,
-}
-
-/// Fuzzes every tool: each by itself, then with what all of them returned.
-async fn every_tool<'s>(hunt: &mut Hunt<'_>, chosen: &[&'s Tool]) -> Vec<ToolFuzz> {
-    let seed = hunt.context.plan.seed;
-    let mut works: Vec<Work<'s>> = Vec::new();
-    for (at, tool) in chosen.iter().enumerate() {
-        let time = hunt.share(chosen.len() - at);
-        let mut work = Work { tool, stock: None, tally: Tally::default(), left: 0, time, note: None };
-        match &tool.schema {
-            _ if hunt.is_over() => work.note = Some("fuzzing ended before its turn".to_owned()),
-            None => work.note = Some("its inputSchema cannot be read".to_owned()),
-            Some(schema) => {
-                if let Some(breach) = unsatisfiable(schema) {
-                    hunt.note(at, breach);
-                    work.note = Some("nothing satisfies its inputSchema".to_owned());
-                } else {
-                    work.stock = Some(Stock::new(at, schema, &tool.name, seed, &hunt.plan.seeds));
-                    by_itself(hunt, &mut work).await;
-                }
-            }
-        }
-        works.push(work);
-    }
-    for work in &mut works {
-        with_the_others(hunt, work).await;
-    }
-    works.into_iter().map(|work| work.tally.report(&work.tool.name, work.note, work.stock.as_ref())).collect()
 }
 
 /// Fuzzes one tool by itself.
@@ -260,7 +278,9 @@ async fn by_itself(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
     let Some(stock) = &mut work.stock else { return };
     hunt.begin(work.time, work.tool.called.map_or(Duration::ZERO, |(_, took)| took));
     hunt.plain_times.clear();
+    hunt.pool = Pool::default();
     let outcome = phases(hunt, work.tool, stock, &mut work.tally).await;
+    work.pool = std::mem::take(&mut hunt.pool);
     work.time = hunt.turn.left();
     stock.compile_all();
     let schema = stock.schema().schema();
@@ -287,10 +307,11 @@ async fn by_itself(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
 }
 
 /// Fuzzes one tool with values out of the results of all.
-async fn with_the_others(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
+async fn with_the_others(hunt: &mut Hunt<'_>, work: &mut Work<'_>, pool: &Pool) {
     let Some(stock) = &mut work.stock else { return };
     if work.note.is_none() && work.left > 0 {
         hunt.begin(work.time, Duration::ZERO);
+        hunt.pool = pool.clone();
         if let Err(problem) = stateful(hunt, work.left, stock, &mut work.tally).await {
             hunt.ended_early.get_or_insert(problem);
         }
@@ -305,6 +326,8 @@ async fn with_the_others(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
 
 /// How many calls are made between two looks at what came back.
 const ROUND: u64 = 32;
+/// The same where many are to be made: no more than what a processor keeps at hand.
+const LARGEST_ROUND: u64 = 256;
 
 fn shots(tool: usize, calls: Vec<Arc<Call>>) -> Vec<Shot> {
     calls.into_iter().map(|call| Shot::new(tool, call)).collect()
@@ -344,7 +367,7 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
     }
     rest += coverage + malformed;
     watch.settle(hunt.rig.process_id());
-    let round = (rest / 8).clamp(ROUND, 1_024);
+    let round = (rest / 8).clamp(ROUND, LARGEST_ROUND);
     while rest > 0 && hunt.goes_on() {
         let made = shots(at, stock.mixed(rest.min(round)));
         if made.is_empty() {
@@ -445,7 +468,8 @@ impl Hunt<'_> {
 fn tell(
     target: &Target,
     looking: &[(&Arc<Case>, Oracle)],
-    hunt: &Hunt<'_>,
+    subjects: &[Subject],
+    came: &Came,
     tools: &[ToolFuzz],
     mended: &[(Oracle, String)],
     began: Instant,
@@ -453,12 +477,12 @@ fn tell(
     let seen: u64 = tools.iter().flat_map(|tool| &tool.calls).map(|calls| calls.count).sum();
     let seen = usize::try_from(seen).unwrap_or(usize::MAX);
     for (case, oracle) in looking {
-        let findings: Vec<Finding> = hunt
+        let findings: Vec<Finding> = came
             .found
             .iter()
             .filter(|found| found.breach.oracle == *oracle)
             .filter_map(|found| {
-                let name = &hunt.subjects[found.tool].name;
+                let name = &subjects[found.tool].name;
                 let mut finding = finding(case, target.revision, name, &found.breach, &found.exchanges)?;
                 finding.count = found.count;
                 finding.counterexample = found.counterexample.clone().map(Box::new);
@@ -473,11 +497,11 @@ fn tell(
         let judged = match verdict {
             Some(verdict) => Judged { verdict, reason: None, applies: true, seen, notes, findings },
             None if seen == 0 => Judged::skip("no tool was called"),
-            None if !hunt.rig.had_process() && matches!(oracle, Oracle::Memory | Oracle::Descriptors) => {
+            None if !came.had_process && matches!(oracle, Oracle::Memory | Oracle::Descriptors) => {
                 Judged::inapplicable("what the process of the server holds is not seen from here")
             }
             // What little was answered proves nothing.
-            None if hunt.patience.given_up => Judged::skip(hunt.ended_early.clone().unwrap_or_default()),
+            None if came.given_up => Judged::skip(came.ended_early.clone().unwrap_or_default()),
             None => Judged { verdict: Verdict::Pass, reason: None, applies: true, seen, notes, findings },
         };
         target.tell(case, judged, Some(began));

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::hunt::Hunt;
-use super::rig::Shot;
+use super::shot::Shot;
 use super::tally::Tally;
 use crate::check::fuzz::{Exchange, Fate, Standing, judge, outcome};
 use crate::event::CallOutcome;
@@ -24,7 +24,7 @@ const SILENCES: usize = 3;
 /// How many calls in a row may be answered by what is no answer before a tool is left alone.
 const GARBLED: usize = 24;
 /// How often a call is given all of its time in vain, whatever the tool; later ones are not waited for so long.
-const SETTLED: usize = 2;
+const SETTLED: usize = 3;
 /// How many tools in a row may be left alone so before the server is.
 const BARREN: usize = 3;
 /// How many tools may fall silent at the same malformed arguments before no other one is given them.

@@ -51,7 +51,7 @@ fn parsed(result: &Value) -> Option<Value> {
 }
 
 /// Values that results held, by the name of their member.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Pool {
     values: BTreeMap<String, Vec<Learnt>>,
 }
@@ -109,17 +109,29 @@ impl Pool {
         if value.as_str().is_some_and(|text| text.is_empty() || text.len() > LONGEST) {
             return;
         }
-        let name = plain(name);
-        if !self.values.contains_key(&name) && self.values.len() >= NAMES {
+        self.keep(&plain(name), Learnt { value: value.clone(), origin, source: Arc::clone(source) });
+    }
+
+    fn keep(&mut self, name: &str, learnt: Learnt) {
+        if !self.values.contains_key(name) && self.values.len() >= NAMES {
             return;
         }
-        let values = self.values.entry(name).or_default();
-        if !values.iter().any(|known| known.value == *value) {
+        let values = self.values.entry(name.to_owned()).or_default();
+        if !values.iter().any(|known| known.value == learnt.value) {
             if values.len() >= VALUES {
                 // The first ones stay: fewer calls lead to them.
                 values.remove(VALUES / 2);
             }
-            values.push(Learnt { value: value.clone(), origin, source: Arc::clone(source) });
+            values.push(learnt);
+        }
+    }
+
+    /// Learns what another one knows.
+    pub(super) fn join(&mut self, other: &Self) {
+        for (name, values) in &other.values {
+            for learnt in values {
+                self.keep(name, learnt.clone());
+            }
         }
     }
 

@@ -10,8 +10,9 @@ use serde_json::Value;
 
 use super::hunt::{Found, Hunt};
 use super::pool::Origin;
-use super::rig::{Feed, Served, Shot};
+use super::shot::{Feed, Served, Shot};
 use super::shrink::{Budget, Test};
+use super::steady::STRETCHES;
 use crate::case::Oracle;
 use crate::check::fuzz::{Arguments, Breach, Call, Standing, judge};
 use crate::fuzz::{Malformed, Site};
@@ -57,6 +58,12 @@ pub struct Regression {
     /// The tool whose plain call is served no more afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spoils: Option<String>,
+    /// How often all of the calls are made one after the other, where only many of them show what grows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<usize>,
+    /// Whether all of the calls are made at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_once: bool,
 }
 
 /// A call that has to be made before another.
@@ -196,6 +203,8 @@ impl Hunt<'_> {
                 Test::Canary(canary) => Some(name(canary)),
                 _ => None,
             },
+            times: matches!(test, Test::Stretches).then_some(STRETCHES),
+            at_once: matches!(test, Test::AtOnce),
         };
         let mut written = serde_json::to_string_pretty(&regression).ok()?;
         written.push('\n');
@@ -231,10 +240,19 @@ impl Hunt<'_> {
                     let Some(canary) = canary else { continue };
                     Test::Canary(canary.clone())
                 }
+                Oracle::Memory | Oracle::LatencyClimb | Oracle::Descriptors => Test::Stretches,
+                Oracle::AnswersSwapped => Test::AtOnce,
                 _ => Test::Answer,
             };
             calls.push(shot.clone());
-            let found = self.try_one(oracle, &test, &calls, &regression.message).await?;
+            let found = match test {
+                Test::Stretches => self.try_stretches(oracle, &calls, regression.times).await?,
+                Test::AtOnce => {
+                    self.rig.fresh().await?;
+                    self.swaps(tool, calls).await?
+                }
+                _ => self.try_one(oracle, &test, &calls, &regression.message).await?,
+            };
             let path = path.to_string_lossy().into_owned();
             match found {
                 Some(mut found) => {
@@ -248,6 +266,23 @@ impl Hunt<'_> {
             }
         }
         Ok(mended)
+    }
+
+    /// Makes calls again and again, as often as it took to see something grow.
+    async fn try_stretches(
+        &mut self,
+        oracle: Oracle,
+        calls: &[Shot],
+        times: Option<usize>,
+    ) -> Result<Option<Found>, String> {
+        const MOST_TIMES: usize = 1_000;
+        let Some(last) = calls.last() else { return Ok(None) };
+        self.rig.fresh().await?;
+        let grown = self.stretches(calls, times.unwrap_or(STRETCHES).min(MOST_TIMES)).await?;
+        match grown.into_iter().find(|breach| breach.oracle == oracle) {
+            Some(breach) => self.of_all(last.tool, &Test::Stretches, breach, calls).await,
+            None => Ok(None),
+        }
     }
 
     async fn try_one(

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::pool::Origin;
+use super::parked::Parked;
+use super::shot::{Broken, Burst, Shot};
 use super::spare::Spares;
-use crate::check::fuzz::{Arguments, Call, DROPPED, Exchange, Fate, is_noise};
+use crate::check::fuzz::{DROPPED, Exchange, Fate, is_noise};
 use crate::client::headers::mirrored;
 use crate::client::{Over, Patience, Pipe, Responder, Waited};
 use crate::run::conduct::Context;
@@ -38,84 +39,8 @@ const FORGOTTEN: usize = 20;
 const LITTLE_GRACE: Duration = Duration::from_millis(3);
 const ASTRAY: usize = 8;
 /// How long a process is given to end: nobody judges that here.
-const PATIENCE: Patience = Patience { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
-
-/// A call of a tool, by the tool's position.
-#[derive(Debug, Clone)]
-pub(super) struct Shot {
-    pub(super) tool: usize,
-    pub(super) call: Arc<Call>,
-    /// What of its arguments came out of earlier results.
-    pub(super) fed: Arc<[Feed]>,
-}
-
-/// A property of a call's arguments that stood in an earlier result.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Feed {
-    pub(super) property: String,
-    pub(super) origin: Origin,
-    /// The call that returned it, where that is known.
-    pub(super) source: Option<Arc<Call>>,
-}
-
-/// A call that was served, with its tool and its result.
-pub(super) type Served = (usize, Arc<Call>, Value);
-
-impl Shot {
-    pub(super) fn new(tool: usize, call: Arc<Call>) -> Self {
-        Self { tool, call, fed: Arc::default() }
-    }
-
-    /// The same call with what earlier results hold now: that of the very call which returned a value first, or
-    /// else of the last one of its tool.
-    pub(super) fn fed_by(&self, served: &[Served]) -> Self {
-        self.renewed(served, true)
-    }
-
-    /// The same call with what the very calls returned this time that returned its values first.
-    pub(super) fn fed_exactly_by(&self, served: &[Served]) -> Self {
-        self.renewed(served, false)
-    }
-
-    fn renewed(&self, served: &[Served], by_others: bool) -> Self {
-        let Arguments::Json(arguments) = &self.call.arguments else { return self.clone() };
-        let mut renewed = arguments.clone();
-        for feed in self.fed.iter() {
-            let own = |known: &&Served| feed.source.as_ref().is_some_and(|source| Arc::ptr_eq(source, &known.1));
-            let of_tool = |known: &&Served| by_others && known.0 == feed.origin.tool;
-            let found = served.iter().rev().find(own).or_else(|| served.iter().rev().find(of_tool));
-            let value = found.and_then(|(_, _, result)| feed.origin.of(result));
-            if let (Some(value), Some(place)) = (value, renewed.get_mut(&feed.property)) {
-                *place = value;
-            }
-        }
-        if renewed == *arguments {
-            return self.clone();
-        }
-        let call = Call { arguments: Arguments::Json(renewed), ..(*self.call).clone() };
-        Self { call: Arc::new(call), ..self.clone() }
-    }
-}
-
-/// What stopped a burst before its end.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Broken {
-    Ended { status: String, stderr: String },
-    Silent,
-    Flooded,
-}
-
-/// What came of several calls.
-#[derive(Debug, Default)]
-pub(super) struct Burst {
-    /// What was answered, by position.
-    pub(super) done: Vec<(usize, Exchange)>,
-    /// What was sent and not answered.
-    pub(super) open: Vec<(usize, Exchange)>,
-    /// The first that was not sent.
-    pub(super) unsent: usize,
-    pub(super) broken: Option<Broken>,
-}
+pub(super) const PATIENCE: Patience =
+    Patience { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
 
 /// A call that is under way.
 struct Open {
@@ -126,37 +51,6 @@ struct Open {
     since: Instant,
     alone: bool,
     line: Arc<[u8]>,
-}
-
-/// A process that did not answer a call while others may be called.
-pub(super) struct Parked {
-    pipe: Option<Pipe>,
-}
-
-impl Parked {
-    /// The answer to a request, if it comes after all.
-    pub(super) async fn answer_to(mut self, id: i64, limit: Duration) -> Option<Value> {
-        let pipe = self.pipe.as_mut()?;
-        let began = Instant::now();
-        while let Waited::Came(frame) = pipe.next(limit.saturating_sub(began.elapsed())).await {
-            let own = |message: &&Value| match Kind::of(message) {
-                Kind::Response { id: Some(got) } => !got.is_null() && same_id_loosely(&id.into(), got),
-                _ => false,
-            };
-            if let Some(answer) = frame.json().into_iter().flat_map(messages).find(own) {
-                return Some(answer.clone());
-            }
-        }
-        None
-    }
-}
-
-impl Drop for Parked {
-    fn drop(&mut self) {
-        if let Some(pipe) = self.pipe.take() {
-            tokio::spawn(pipe.end(PATIENCE));
-        }
-    }
 }
 
 /// Keeps a process of the server running and calls it.
@@ -525,7 +419,7 @@ impl Rig {
                     burst.open.push((open.index, exchange));
                 }
                 // What is only silent may be slow.
-                let parked = self.pipe.take().map(|pipe| Parked { pipe: Some(pipe) });
+                let parked = self.pipe.take().map(Parked::new);
                 self.parked = parked.filter(|_| burst.broken == Some(Broken::Silent));
                 return Ok(burst);
             }

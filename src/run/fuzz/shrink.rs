@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::hunt::{Found, Hunt};
-use super::rig::{Served, Shot};
+use super::shot::{Served, Shot};
 use super::stock::Stock;
 use crate::case::Oracle;
 use crate::check::fuzz::{Arguments, Breach, Call, Exchange, Fate, Standing, excerpt, judge, outcome};
@@ -60,6 +60,10 @@ pub(super) enum Test {
     Again,
     /// In another call, which is served no more.
     Canary(Shot),
+    /// In what grows while the calls are made again and again.
+    Stretches,
+    /// In answers that go to another of the calls, when they are made all at once.
+    AtOnce,
 }
 
 /// A failure that was seen: the last call, and what proves it beside that.
@@ -262,6 +266,8 @@ impl Hunt<'_> {
                 let judged = judge(&self.subjects[shot.tool], &exchange);
                 judged.iter().any(|again| again.is_like(breach)).then(Vec::new)
             }
+            // These are seen in no single answer, and are not made small.
+            Test::Stretches | Test::AtOnce => None,
             Test::Lists => {
                 let after = self.lists().await?;
                 (lists.is_some() && after.is_some() && lists != after).then(Vec::new)

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::hunt::{Found, Hunt};
-use super::rig::{Served, Shot};
+use super::shot::{Served, Shot};
 use super::shrink::{Test, both_differ, result_of};
 use super::stock::Stock;
 use crate::case::Oracle;
@@ -177,21 +177,27 @@ impl Hunt<'_> {
         Ok(())
     }
 
-    /// Makes calls one by one and then all at once; only an answer that is known to belong to another of them is
-    /// a swapped one. Returns how many calls it took.
-    pub(super) async fn look_for_swaps(&mut self, stock: &Stock<'_>) -> Result<u64, String> {
-        let mut picked: Vec<(Shot, Value)> = Vec::new();
-        let mut made = 0;
+    /// Looks for answers that go to another call than their own.
+    pub(super) async fn look_for_swaps(&mut self, stock: &Stock<'_>) -> Result<(), String> {
         let others = self.canaries.iter().filter(|canary| canary.tool != stock.tool).take(OTHERS).cloned();
         let own = stock.picked(SWAPPED).into_iter().map(|call| Shot::new(stock.tool, call));
         let candidates: Vec<Shot> = own.chain(others).collect();
+        if let Some(found) = self.swaps(stock.tool, candidates).await? {
+            self.add(Some(found));
+        }
+        Ok(())
+    }
+
+    /// Makes calls one by one and then all at once; only an answer that is known to belong to another of them is
+    /// a swapped one.
+    pub(super) async fn swaps(&mut self, tool: usize, candidates: Vec<Shot>) -> Result<Option<Found>, String> {
+        let mut picked: Vec<(Shot, Value)> = Vec::new();
         let began = Instant::now();
         for shot in candidates {
             if began.elapsed() > PICKING {
                 break;
             }
             let exchange = self.rig.one(&shot, self.limit()).await?;
-            made += 1;
             let is_new =
                 |known: &(Shot, Value)| (known.0.tool, &known.0.call.arguments) != (shot.tool, &shot.call.arguments);
             if outcome(&exchange) == CallOutcome::Success
@@ -207,7 +213,6 @@ impl Hunt<'_> {
         for (shot, result) in picked.into_iter().rev() {
             let mut same = true;
             for _ in 0..2 {
-                made += 1;
                 same &= result_of(&self.rig.one(&shot, self.limit()).await?).as_ref() == Some(&result);
             }
             if same {
@@ -217,16 +222,15 @@ impl Hunt<'_> {
         let picked = stable;
         // Only where results differ can one be told from another.
         if picked.iter().all(|(_, result)| *result == picked[0].1) {
-            return Ok(made);
+            return Ok(None);
         }
         let shots: Vec<Shot> = picked.iter().map(|(shot, _)| shot.clone()).collect();
         let mut swapped: Option<(Exchange, usize)> = None;
         let mut seen = 0;
         for _ in 0..3 {
             let burst = self.rig.burst(&shots, shots.len(), self.limit()).await?;
-            made += shots.len() as u64;
             if burst.broken.is_some() {
-                return Ok(made);
+                return Ok(None);
             }
             let got: Vec<(usize, Option<Value>)> =
                 burst.done.iter().map(|(index, exchange)| (*index, result_of(exchange))).collect();
@@ -246,20 +250,19 @@ impl Hunt<'_> {
                     // Alone, each of the two still gets its own.
                     let own = burst.done.iter().find(|(_, done)| done.id == exchange.id).map_or(0, |(index, _)| *index);
                     for at in [own, other] {
-                        made += 1;
                         let alone = self.rig.one(&shots[at], self.limit()).await?;
                         if result_of(&alone).as_ref() != Some(&picked[at].1) {
-                            return Ok(made);
+                            return Ok(None);
                         }
                     }
                     seen += 1;
                     swapped = Some((exchange, other));
                 }
-                None if seen == 0 => return Ok(made),
+                None if seen == 0 => return Ok(None),
                 None => {}
             }
         }
-        let Some((exchange, other)) = swapped.filter(|_| seen > 1) else { return Ok(made) };
+        let Some((exchange, other)) = swapped.filter(|_| seen > 1) else { return Ok(None) };
         let whose = excerpt(&String::from_utf8_lossy(&shots[other].call.arguments.bytes()), 120);
         let mut breach = Breach::of_many(
             Oracle::AnswersSwapped,
@@ -267,17 +270,18 @@ impl Hunt<'_> {
             format!("the answer is the one of the call with {whose}"),
         );
         breach.verdict = crate::verdict::Verdict::Fail;
-        let before: Vec<Shot> = shots.iter().filter(|shot| shot.call != exchange.call).cloned().collect();
-        let counterexample = self.counterexample(stock.tool, &exchange, &exchange, &before, 3);
-        self.add(Some(Found {
-            tool: stock.tool,
+        let mut calls: Vec<Shot> = shots.iter().filter(|shot| shot.call != exchange.call).cloned().collect();
+        let mut counterexample = self.counterexample(tool, &exchange, &exchange, &calls, 3);
+        calls.extend(shots.iter().find(|shot| shot.call == exchange.call).cloned());
+        counterexample.file = self.write_down(&Test::AtOnce, &breach, &calls);
+        Ok(Some(Found {
+            tool,
             breach,
             count: seen,
             exchanges: vec![exchange],
             counterexample: Some(counterexample),
             confirmation: None,
-        }));
-        Ok(made)
+        }))
     }
 
     /// Adds what was found, or counts it to what is known.

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::hunt::Hunt;
-use super::rig::Shot;
+use super::hunt::{Found, Hunt};
+use super::shot::Shot;
+use super::shrink::{Test, slim};
 use super::stock::Stock;
 use crate::case::Oracle;
 use crate::check::fuzz::{Breach, Fate, Sample, climbs, grows, piles_up};
@@ -11,7 +12,7 @@ use crate::check::fuzz::{Breach, Fate, Sample, climbs, grows, piles_up};
 /// How many calls make a stretch; the same ones each time.
 const STRETCH: usize = 16;
 /// How many stretches are made.
-const STRETCHES: usize = 28;
+pub(super) const STRETCHES: usize = 28;
 /// How long that may take, and how many of them are made in up to three times as long: fewer tell of nothing.
 const TIME: Duration = Duration::from_secs(5);
 const TOLD: usize = 16;
@@ -113,9 +114,8 @@ impl Hunt<'_> {
         let found = self.trends(suspicion, &shots).await?;
         for breach in found {
             if self.known(stock.tool, &breach).is_none() {
-                let last = self.rig.one(&shots[0], self.limit()).await?;
-                let found = self.as_it_came(stock.tool, breach, &last, 0);
-                self.add(Some(found));
+                let found = self.of_all(stock.tool, &Test::Stretches, breach, &shots).await?;
+                self.add(found);
             }
         }
         self.shrinking += self.rig.calls - made;
@@ -127,11 +127,11 @@ impl Hunt<'_> {
     /// What grows on a fresh process. Heaps and caches grow on every server for a while, so what seems to have
     /// grown has to go on growing on the process where it was seen before a fresh one is started for it.
     async fn trends(&mut self, suspicion: Suspicion, shots: &[Shot]) -> Result<Vec<Breach>, String> {
-        if suspicion == Suspicion::Heap && self.stretches(shots).await?.is_empty() {
+        if suspicion == Suspicion::Heap && self.stretches(shots, STRETCHES).await?.is_empty() {
             return Ok(Vec::new());
         }
         self.rig.fresh().await?;
-        let mut found = self.stretches(shots).await?;
+        let mut found = self.stretches(shots, STRETCHES).await?;
         let is_climb = |breach: &Breach| breach.oracle == Oracle::LatencyClimb;
         if found.iter().any(is_climb) && !self.climbs_by_itself(shots).await? {
             found.retain(|breach| !is_climb(breach));
@@ -151,7 +151,7 @@ impl Hunt<'_> {
         if late < early * 2 {
             return Ok(false);
         }
-        let again = self.stretches(shots).await?;
+        let again = self.stretches(shots, STRETCHES).await?;
         Ok(again.iter().any(|breach| breach.oracle == Oracle::LatencyClimb))
     }
 
@@ -166,12 +166,34 @@ impl Hunt<'_> {
         Ok(Some(began.elapsed()))
     }
 
+    /// The finding of what only all of these calls together show; the last one stands for them.
+    pub(super) async fn of_all(
+        &mut self,
+        tool: usize,
+        test: &Test,
+        breach: Breach,
+        calls: &[Shot],
+    ) -> Result<Option<Found>, String> {
+        let Some((shot, before)) = calls.split_last() else { return Ok(None) };
+        let last = self.rig.one(shot, self.limit()).await?;
+        let mut counterexample = self.counterexample(tool, &last, &last, before, 0);
+        counterexample.file = self.write_down(test, &breach, calls);
+        Ok(Some(Found {
+            tool,
+            breach,
+            count: 1,
+            exchanges: vec![slim(last)],
+            counterexample: Some(counterexample),
+            confirmation: None,
+        }))
+    }
+
     /// What grows while the same calls are made stretch by stretch.
-    async fn stretches(&mut self, shots: &[Shot]) -> Result<Vec<Breach>, String> {
+    pub(super) async fn stretches(&mut self, shots: &[Shot], most: usize) -> Result<Vec<Breach>, String> {
         let began = Instant::now();
         let (mut samples, mut times) = (Vec::new(), Vec::new());
         samples.extend(self.rig.process_id().and_then(sample));
-        for _ in 0..STRETCHES {
+        for _ in 0..most {
             let took = began.elapsed();
             if took > TIME && (times.len() >= TOLD || took > TIME * 3) {
                 break;

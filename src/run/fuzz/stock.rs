@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::pool::{Learnt, Pool};
-use super::rig::{Feed, Shot};
+use super::shot::{Feed, Shot};
 use crate::check::fuzz::{Arguments, Call, Standing};
 use crate::event::Gap;
 use crate::fuzz::{
