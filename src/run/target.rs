@@ -207,21 +207,26 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, un
         fuzz,
         totals,
     })));
-    let stopped = |reason: &str, hint: &str| Problem {
+    let limited = done.iter().any(|kept| kept.ended.limited > 0);
+    stopped(revision, limited, dead, tail(&stderr, 4_000))
+}
+
+/// Why not everything could be judged in a revision, if that is so.
+fn stopped(revision: Revision, limited: bool, dead: Option<String>, stderr: String) -> Option<Problem> {
+    let (reason, hint) = if limited {
+        (
+            format!("{LIMITED}, so not everything could be judged"),
+            "ask less often with --max-rate, which counts requests a second, or lift the limit for the run",
+        )
+    } else {
+        (dead?, "run with -v to see every message up to there; --timeout gives a slow server longer")
+    };
+    Some(Problem {
         kind: ProblemKind::Stopped,
         message: format!("in {revision}: {reason}"),
         hint: hint.to_owned(),
-        stderr: tail(&stderr, 4_000),
+        stderr,
         evidence: Vec::new(),
-    };
-    if done.iter().any(|kept| kept.ended.limited > 0) {
-        return Some(stopped(
-            &format!("{LIMITED}, so not everything could be judged"),
-            "ask less often with --max-rate, which counts requests a second, or lift the limit for the run",
-        ));
-    }
-    dead.map(|reason| {
-        stopped(&reason, "run with -v to see every message up to there; --timeout gives a slow server longer")
     })
 }
 

@@ -256,10 +256,11 @@ impl Posts {
         }
         match request.status {
             Some(404) if self.exchanger.session().is_some() => {
-                let over = match self.again.contains(&id.to_string()) {
-                    // It was there before the request that broke off.
-                    true => Over::Lost("the connection broke off, and the session is not known any more".to_owned()),
-                    false => Over::Forgotten,
+                // A request that broke off had a session before.
+                let over = if self.again.contains(&id.to_string()) {
+                    Over::Lost("the connection broke off, and the session is not known any more".to_owned())
+                } else {
+                    Over::Forgotten
                 };
                 self.over.get_or_insert(over);
             }

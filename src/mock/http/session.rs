@@ -70,13 +70,11 @@ impl Session {
         let (sender, answer) = oneshot::channel();
         // A session that has ended answers nothing, like a server that has, which is about to.
         let _ended = self.orders.send(order(sender)).await;
-        match answer.await {
-            Ok(answer) => answer,
-            Err(_) => {
-                tokio::time::sleep(LAST).await;
-                failed(StatusCode::INTERNAL_SERVER_ERROR, "the session has ended")
-            }
+        if let Ok(answer) = answer.await {
+            return answer;
         }
+        tokio::time::sleep(LAST).await;
+        failed(StatusCode::INTERNAL_SERVER_ERROR, "the session has ended")
     }
 
     pub(super) async fn post(&self, post: Post) -> Answer {

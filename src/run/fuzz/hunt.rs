@@ -304,7 +304,8 @@ impl Hunt<'_> {
         let Some((_, last)) = suspects.into_iter().next_back() else { return };
         for mut breach in judge(&self.subjects[tool], &last) {
             if others > 0 {
-                breach.actual.push_str(&format!("; {others} other calls were under way, and it may be one of them"));
+                let rest = format!("; {others} other calls were under way, and it may be one of them");
+                breach.actual.push_str(&rest);
             }
             let found = self.as_it_came(tool, breach, &last, 0);
             self.add(Some(found));

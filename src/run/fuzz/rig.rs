@@ -401,7 +401,9 @@ impl Rig {
                     }
                     self.fresh().await?;
                     if let Some(pipe) = &mut self.pipe {
-                        window.iter().for_each(|open| pipe.queue(&open.line));
+                        for open in &window {
+                            pipe.queue(&open.line);
+                        }
                     }
                     (left, unasked, stray) = (limit, 0, None);
                 }
