@@ -159,7 +159,9 @@ pub(super) fn edits(value: &Value, most: usize) -> Vec<Edit> {
                 push(Change::Search);
                 distinct_texts(items, &mut push);
                 (0..items.len()).for_each(|position| push(Change::Promote(position)));
-                lifts(value).into_iter().for_each(|way| push(Change::Lift(way)));
+                for way in lifts(value) {
+                    push(Change::Lift(way));
+                }
             }
             Value::Object(entries) => {
                 removals(entries.len(), &mut push);
@@ -167,7 +169,9 @@ pub(super) fn edits(value: &Value, most: usize) -> Vec<Edit> {
                     pairs_of_numbers(value, &mut push);
                 }
                 (0..entries.len()).for_each(|position| push(Change::Promote(position)));
-                lifts(value).into_iter().for_each(|way| push(Change::Lift(way)));
+                for way in lifts(value) {
+                    push(Change::Lift(way));
+                }
             }
         }
         for (position, child) in children(value).into_iter().enumerate() {
