@@ -395,6 +395,20 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_paired_by_value_and_large_ones_are_told_apart() {
+        let record = transcript(&[
+            (true, json!({"id": 1, "method": "a"})),
+            (true, json!({"id": 9_007_199_254_740_992_u64, "method": "b"})),
+            (true, json!({"id": 9_007_199_254_740_993_u64, "method": "c"})),
+            (false, json!({"id": 1.0, "result": {}})),
+            (false, json!({"id": 9_007_199_254_740_993_u64, "result": {}})),
+        ]);
+        let answered: Vec<usize> = record.exchanges().iter().map(|exchange| exchange.responses.len()).collect();
+        assert_eq!(answered, [1, 0, 1]);
+        assert!(record.exchanges().iter().all(|exchange| !exchange.loose));
+    }
+
+    #[test]
     fn a_damaged_copy_of_an_id_is_paired_and_told() {
         let record = transcript(&[(true, json!({"id": 1, "method": "a"})), (false, json!({"id": "1", "result": {}}))]);
         let exchanges = record.exchanges();

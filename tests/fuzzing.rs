@@ -83,42 +83,22 @@ fn folder() -> Result<tempfile::TempDir, String> {
 const FUZZ: [&str; 4] = ["--select", "fuzz/*", "--revision", "2025-11-25"];
 
 fn the_same_seed_makes_the_same_calls() -> Result<(), String> {
-    let mut calls: Vec<Vec<String>> = Vec::new();
+    let mut calls = Vec::new();
     for _ in 0..2 {
         let folder = folder()?;
         let tee = r#"tee "$1/$$.lines" | exec "$0" serve"#;
         let path = folder.path().to_string_lossy().into_owned();
-        let options = ["--seed", "5", "--fuzz", "120", "--tool", "add", "--tool", "weather", "--regressions", "none"];
-        Run::of(folder.path(), &[&FUZZ[..], &options[..]].concat(), &["sh", "-c", tee, PROGRAM, &path])?;
-        // The process that was fuzzed first: whether others follow depends on how busy the machine is.
-        let mut first: Option<(u64, Vec<String>)> = None;
-        for entry in fs::read_dir(folder.path()).map_err(|error| error.to_string())?.flatten() {
-            if entry.path().extension().is_none_or(|ending| ending != "lines") {
-                continue;
-            }
-            let bytes = fs::read(entry.path()).map_err(|error| error.to_string())?;
-            let text = String::from_utf8_lossy(&bytes);
-            let made = text.lines().filter(|line| line.contains("tools/call"));
-            let made: Vec<String> = made.map(|line| line.chars().take(500).collect()).collect();
-            let id = made.first().and_then(|line| line.split("\"id\":").nth(1)?.split(',').next()?.parse().ok());
-            // The cases call, too, but not as often.
-            if let Some(id) = id.filter(|_| made.len() > 150)
-                && first.as_ref().is_none_or(|(known, _)| id < *known)
-            {
-                first = Some((id, made));
-            }
-        }
-        let most = first.map(|(_, made)| made).unwrap_or_default();
-        calls.push(most);
+        let options = ["--seed", "5", "--fuzz", "120", "--fuzz-time", "5m", "--tool", "add", "--tool", "weather"];
+        let options = [&FUZZ[..], &options[..], &["--regressions", "none"]].concat();
+        Run::of(folder.path(), &options, &["sh", "-c", tee, PROGRAM, &path])?;
+        // What is looked at more closely, with the same calls, depends on how busy the machine is.
+        calls.push(calls_in(folder.path(), &["add", "weather"])?.0);
     }
-    if calls[0].len() < 200 {
-        return Err(format!("only {} calls were made", calls[0].len()));
+    if calls[0].len() < 150 {
+        return Err(format!("only {} different calls were made", calls[0].len()));
     }
-    match calls[0].iter().zip(&calls[1]).position(|(first, second)| first != second) {
-        None if calls[0].len().abs_diff(calls[1].len()) < 600 => Ok(()),
-        None => Err(format!("{} calls against {}", calls[0].len(), calls[1].len())),
-        Some(at) => Err(format!("call {at} differs:\n{}\n{}", calls[0][at], calls[1][at])),
-    }
+    let differing: Vec<&String> = calls[0].symmetric_difference(&calls[1]).take(3).collect();
+    if differing.is_empty() { Ok(()) } else { Err(format!("only one of the two made {differing:#?}")) }
 }
 
 fn a_crash_is_found() -> Result<(), String> {
@@ -228,8 +208,9 @@ fn a_server_that_answers_no_call_is_given_up() -> Result<(), String> {
     if run.took > Duration::from_secs(60) { Err(format!("it took {:?}", run.took)) } else { Ok(()) }
 }
 
-/// What tools were called with, whatever the process, and how many processes were called often.
-fn calls_in(folder: &Path) -> Result<(BTreeSet<String>, usize), String> {
+/// What these tools were called with, whatever the process, and how many processes were called often. Other tools
+/// are called to see whether they still work, which ones depends on how fast they are.
+fn calls_in(folder: &Path, tools: &[&str]) -> Result<(BTreeSet<String>, usize), String> {
     const OFTEN: usize = 300;
     let (mut calls, mut processes) = (BTreeSet::new(), 0);
     for entry in fs::read_dir(folder).map_err(|error| error.to_string())?.flatten() {
@@ -238,32 +219,43 @@ fn calls_in(folder: &Path) -> Result<(BTreeSet<String>, usize), String> {
             let text = String::from_utf8_lossy(&bytes).into_owned();
             let params =
                 text.lines().filter_map(|line| line.split_once("\"method\":\"tools/call\",").map(|(_, params)| params));
-            let before = calls.len();
-            calls.extend(params.map(|params| params.chars().take(500).collect::<String>()));
-            processes += usize::from(calls.len() > before + OFTEN);
+            let of_them = |params: &&str| tools.iter().any(|tool| params.contains(&format!(r#""name":"{tool}""#)));
+            let own: BTreeSet<String> =
+                params.filter(of_them).map(|params| params.chars().take(500).collect()).collect();
+            processes += usize::from(own.len() > OFTEN);
+            calls.extend(own);
         }
     }
     Ok((calls, processes))
 }
 
 fn the_same_calls_are_made_on_several_processes() -> Result<(), String> {
-    let mut all = Vec::new();
-    for jobs in ["1", "4"] {
-        let folder = folder()?;
-        // Slow enough that more processes are worth their start.
-        let tee = r#"tee "$1/$$.lines" | while IFS= read -r line; do printf '%s\n' "$line"; done | exec "$0" serve"#;
-        let path = folder.path().to_string_lossy().into_owned();
-        let options = ["--jobs", jobs, "--fuzz", "1000", "--fuzz-time", "5m", "--tool", "add", "--tool", "count"];
-        let options = [&FUZZ[..], &options[..], &["--tool", "echo", "--regressions", "none"]].concat();
-        Run::of(folder.path(), &options, &["sh", "-c", tee, PROGRAM, &path])?;
-        all.push(calls_in(folder.path())?);
+    // How many processes are worth their start, and whether one is left for a fresh one, follows from times.
+    const ATTEMPTS: usize = 3;
+    let mut processes = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let mut all = Vec::new();
+        for jobs in ["1", "4"] {
+            let folder = folder()?;
+            // Slow enough that more processes are worth their start.
+            let tee =
+                r#"tee "$1/$$.lines" | while IFS= read -r line; do printf '%s\n' "$line"; done | exec "$0" serve"#;
+            let path = folder.path().to_string_lossy().into_owned();
+            let options = ["--jobs", jobs, "--fuzz", "1000", "--fuzz-time", "5m", "--tool", "add", "--tool", "count"];
+            let options = [&FUZZ[..], &options[..], &["--tool", "echo", "--regressions", "none"]].concat();
+            Run::of(folder.path(), &options, &["sh", "-c", tee, PROGRAM, &path])?;
+            all.push(calls_in(folder.path(), &["add", "count", "echo"])?);
+        }
+        let missing: Vec<&String> = all[0].0.symmetric_difference(&all[1].0).take(3).collect();
+        if !missing.is_empty() {
+            return Err(format!("only one of the two made {missing:#?}"));
+        }
+        if let (1, 2..) = (all[0].1, all[1].1) {
+            return Ok(());
+        }
+        processes.push((all[0].1, all[1].1));
     }
-    let missing: Vec<&String> = all[0].0.symmetric_difference(&all[1].0).take(3).collect();
-    match (all[0].1, all[1].1, missing.as_slice()) {
-        (1, 2.., []) => Ok(()),
-        (1, 2.., missing) => Err(format!("only one of the two made {missing:#?}")),
-        processes => Err(format!("the numbers of processes are {processes:?}")),
-    }
+    Err(format!("the numbers of processes are {processes:?}"))
 }
 
 fn what_grows_is_written_and_replayed() -> Result<(), String> {

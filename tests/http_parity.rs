@@ -32,7 +32,7 @@ const FAULTS: [(&str, Revision); 30] = [
     ("missing-prompt-argument-served", Revision::V2025_06_18),
     ("extension-string", Revision::V2026_07_28),
     ("listen-tells-more", Revision::V2026_07_28),
-    ("task-id-reused", Revision::V2025_11_25),
+    ("task-id-counted", Revision::V2025_11_25),
     ("tasks-cursor-unchecked", Revision::V2025_11_25),
     ("handle-for-legacy", Revision::V2026_07_28),
     ("interim-caching", Revision::V2026_07_28),

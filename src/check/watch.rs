@@ -1,5 +1,6 @@
 //! Judges a watching case: finds what it looks at in every connection, and holds its rules against it.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 
@@ -58,7 +59,7 @@ pub(super) struct Index<'a> {
     pub(super) all: Vec<Exchange<'a>>,
     /// The responses that belong to none of them.
     pub(super) strays: Vec<(usize, &'a Value)>,
-    /// Every line of standard output, once a case asks for them.
+    /// Every line of standard output, once a case asks for them and they are few.
     lines: OnceCell<Vec<(usize, Value)>>,
     /// What went over HTTP for the connection itself.
     pub(super) http: Vec<HttpExchange>,
@@ -99,6 +100,17 @@ impl<'a> Index<'a> {
             http,
             tools,
             foreign,
+        }
+    }
+
+    /// Every line of standard output.
+    fn lines(&self) -> Cow<'_, [(usize, Value)]> {
+        // Those of a server that floods are made anew for each case, as they are half as large as the record.
+        const KEPT: usize = 2_000;
+        if self.record.entries.len() > KEPT {
+            Cow::Owned(lines(self))
+        } else {
+            Cow::Borrowed(self.lines.get_or_init(|| lines(self)))
         }
     }
 
@@ -155,7 +167,7 @@ pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, wat
         let mut known = HashSet::new();
         for index in &watched.connections {
             if watch.what == What::Line {
-                for (position, line) in index.lines.get_or_init(|| lines(index)) {
+                for (position, line) in index.lines().iter() {
                     let subject =
                         Subject { value: line, label: String::new(), positions: vec![*position], request: None };
                     judge_subject(case, watch, &rules, revision, index, &subject, &mut judged);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 
 use super::host::{Absent, Host, HostFate, listens};
 use super::plan::{Launcher, Plan, Revisions};
@@ -49,6 +49,8 @@ pub(super) struct Context {
     stop: Stop,
     /// Whether it is fuzzing, which ends by itself when it is asked to.
     fuzzing: Arc<AtomicUsize>,
+    /// Held by whoever judges beside the connections.
+    bench: Arc<tokio::sync::Mutex<()>>,
     /// Held by whoever fuzzes a server that is one process for all.
     turn: Arc<tokio::sync::Mutex<()>>,
     /// How many revisions are on their way through their cases.
@@ -101,6 +103,7 @@ impl Context {
             // Nobody asks unless a sender is given.
             stop: watch::channel(false).1,
             fuzzing: Arc::default(),
+            bench: Arc::default(),
             turn: Arc::default(),
             under_way: Arc::default(),
         }
@@ -238,6 +241,17 @@ impl Context {
         let judged = judge();
         self.book().judging += began.elapsed();
         judged
+    }
+
+    /// Judges beside the connections, whose answers would have to wait for it, and one revision at a time, so
+    /// that what it takes to judge a long record is taken once.
+    pub(super) async fn judging_beside<T: Send + 'static>(
+        &self,
+        judge: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, JoinError> {
+        let _turn = self.bench.lock().await;
+        let context = self.clone();
+        tokio::task::spawn_blocking(move || context.judging(judge)).await
     }
 
     /// Shuts a connection down and returns its record.

@@ -287,9 +287,6 @@ pub(super) async fn judge_from_outside(context: &Context, revision: Revision, ca
 }
 
 /// Judges the watching cases by every connection of the target.
-///
-/// That is work for a processor and for nothing else, so it is done beside the connections of other
-/// revisions, whose answers would have to wait for it.
 async fn tell_watching(target: &Target, cases: &[Arc<Case>], done: &Done) {
     let connected: Vec<Connected> = done
         .iter()
@@ -299,21 +296,19 @@ async fn tell_watching(target: &Target, cases: &[Arc<Case>], done: &Done) {
         })
         .collect();
     let cases: Vec<Arc<Case>> = cases.iter().filter(|case| matches!(case.body, Body::Watch { .. })).cloned().collect();
-    let (context, revision) = (target.context.clone(), target.revision);
-    let judging = tokio::task::spawn_blocking(move || {
-        context.judging(|| {
-            let watched = Watched::new(&connected, revision);
-            let judge = |case: Arc<Case>| {
-                let Body::Watch { watch, rules } = &case.body else { return None };
-                let judged = if needs_are_met(&case, &connected) {
-                    check::watch(&case, watch, rules, revision, &watched)
-                } else {
-                    Judged::inapplicable(unmet(&case))
-                };
-                Some((case, judged))
+    let revision = target.revision;
+    let judging = target.context.judging_beside(move || {
+        let watched = Watched::new(&connected, revision);
+        let judge = |case: Arc<Case>| {
+            let Body::Watch { watch, rules } = &case.body else { return None };
+            let judged = if needs_are_met(&case, &connected) {
+                check::watch(&case, watch, rules, revision, &watched)
+            } else {
+                Judged::inapplicable(unmet(&case))
             };
-            cases.into_iter().filter_map(judge).collect::<Vec<_>>()
-        })
+            Some((case, judged))
+        };
+        cases.into_iter().filter_map(judge).collect::<Vec<_>>()
     });
     match judging.await {
         Ok(judged) => judged.into_iter().for_each(|(case, judged)| target.tell(&case, judged, None)),

@@ -106,7 +106,9 @@ impl Site {
             let mut text = HeaderValue::from_str(value).map_err(|_| refused())?;
             text.set_sensitive(true);
             let is_secret = SECRET.iter().any(|word| header.as_str().contains(word));
-            let secret = value.split_once(' ').map_or(value.as_str(), |(_, secret)| secret.trim());
+            // Behind the scheme of an authorization stands the secret; of any other header it is the whole.
+            let behind = value.split_once(' ').filter(|_| header.as_str().ends_with("authorization"));
+            let secret = behind.map_or(value.as_str(), |(_, secret)| secret.trim());
             if is_secret && is_public(secret) {
                 return Err(SiteError::Guessable(name.clone()));
             }
