@@ -579,11 +579,21 @@ impl Exchanger {
             if beyond || end.trouble.is_some() || self.record.state().closed {
                 break;
             }
-            let noted = HttpEnd { number, ..end.clone() };
-            self.state().open.insert(number, noted);
+            self.note_open(number, &mut end);
             tokio::task::yield_now().await;
         }
         end
+    }
+
+    /// Keeps what is known of a stream that goes on, in case it never ends. Only what is new is added: on a stream
+    /// that brings every answer, each would take longer than the one before.
+    fn note_open(&self, number: usize, end: &mut HttpEnd) {
+        let all = std::mem::take(&mut end.events);
+        let mut state = self.state();
+        let mut events = state.open.remove(&number).map(|noted| noted.events).unwrap_or_default();
+        events.extend(all.iter().skip(events.len()).cloned());
+        state.open.insert(number, HttpEnd { number, events, ..end.clone() });
+        end.events = all;
     }
 
     fn take_event(self: &Arc<Self>, event: SseEvent, end: &mut HttpEnd, awaited: &mut Vec<Id>, outcome: &mut Outcome) {
