@@ -146,6 +146,13 @@ const JUSTIFIED: &[Justified] = &[
         "an acknowledgement carries the id of its request, which a schema of one message cannot say",
     ),
     Justified(
+        Side::OursStricter,
+        "ToolListChangedNotification",
+        "/params/_meta/io.modelcontextprotocol~1subscriptionId",
+        "*",
+        "what is listened for carries the id of its request, which a schema of one message cannot say",
+    ),
+    Justified(
         Side::OursLaxer,
         "*",
         "/method",
@@ -515,8 +522,8 @@ fn converse(requests: Vec<Value>, revision: Revision) -> Vec<Written> {
                 };
                 asked.iter().find(own).cloned().unwrap_or_default()
             }
-            (_, Some("notifications/subscriptions/acknowledged")) => {
-                asked.iter().find(|asked| asked["method"] == "subscriptions/listen").cloned().unwrap_or_default()
+            (_, Some(_)) if subscription_of(&message).is_some() => {
+                asked.iter().find(|asked| asked.get("id") == subscription_of(&message)).cloned().unwrap_or_default()
             }
             (_, Some(_)) => asked[next.min(asked.len() - 1)].clone(),
         };
@@ -532,15 +539,31 @@ fn converse(requests: Vec<Value>, revision: Revision) -> Vec<Written> {
     found
 }
 
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// The id of the request that a notification is listened for by, if it names one.
+fn subscription_of(message: &Value) -> Option<&Value> {
+    message.get("params")?.get("_meta")?.get(SUBSCRIPTION)
+}
+
 /// What the watching cases find wrong with the shape of a message, if anything.
 fn finding(written: &Written, message: &Value, revision: Revision) -> Option<String> {
     let entry = |at: u64, event| Arc::new(Entry { at: Duration::from_millis(at), event });
-    let mut entries = vec![
-        entry(0, Event::Sent { frame: Frame::of(&written.request), mark: None }),
-        entry(1, Event::Received(Frame::parse(message.to_string().as_bytes()))),
-    ];
-    if written.message.get("method").is_some() {
-        // What the notification belongs to is answered after it.
+    let received = |at, message: &Value| entry(at, Event::Received(Frame::parse(message.to_string().as_bytes())));
+    let mut entries = vec![entry(0, Event::Sent { frame: Frame::of(&written.request), mark: None })];
+    let subscribed = written.request["method"] == "subscriptions/listen";
+    if subscription_of(&written.message).is_some()
+        && written.message["method"].as_str().is_some_and(|it| it != ACKNOWLEDGED)
+    {
+        // What is listened for comes behind the acknowledgement.
+        let mut params = written.request["params"].clone();
+        params["_meta"] = json!({ SUBSCRIPTION: written.request["id"] });
+        entries.push(received(0, &json!({"jsonrpc": "2.0", "method": ACKNOWLEDGED, "params": params})));
+    }
+    entries.push(received(1, message));
+    if written.message.get("method").is_some() && !subscribed {
+        // What the notification belongs to is answered after it; a subscription goes on.
         let answer = json!({"jsonrpc": "2.0", "id": written.request["id"], "error": {"code": -32603, "message": "x"}});
         entries.push(entry(2, Event::Received(Frame::of(&answer))));
     }
