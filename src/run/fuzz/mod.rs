@@ -276,10 +276,15 @@ struct Work<'s> {
 /// Fuzzes one tool by itself.
 async fn by_itself(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
     let Some(stock) = &mut work.stock else { return };
+    // What a process takes to start is no part of the turn: it could be all of it.
+    let ready = hunt.rig.ready().await;
     hunt.begin(work.time, work.tool.called.map_or(Duration::ZERO, |(_, took)| took));
     hunt.plain_times.clear();
     hunt.pool = Pool::default();
-    let outcome = phases(hunt, work.tool, stock, &mut work.tally).await;
+    let outcome = match ready {
+        Ok(()) => phases(hunt, work.tool, stock, &mut work.tally).await,
+        Err(problem) => Err(problem),
+    };
     work.pool = std::mem::take(&mut hunt.pool);
     work.time = hunt.turn.left();
     stock.compile_all();
