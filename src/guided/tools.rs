@@ -1,5 +1,7 @@
 //! Calls of tools, made from bytes.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use serde_json::Value;
 
 use super::tree::Tree;
@@ -68,6 +70,18 @@ struct Tool {
 #[derive(Debug)]
 pub struct Tools {
     tools: Vec<Tool>,
+    /// What the last change made, until it is called: the branches of the generator, which a fuzzer would take for
+    /// those of the server, are then behind it when it begins to count.
+    ready: Mutex<Option<Ready>>,
+}
+
+/// A call that has been made of bytes before it is asked for.
+#[derive(Debug)]
+struct Ready {
+    bytes: Vec<u8>,
+    tool: usize,
+    arguments: Value,
+    is_valid: bool,
 }
 
 impl Tools {
@@ -76,7 +90,7 @@ impl Tools {
     /// # Errors
     /// When the schema cannot be used.
     pub fn one(name: impl Into<String>, schema: &Value) -> Result<Self, ToolsError> {
-        Ok(Self { tools: vec![Tool::new(name.into(), schema)?] })
+        Ok(Self::of(vec![Tool::new(name.into(), schema)?]))
     }
 
     /// The tools of a `tools/list` result, or of the array in it.
@@ -100,17 +114,37 @@ impl Tools {
             Tool::new(name.to_owned(), tool.get("inputSchema").ok_or(ToolsError::Form(at))?)
         };
         let tools = listed.iter().enumerate().map(of).collect::<Result<Vec<_>, _>>()?;
-        if tools.is_empty() { Err(ToolsError::None) } else { Ok(Self { tools }) }
+        if tools.is_empty() { Err(ToolsError::None) } else { Ok(Self::of(tools)) }
+    }
+
+    fn of(tools: Vec<Tool>) -> Self {
+        Self { tools, ready: Mutex::new(None) }
     }
 
     /// The call that these bytes make; none where the tool that they choose admits no arguments that can be found.
     #[must_use]
     pub fn call(&self, bytes: &[u8]) -> Option<Call<'_>> {
+        if let Some(ready) = self.ready().take_if(|ready| ready.bytes == bytes) {
+            return Some(self.named(ready.tool, ready.arguments, ready.is_valid));
+        }
         self.call_by(&mut Bytes::new(bytes))
     }
 
     /// The call that a source of choices makes: the same as bytes make, by chance for instance.
     pub fn call_by(&self, source: &mut impl Source) -> Option<Call<'_>> {
+        let (tool, arguments, is_valid) = self.make(source)?;
+        Some(self.named(tool, arguments, is_valid))
+    }
+
+    fn named(&self, tool: usize, arguments: Value, is_valid: bool) -> Call<'_> {
+        Call { tool: &self.tools[tool].name, arguments, is_valid }
+    }
+
+    fn ready(&self) -> MutexGuard<'_, Option<Ready>> {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn make(&self, source: &mut impl Source) -> Option<(usize, Value, bool)> {
         let chosen = source.index(self.tools.len());
         let tool = self.tools.get(chosen)?;
         let broken = if source.one_in(NEARLY) { Some(source.index(tool.broken.len())) } else { None };
@@ -122,7 +156,7 @@ impl Tools {
             None => tool.schema.generate(source),
         };
         source.end();
-        Some(Call { tool: &tool.name, arguments: arguments.ok()?, is_valid: generator.is_none() })
+        Some((chosen, arguments.ok()?, generator.is_none()))
     }
 }
 
@@ -164,9 +198,15 @@ impl Tools {
     }
 
     fn write(&self, tree: &Tree, random: &mut Random, out: &mut [u8]) -> usize {
-        let bytes = tree.write(random, |source| self.call_by(source));
+        let (made, bytes) = tree.write(random, |source| self.make(source));
         let count = bytes.len().min(out.len());
         out[..count].copy_from_slice(&bytes[..count]);
+        let whole = count == bytes.len();
+        let bytes = &out[..count];
+        // Where they were cut off they may make another call.
+        let made = if whole { made } else { self.make(&mut Bytes::new(bytes)) };
+        let ready = |(tool, arguments, is_valid)| Ready { bytes: bytes.to_vec(), tool, arguments, is_valid };
+        *self.ready() = made.map(ready);
         count
     }
 }
@@ -281,6 +321,32 @@ mod tests {
             mixed += usize::from(both);
         }
         assert!(mixed > 20, "{mixed} of 1000 are of both");
+    }
+
+    #[test]
+    fn what_was_made_ready_is_what_its_bytes_make() {
+        let tools = tools();
+        let mut random = Random::new(1);
+        for seed in 0..400 {
+            // In little room the bytes are cut off.
+            let mut bytes = random_bytes(if seed % 2 == 0 { 12 } else { 300 }, &mut random);
+            let size = bytes.len();
+            let size = if seed % 4 < 2 {
+                tools.mutate(&mut bytes, size, seed)
+            } else {
+                let base = bytes.clone();
+                tools.cross(&base, &random_bytes(40, &mut random), &mut bytes, seed)
+            };
+            assert!(tools.ready().is_some());
+            let ready = tools.call(&bytes[..size]);
+            assert!(tools.ready().is_none(), "it was not taken");
+            assert_eq!(ready, tools.call(&bytes[..size]));
+        }
+        let mut bytes = [1, 2, 3];
+        let size = tools.mutate(&mut bytes, 3, 1);
+        let other = [bytes[0] ^ 1, 9, 9, 9];
+        assert_eq!(tools.call(&other), tools.call(&other), "what is ready for some bytes is of no use to others");
+        assert!(tools.ready().is_some() && tools.call(&bytes[..size]).is_some());
     }
 
     #[test]

@@ -49,15 +49,16 @@ impl Tree {
         recorder.made
     }
 
-    /// The bytes by which `make` chooses what this tree says, and at random what it does not say.
+    /// What `make` makes by choosing what this tree says, and at random what it does not say; and the bytes by which
+    /// it chooses the same again.
     pub(super) fn write<Made>(
         &self,
         random: &mut Random,
         make: impl FnOnce(&mut Recorder<'_, &mut Random>) -> Made,
-    ) -> Vec<u8> {
+    ) -> (Made, Vec<u8>) {
         let mut recorder = Recorder::new(Some(self), random);
-        let _made = make(&mut recorder);
-        recorder.bytes
+        let made = make(&mut recorder);
+        (made, recorder.bytes)
     }
 
     /// Changes one thing.
