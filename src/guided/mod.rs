@@ -36,8 +36,9 @@
 //!
 //! # What makes it quick
 //!
-//! A mutation changes one value of a call, and all others stay what they are. What of libFuzzer's settings goes well
-//! with that, after `--`:
+//! A mutation changes one value of a call, and all others stay what they are. It makes the call as well, before
+//! libFuzzer begins to count branches, so that those of the generator are not taken for news of the server. What of
+//! libFuzzer's settings goes well with that, after `--`:
 //!
 //! - `-mutate_depth=1`: one change for each call, where five on top of each other undo what led there;
 //! - `-use_counters=0`: a call is kept for a branch that no other took, not for how often it was taken;
