@@ -57,8 +57,8 @@ impl Tree {
         make: impl FnOnce(&mut Recorder<'_, &mut Random>) -> Made,
     ) -> (Made, Vec<u8>) {
         let mut recorder = Recorder::new(Some(self), random);
-        let made = make(&mut recorder);
-        (made, recorder.bytes)
+        let value = make(&mut recorder);
+        (value, recorder.bytes)
     }
 
     /// Changes one thing.
