@@ -66,8 +66,8 @@ impl Watch {
         const CHILDREN: u64 = 3;
         const SLOWER: Duration = Duration::from_millis(1);
         let slower = match (self.early, self.late) {
-            (Some(early), [Some(before), Some(late)]) => {
-                let late = late.min(before);
+            (Some(early), [before, Some(late)]) => {
+                let late = before.map_or(late, |before| late.min(before));
                 late > early * 2 && late > early + SLOWER
             }
             _ => false,
