@@ -398,10 +398,11 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
         hunt.look_at_lists(lists, stock).await?;
         hunt.look_at_canaries(false, stock).await?;
     }
-    let slower = steady::is_slower(&hunt.plain_times) || steady::ends_slower(&hunt.turn.times);
+    // A tool that gets slower with every call has used up its time, and that is what is looked for.
+    let used_up = hunt.turn.times.len() >= steady::LEAST && hunt.is_only_slow();
+    let slower = used_up || steady::is_slower(&hunt.plain_times) || steady::ends_slower(&hunt.turn.times);
     let suspicion = watch.suspicion(hunt.rig.process_id());
     let suspicion = if slower && suspicion != Some(Suspicion::Clear) { Some(Suspicion::Slow) } else { suspicion };
-    // A tool that gets slower with every call has used up its time, and that is what is looked for.
     let got_slower = suspicion.is_some_and(|of| of != Suspicion::Heap) && !hunt.is_over() && hunt.is_only_slow();
     if let Some(suspicion) = suspicion
         && (hunt.goes_on() || got_slower)

@@ -61,7 +61,7 @@ impl Watch {
 
     /// What is worth a closer look.
     pub(super) fn suspicion(&self, process: Option<i32>) -> Option<Suspicion> {
-        const MEMORY: u64 = 4 << 20;
+        const MEMORY: u64 = 2 << 20;
         const FILES: u64 = 5;
         const CHILDREN: u64 = 3;
         const SLOWER: Duration = Duration::from_millis(1);
@@ -84,6 +84,9 @@ impl Watch {
         more(self.settled, |sample| sample.memory, MEMORY).then_some(Suspicion::Heap)
     }
 }
+
+/// Of how many calls it tells something that they have used up their time.
+pub(super) const LEAST: usize = 24;
 
 /// Whether the slower calls of a tool take longer in the end than at first.
 pub(super) fn ends_slower(times: &[Duration]) -> bool {
