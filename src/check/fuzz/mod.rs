@@ -20,7 +20,7 @@ use serde_json::Value;
 pub use class::{class_of, outcome};
 pub use finding::finding;
 pub use schema::{lints, misplaced_bound, never_succeeds, unsatisfiable};
-pub use trend::{Sample, climbs, grows, piles_up};
+pub use trend::{Sample, climbs, grows, may_grow, piles_up};
 pub use words::{excerpt, skeleton};
 
 use crate::case::Oracle;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::patience::Patience;
 use super::pool::Pool;
 use super::rig::Rig;
+use super::seen::SeenByAll;
 use super::shot::{Broken, Shot};
 use super::shrink::{Test, slim};
 use super::stock::Stock;
@@ -57,6 +58,8 @@ pub(super) struct Hunt<'a> {
     /// Values out of results.
     pub(super) pool: Pool,
     pub(super) found: Vec<Found>,
+    /// What the hunts side by side have found together.
+    pub(super) seen_by_all: SeenByAll,
     pub(super) deadline: Instant,
     /// The part of the time that the tool under test gets.
     pub(super) turn: Turn,
