@@ -244,7 +244,8 @@ pub(super) struct Judging {
     #[arg(long, value_name = "DUR", default_value = "30s", value_parser = duration)]
     pub(super) startup_timeout: Duration,
 
-    /// How many processes of the server run side by side [default: the number of processors].
+    /// How many processes of the server run side by side [default: twice the number of processors, at least 4; for
+    /// fuzzing, whose processes are never idle, their number].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) jobs: Option<u16>,
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mcp_conformance::case::{Ask, Hint};
 use mcp_conformance::report::Conclusion;
 use mcp_conformance::report::visible::{is_treacherous, visible};
-use mcp_conformance::run::{Found, Plan, TriedOut, try_out};
+use mcp_conformance::run::{Found, Plan, TriedOut, side_by_side, try_out};
 use mcp_conformance::spec::{Revision, RevisionSet};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use super::args::HintsArgs;
 use super::command::written;
 use super::error::CliError;
 use super::http::Named;
-use super::judge::{SHUTDOWN_GRACE, calls, refuse_misplaced_word, revisions, side_by_side, until_stopped};
+use super::judge::{SHUTDOWN_GRACE, calls, refuse_misplaced_word, revisions, until_stopped};
 use super::{cases, replay};
 
 /// Tries the server of the command line out and writes the hints.

@@ -1,7 +1,6 @@
 //! The main job: from the command line to a plan, from the plan to a report, and from that to a conclusion.
 
 use std::io::{self, Write};
-use std::num::NonZero;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +8,7 @@ use mcp_conformance::case::Shard;
 use mcp_conformance::client;
 use mcp_conformance::event::Sink;
 use mcp_conformance::report::{Conclusion, FailOn, Options, Report};
-use mcp_conformance::run::{self, Calls, FuzzPlan, Launcher, Plan, Revisions, ServerCommand, Stop};
+use mcp_conformance::run::{self, Calls, FuzzPlan, Launcher, Plan, Revisions, ServerCommand, Stop, side_by_side};
 use mcp_conformance::spec::Revision;
 use tokio::sync::watch;
 
@@ -56,7 +55,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
         shutdown_grace: SHUTDOWN_GRACE,
         jobs: args.judging.jobs.map_or_else(side_by_side, usize::from),
         seed: args.judging.seed,
-        fuzz: fuzz_plan(&args.fuzzing, args.scope.shard),
+        fuzz: fuzz_plan(&args.fuzzing, args.judging.jobs, args.scope.shard),
         retries: args.judging.retries.into(),
         show_wire: output.shows_wire(),
         replay_prefix: replay::prefix(args),
@@ -184,13 +183,14 @@ pub(super) fn calls(safe: bool, destructive: bool, launcher: &Launcher) -> Calls
 }
 
 /// What fuzzing is to do, if anything.
-fn fuzz_plan(fuzzing: &Fuzzing, shard: Option<Shard>) -> Option<FuzzPlan> {
+fn fuzz_plan(fuzzing: &Fuzzing, jobs: Option<u16>, shard: Option<Shard>) -> Option<FuzzPlan> {
     let Fuzz::Calls(calls) = fuzzing.fuzz else { return None };
     Some(FuzzPlan {
         calls,
         time: fuzzing.fuzz_time,
         max_rate: fuzzing.max_rate.map(f64::from),
         in_flight: fuzzing.in_flight.map(usize::from),
+        jobs: jobs.map(usize::from),
         tools: fuzzing.tool.clone(),
         skip_tools: fuzzing.skip_tool.clone(),
         seeds: fuzzing.seed_value.clone(),
@@ -234,12 +234,6 @@ pub(super) fn replay_options(case: &str, timeout: Duration) -> Options {
     "destructive".clone_into(&mut options.calls);
     options.timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
     options
-}
-
-/// How many processes of the server run side by side: more than there are processors, since they wait
-/// more than they work.
-pub(super) fn side_by_side() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get).saturating_mul(2).max(4)
 }
 
 /// A plan for a server of ours, with the settings that are usual.

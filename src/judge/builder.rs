@@ -56,7 +56,7 @@ pub struct Judge {
     calls: Option<Calls>,
     timeout: Duration,
     startup_timeout: Duration,
-    jobs: usize,
+    jobs: Option<NonZero<usize>>,
     seed: u64,
     retries: usize,
     fail_on: FailOn,
@@ -105,8 +105,7 @@ impl Judge {
             calls: None,
             timeout: Duration::from_secs(5),
             startup_timeout: Duration::from_secs(30),
-            // More than there are processors, since servers wait more than they work.
-            jobs: std::thread::available_parallelism().map_or(1, NonZero::get).saturating_mul(2).max(4),
+            jobs: None,
             seed: 0,
             retries: 1,
             fail_on: FailOn::Must,
@@ -324,9 +323,10 @@ impl Judge {
         self
     }
 
-    /// How many connections there may be side by side.
+    /// How many connections there may be side by side; by default twice as many as there are processors, at least 4,
+    /// and where tools are fuzzed one for each processor.
     pub fn jobs(mut self, jobs: NonZero<usize>) -> Self {
-        self.jobs = jobs.get();
+        self.jobs = Some(jobs);
         self
     }
 
@@ -461,9 +461,9 @@ impl Judge {
             timeout: self.timeout,
             startup_timeout: self.startup_timeout,
             shutdown_grace: SHUTDOWN_GRACE,
-            jobs: self.jobs,
+            jobs: self.jobs.map_or_else(run::side_by_side, NonZero::get),
             seed: self.seed,
-            fuzz: self.fuzzing.as_ref().map(Fuzzing::plan).transpose()?,
+            fuzz: self.fuzzing.as_ref().map(|fuzzing| fuzzing.plan(self.jobs)).transpose()?,
             retries: self.retries,
             show_wire: false,
             replay_prefix: "mcp-conformance".to_owned(),

@@ -1,5 +1,6 @@
 //! What fuzzing of tools over the wire is to do.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -83,7 +84,7 @@ impl Fuzzing {
     }
 
     /// What the run is told of it.
-    pub(super) fn plan(&self) -> Result<FuzzPlan, JudgeError> {
+    pub(super) fn plan(&self, jobs: Option<NonZero<usize>>) -> Result<FuzzPlan, JudgeError> {
         let globs = |patterns: &[String]| {
             let glob = |pattern: &String| match GlobBuilder::new(pattern).build() {
                 Ok(glob) => Ok(glob.compile_matcher()),
@@ -98,6 +99,7 @@ impl Fuzzing {
             seeds: self.values.clone(),
             regressions: self.regressions.clone(),
             every_revision: self.every_revision,
+            jobs: jobs.map(NonZero::get),
             ..FuzzPlan::of(self.calls)
         })
     }

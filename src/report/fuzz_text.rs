@@ -80,15 +80,15 @@ fn closing(fuzz: &FuzzSummary) -> String {
     let gaps: usize = fuzz.tools.iter().map(|tool| tool.gaps.len()).sum();
     let left_out = fuzz.tools.iter().filter(|tool| tool.calls.is_empty()).count();
     let mut parts = vec![format!("{} calls in {}", fuzz.calls, time(fuzz.wall_ms))];
-    let mut add = |count: u64, words: &str| {
-        if count > 0 {
-            parts.push(format!("{count} {words}"));
-        }
+    let mut add = |count: u64, one: &str, many: &str| match count {
+        0 => {}
+        1 => parts.push(format!("1 {one}")),
+        _ => parts.push(format!("{count} {many}")),
     };
-    add(fuzz.shrinking, "of them to make failures small");
-    add(fuzz.restarts as u64, "restarts");
-    add(left_out as u64, "tools not called");
-    add(gaps as u64, "gaps");
+    add(fuzz.shrinking, "of them to make a failure small", "of them to make failures small");
+    add(fuzz.restarts as u64, "restart", "restarts");
+    add(left_out as u64, "tool not called", "tools not called");
+    add(gaps as u64, "gap", "gaps");
     if let Some(reason) = &fuzz.ended_early {
         parts.push(format!("ended early: {}", excerpt(reason, 200, 0)));
     }
@@ -101,7 +101,11 @@ pub(super) fn details(finding: &Finding) -> Vec<(&'static str, String)> {
     if let Some(example) = &finding.counterexample {
         let mut call = format!("{} {}", excerpt(&example.tool, 60, 0), excerpt(&example.arguments.to_string(), 300, 0));
         if !example.before.is_empty() {
-            call = format!("{call}, after {} other calls", example.before.len());
+            call = format!(
+                "{call}, after {} other call{}",
+                example.before.len(),
+                if example.before.len() == 1 { "" } else { "s" }
+            );
             if let [one] = example.before.as_slice() {
                 call = format!("{call}: {}", excerpt(&one.to_string(), 200, 0));
             }

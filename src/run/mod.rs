@@ -27,5 +27,5 @@ mod tryout;
 pub use conduct::{Stop, run};
 pub use fuzz::{Earlier, Fed, Regression, RegressionError};
 pub(crate) use plan::shell_words;
-pub use plan::{Calls, FuzzPlan, HttpServer, Launcher, Plan, Revisions, ServerCommand};
+pub use plan::{Calls, FuzzPlan, HttpServer, Launcher, Plan, Revisions, ServerCommand, side_by_side};
 pub use tryout::{Found, TriedOut, try_out};

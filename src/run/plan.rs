@@ -1,5 +1,6 @@
 //! What a run is to do: the server, the revisions, the cases and the bounds.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,18 @@ pub enum Revisions {
     Named(Vec<Revision>),
 }
 
+/// How many processes of a server run side by side unless that was said: more than there are processors, since they
+/// wait more than they work.
+#[must_use]
+pub fn side_by_side() -> usize {
+    processors().saturating_mul(2).max(4)
+}
+
+/// How many processors there are to work on.
+pub(super) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
 /// Which tools may be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Calls {
@@ -50,6 +63,9 @@ pub struct FuzzPlan {
     pub max_rate: Option<f64>,
     /// How many calls are under way at once; by default as many as help.
     pub in_flight: Option<usize>,
+    /// How many processes are called side by side at most; by default as many as there are processors, as each of them
+    /// is busy all the time.
+    pub jobs: Option<usize>,
     /// Only tools whose name matches; empty: all that may be called.
     pub tools: Vec<globset::GlobMatcher>,
     /// No tools whose name matches.
@@ -75,6 +91,7 @@ impl FuzzPlan {
             time: None,
             max_rate: None,
             in_flight: None,
+            jobs: None,
             tools: Vec::new(),
             skip_tools: Vec::new(),
             seeds: Vec::new(),

@@ -22,7 +22,7 @@ pub use class::{class_of, kind_of, outcome};
 pub use finding::finding;
 pub use order::{Rank, is_in_order};
 pub use schema::{lints, misplaced_bound, never_succeeds, unsatisfiable};
-pub use trend::{Sample, climbs, grows, piles_up};
+pub use trend::{Sample, climbs, grows, may_grow, piles_up};
 pub use words::{echoes, excerpt, skeleton};
 
 use crate::case::Oracle;

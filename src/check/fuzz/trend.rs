@@ -20,12 +20,14 @@ pub struct Sample {
 const PER_CALL: u64 = 4 << 10;
 /// How much has to be gained in all, in bytes.
 const IN_ALL: u64 = 24 << 20;
+/// How many stretches are counted, the last ones.
+const COUNTED: usize = 4;
 
 /// Memory that grew evenly with every stretch of so many calls.
 #[must_use]
 pub fn grows(samples: &[Sample], calls: u64) -> Option<Breach> {
     // The first stretches fill caches and heaps.
-    let tail = samples.get(samples.len().checked_sub(5)?..)?;
+    let tail = samples.get(samples.len().checked_sub(COUNTED + 1)?..)?;
     let gains: Vec<u64> = tail.windows(2).map(|pair| pair[1].memory.saturating_sub(pair[0].memory)).collect();
     let gained: u64 = gains.iter().sum();
     let mean = gained / gains.len() as u64;
@@ -39,6 +41,17 @@ pub fn grows(samples: &[Sample], calls: u64) -> Option<Breach> {
             format!("{each} KiB for each of the last {} calls; {} MiB in all", calls * gains.len() as u64, whole >> 20),
         )
     })
+}
+
+/// Whether the last of so many stretches can be one of those with which memory [grows], so that it is worth going on.
+#[must_use]
+pub fn may_grow(samples: &[Sample], calls: u64, stretches: usize) -> bool {
+    match samples {
+        [.., before, last] if samples.len() + COUNTED > stretches + 1 => {
+            last.memory.saturating_sub(before.memory) >= calls * PER_CALL
+        }
+        _ => true,
+    }
 }
 
 /// Files or processes that piled up evenly with every stretch of so many calls.
@@ -107,6 +120,18 @@ mod tests {
         assert!(grows(&memory(&[10, 20, 30, 15, 25, 35]), 100).is_none());
         assert!(grows(&memory(&[10, 11, 12, 13, 14, 15]), 100).is_none());
         assert!(grows(&memory(&[10]), 100).is_none());
+    }
+
+    #[test]
+    fn a_stretch_without_growth_ends_the_look_only_where_it_counts() {
+        let seven = |mebibytes: &[u64]| may_grow(&memory(mebibytes), 100, 7);
+        assert!(seven(&[10]));
+        assert!(seven(&[10, 10]) && seven(&[10, 10, 10]) && seven(&[10, 10, 10, 10]), "caches and heaps fill first");
+        assert!(!seven(&[10, 20, 30, 40, 40]));
+        assert!(seven(&[10, 10, 10, 10, 11]));
+        // What it lets through to the end, and nothing else, can be growth.
+        assert!(grows(&memory(&[10, 10, 10, 10, 20, 30, 40, 50]), 100).is_some());
+        assert!(grows(&memory(&[10, 20, 30, 40, 40, 50, 60, 70]), 100).is_none());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::familiar::Familiar;
 use super::patience::Patience;
 use super::pool::Pool;
 use super::rig::Rig;
+use super::seen::SeenByAll;
 use super::shot::{Broken, Known, Shot};
 use super::shrink::{Test, slim};
 use super::stock::Stock;
@@ -62,6 +63,8 @@ pub(super) struct Hunt<'a> {
     /// What the tool under test answers again and again.
     pub(super) familiar: Option<Familiar<'a>>,
     pub(super) found: Vec<Found>,
+    /// What the hunts side by side have found together.
+    pub(super) seen_by_all: SeenByAll,
     pub(super) deadline: Instant,
     /// The part of the time that the tool under test gets.
     pub(super) turn: Turn,

@@ -12,6 +12,7 @@ mod pool;
 mod reached;
 mod regression;
 mod rig;
+mod seen;
 mod shot;
 mod shrink;
 mod side;
@@ -31,6 +32,7 @@ use self::hunt::{Found, Hunt, Pace, Turn};
 use self::patience::Patience;
 use self::pool::Pool;
 use self::rig::Rig;
+use self::seen::SeenByAll;
 use self::shot::Shot;
 use self::steady::{Suspicion, Watch};
 use self::stock::Stock;
@@ -145,6 +147,7 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
     let subjects: Vec<Subject> =
         chosen.iter().map(|tool| Subject::new(&tool.definition, target.revision, known.clone())).collect();
     let deadline = began + plan.time.unwrap_or_else(|| time_for(plan.calls) * slowness(context));
+    let seen_by_all = SeenByAll::default();
     let make = || Hunt {
         context,
         plan,
@@ -158,6 +161,7 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         pool: Pool::default(),
         familiar: None,
         found: Vec::new(),
+        seen_by_all: seen_by_all.clone(),
         deadline,
         turn: Turn::new(Duration::ZERO, Duration::ZERO),
         shrinking_until: SHRINKING,
@@ -397,11 +401,12 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
         hunt.look_at_lists(lists, stock).await?;
         hunt.look_at_canaries(false, stock).await?;
     }
-    let slower = steady::is_slower(&hunt.plain_times) || steady::ends_slower(&hunt.turn.times);
-    let suspicion = watch.suspicion(hunt.rig.process_id());
-    let suspicion = if slower { Some(Suspicion::Clear) } else { suspicion };
     // A tool that gets slower with every call has used up its time, and that is what is looked for.
-    let got_slower = suspicion == Some(Suspicion::Clear) && !hunt.is_over() && hunt.is_only_slow();
+    let used_up = hunt.turn.times.len() >= steady::LEAST && hunt.is_only_slow();
+    let slower = used_up || steady::is_slower(&hunt.plain_times) || steady::ends_slower(&hunt.turn.times);
+    let suspicion = watch.suspicion(hunt.rig.process_id());
+    let suspicion = if slower && suspicion != Some(Suspicion::Clear) { Some(Suspicion::Slow) } else { suspicion };
+    let got_slower = suspicion.is_some_and(|of| of != Suspicion::Heap) && !hunt.is_over() && hunt.is_only_slow();
     if let Some(suspicion) = suspicion
         && (hunt.goes_on() || got_slower)
     {

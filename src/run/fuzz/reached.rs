@@ -69,7 +69,9 @@ impl Place {
     }
 
     fn visit(&self, instance: &Value, reached: &mut impl FnMut(usize)) {
-        self.keywords.iter().for_each(|keyword| reached(*keyword));
+        for keyword in &self.keywords {
+            reached(*keyword);
+        }
         match instance {
             Value::Object(members) if !self.properties.is_empty() => {
                 for (name, member) in members {
@@ -81,7 +83,9 @@ impl Place {
             }
             Value::Array(items) => {
                 if let Some(place) = &self.items {
-                    items.iter().for_each(|item| place.visit(item, reached));
+                    for item in items {
+                        place.visit(item, reached);
+                    }
                 }
             }
             _ => {}

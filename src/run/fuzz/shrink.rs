@@ -19,7 +19,8 @@ use crate::verdict::{Confirmation, Verdict};
 const ATTEMPTS: usize = 3_000;
 /// How long it may take.
 const TIME: Duration = Duration::from_secs(12);
-/// How long it may take where another tool fails in the same way: its root cause is likely the same.
+/// The same where another tool fails in the same way: its root cause is likely the same.
+const BRIEF_ATTEMPTS: usize = 32;
 const BRIEF: Duration = Duration::from_millis(300);
 /// How often the smallest example is tried again.
 const CONFIRMED: usize = 3;
@@ -31,21 +32,22 @@ const LATE: usize = 8;
 /// What is left for one failure.
 pub(super) struct Budget {
     until: Instant,
+    most: usize,
     pub(super) attempts: usize,
 }
 
 impl Budget {
     pub(super) fn new(started: Duration) -> Self {
-        Self { until: Instant::now() + TIME.max(started * 20).min(TIME * 3), attempts: 0 }
+        Self { until: Instant::now() + TIME.max(started * 20).min(TIME * 3), most: ATTEMPTS, attempts: 0 }
     }
 
     /// What a failure gets that another tool has shown before.
     fn brief() -> Self {
-        Self { until: Instant::now() + BRIEF, attempts: 0 }
+        Self { until: Instant::now() + BRIEF, most: BRIEF_ATTEMPTS, attempts: 0 }
     }
 
     fn is_spent(&self) -> bool {
-        self.attempts >= ATTEMPTS || Instant::now() >= self.until
+        self.attempts >= self.most || Instant::now() >= self.until
     }
 }
 
@@ -107,7 +109,7 @@ impl Hunt<'_> {
     ) -> Result<Option<Found>, String> {
         let started = self.rig.startup();
         let tool = shot.as_ref().map(|(shot, _)| shot.tool);
-        let brief = tool.is_some_and(|tool| self.is_known_elsewhere(tool, &breach));
+        let brief = tool.is_some_and(|tool| self.seen_by_all.is_of_another(tool, &breach));
         let mut budget = if brief { Budget::brief() } else { Budget::new(started) };
         let mut tried = 0;
         let mut needed: Vec<Shot> = Vec::new();
@@ -166,11 +168,6 @@ impl Hunt<'_> {
         };
         let confirmation = Some(Confirmation { tried: times, failed });
         Ok(Some(self.told(test, breach, shot.as_ref(), &needed, sight, confirmation, &budget)))
-    }
-
-    /// Whether another tool failed in the same way before.
-    pub(super) fn is_known_elsewhere(&self, tool: usize, breach: &Breach) -> bool {
-        self.found.iter().any(|found| found.tool != tool && found.breach.is_like(breach))
     }
 
     /// The finding that a failure makes, by the last of the calls that it needs.

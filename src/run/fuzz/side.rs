@@ -17,7 +17,7 @@ use crate::check::fuzz::unsatisfiable;
 use crate::event::ToolFuzz;
 use crate::run::conduct::Context;
 use crate::run::offer::{Offer, Tool};
-use crate::run::plan::FuzzPlan;
+use crate::run::plan::{FuzzPlan, processors};
 use crate::spec::Transport;
 
 /// How much faster than its first call a tool is called thereafter.
@@ -35,7 +35,8 @@ pub(super) fn worth(context: &Context, plan: &FuzzPlan, offer: &Offer, chosen: &
     let took = |tool: &&Tool| tool.called.map_or(Duration::ZERO, |(_, took)| took);
     let expected = (chosen.iter().map(took).sum::<Duration>() / WARM).saturating_mul(calls);
     let worth = expected.as_micros() / (offer.startup + BESIDE).as_micros();
-    usize::try_from(worth).unwrap_or(usize::MAX).min(context.plan.jobs).min(chosen.len()).max(1)
+    let most = plan.jobs.unwrap_or_else(processors).min(context.plan.jobs).min(chosen.len()).max(1);
+    usize::try_from(worth).unwrap_or(usize::MAX).clamp(1, most)
 }
 
 /// Fuzzes every tool: each by itself, then with what all of them returned. Ends the processes.

@@ -18,6 +18,8 @@ use crate::wire::{Kind, same_id_loosely};
 
 /// The most that wait to be used.
 const MOST: usize = 1;
+/// With which one that is taken they begin to wait.
+const FROM: usize = 3;
 /// The id of the first request of a process.
 const FIRST: i64 = 1;
 /// How long a process that waited is listened to before it is used.
@@ -41,14 +43,14 @@ pub(super) struct Spares {
     /// The parameters of tools that are mirrored into headers.
     mirrored: Arc<Mirrored>,
     waiting: VecDeque<JoinHandle<Result<Opened, String>>>,
-    /// How many are to wait: none until a second one was needed.
-    ahead: usize,
+    /// How many were taken: none waits until one was needed in place of another twice, as it may be in vain.
+    taken: usize,
 }
 
 impl Spares {
     pub(super) fn new(context: &Context, revision: Revision, mirrored: Mirrored) -> Self {
         let mirrored = Arc::new(mirrored);
-        Self { context: context.clone(), revision, mirrored, waiting: VecDeque::new(), ahead: 0 }
+        Self { context: context.clone(), revision, mirrored, waiting: VecDeque::new(), taken: 0 }
     }
 
     /// A process that nobody has called yet.
@@ -57,12 +59,13 @@ impl Spares {
             Some(opened) => opened,
             None => self.open().await?,
         };
-        while self.waiting.len() < self.ahead {
+        // Over HTTP there is but one process, which is no spare one.
+        let is_one = self.context.plan.transport() == Transport::Http || self.context.plan.jobs == 1;
+        self.taken += 1;
+        let ahead = if is_one || self.taken < FROM { 0 } else { MOST };
+        while self.waiting.len() < ahead {
             self.waiting.push_back(tokio::spawn(self.open()));
         }
-        // Over HTTP there is but one process, which is no spare one.
-        let most = if self.context.plan.transport() == Transport::Http { 0 } else { MOST };
-        self.ahead = most.min(self.context.plan.jobs.saturating_sub(1));
         Ok(opened)
     }
 
@@ -87,7 +90,7 @@ impl Spares {
         for waiting in self.waiting.drain(..) {
             waiting.abort();
         }
-        self.ahead = 0;
+        self.taken = 0;
     }
 }
 

@@ -181,11 +181,17 @@ impl Hunt<'_> {
     }
 
     /// Looks for answers that go to another call than their own.
-    pub(super) async fn look_for_swaps(&mut self, stock: &Stock<'_>) -> Result<(), String> {
-        let others = self.canaries.iter().filter(|canary| canary.tool != stock.tool).take(OTHERS).cloned();
-        let own = stock.picked(SWAPPED).into_iter().map(|call| Shot::new(stock.tool, call));
-        let candidates: Vec<Shot> = own.chain(others).collect();
-        if let Some(found) = self.swaps(stock.tool, candidates).await? {
+    pub(super) async fn look_for_swaps(&mut self, stock: &mut Stock<'_>) -> Result<(), String> {
+        let tool = stock.tool;
+        let others = self.canaries.iter().filter(|canary| canary.tool != tool).take(OTHERS).cloned();
+        // Those that were served differ in one value at a time, often; new ones differ in all of them.
+        let (mut known, mut new) = (stock.picked(SWAPPED / 2).into_iter(), stock.valid_ones(SWAPPED / 2).into_iter());
+        let mut own = Vec::new();
+        while known.len() + new.len() > 0 {
+            own.extend(new.next().into_iter().chain(known.next()).map(|call| Shot::new(tool, call)));
+        }
+        let candidates: Vec<Shot> = own.into_iter().chain(others).collect();
+        if let Some(found) = self.swaps(tool, candidates).await? {
             self.add(Some(found));
         }
         Ok(())

@@ -7,7 +7,7 @@ use super::shot::Shot;
 use super::shrink::{Test, slim};
 use super::stock::Stock;
 use crate::case::Oracle;
-use crate::check::fuzz::{Breach, Fate, Sample, climbs, grows, piles_up};
+use crate::check::fuzz::{Breach, Fate, Sample, climbs, grows, may_grow, piles_up};
 
 /// How many calls make a stretch; the same ones each time.
 const STRETCH: usize = 16;
@@ -22,8 +22,10 @@ const JOINED: usize = 4;
 /// What seems to have come of a tool's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Suspicion {
-    /// Answers take longer than they did, or there are more files or processes.
+    /// There are more files or processes.
     Clear,
+    /// Answers take longer than they did, as they do on every machine for a moment.
+    Slow,
     /// There is more memory, as there is in every server for a while.
     Heap,
 }
@@ -35,9 +37,9 @@ pub(super) struct Watch {
     first: Option<Sample>,
     /// When what is enormous has been sent, which leaves a heap that is.
     settled: Option<Sample>,
-    /// Mean times of a call in the first and in the last round.
+    /// Mean times of a call in the first round and in the last two.
     early: Option<Duration>,
-    late: Option<Duration>,
+    late: [Option<Duration>; 2],
 }
 
 impl Watch {
@@ -54,17 +56,20 @@ impl Watch {
     pub(super) fn round(&mut self, calls: usize, took: Duration) {
         let each = took / u32::try_from(calls.max(1)).unwrap_or(u32::MAX);
         self.early.get_or_insert(each);
-        self.late = Some(each);
+        self.late = [self.late[1], Some(each)];
     }
 
     /// What is worth a closer look.
     pub(super) fn suspicion(&self, process: Option<i32>) -> Option<Suspicion> {
-        const MEMORY: u64 = 4 << 20;
+        const MEMORY: u64 = 2 << 20;
         const FILES: u64 = 5;
         const CHILDREN: u64 = 3;
         const SLOWER: Duration = Duration::from_millis(1);
         let slower = match (self.early, self.late) {
-            (Some(early), Some(late)) => late > early * 2 && late > early + SLOWER,
+            (Some(early), [before, Some(late)]) => {
+                let late = before.map_or(late, |before| late.min(before));
+                late > early * 2 && late > early + SLOWER
+            }
             _ => false,
         };
         let now = process.and_then(sample);
@@ -73,12 +78,15 @@ impl Watch {
         };
         let held =
             more(self.first, |sample| sample.files, FILES) || more(self.first, |sample| sample.children, CHILDREN);
-        if slower || held {
-            return Some(Suspicion::Clear);
+        if held || slower {
+            return Some(if held { Suspicion::Clear } else { Suspicion::Slow });
         }
         more(self.settled, |sample| sample.memory, MEMORY).then_some(Suspicion::Heap)
     }
 }
+
+/// Of how many calls it tells something that they have used up their time.
+pub(super) const LEAST: usize = 24;
 
 /// Whether the slower calls of a tool take longer in the end than at first.
 pub(super) fn ends_slower(times: &[Duration]) -> bool {
@@ -127,32 +135,62 @@ impl Hunt<'_> {
     /// What grows on a fresh process. Heaps and caches grow on every server for a while, so what seems to have
     /// grown has to go on growing on the process where it was seen before a fresh one is started for it.
     async fn trends(&mut self, suspicion: Suspicion, shots: &[Shot]) -> Result<Vec<Breach>, String> {
-        if suspicion == Suspicion::Heap && self.stretches(shots, STRETCHES).await?.is_empty() {
+        if suspicion == Suspicion::Heap && !self.goes_on_growing(shots).await? {
             return Ok(Vec::new());
         }
-        self.rig.fresh().await?;
+        if suspicion == Suspicion::Slow {
+            if !self.is_slower_than_a_fresh_one(shots).await? {
+                return Ok(Vec::new());
+            }
+        } else {
+            self.rig.fresh().await?;
+        }
         let mut found = self.stretches(shots, STRETCHES).await?;
         let is_climb = |breach: &Breach| breach.oracle == Oracle::LatencyClimb;
         if found.iter().any(is_climb) && !self.climbs_by_itself(shots).await? {
             found.retain(|breach| !is_climb(breach));
         }
-        self.rig.fresh().await?;
+        self.rig.drop_process();
         Ok(found)
+    }
+
+    /// Whether the process at hand goes on growing while the same calls are made, as many at once as it likes; seen
+    /// from what it holds alone, and only for as long as it may.
+    async fn goes_on_growing(&mut self, shots: &[Shot]) -> Result<bool, String> {
+        let began = Instant::now();
+        let calls = (shots.len() * JOINED) as u64;
+        let many: Vec<Shot> = shots.iter().cycle().take(shots.len() * JOINED).cloned().collect();
+        let mut samples: Vec<Sample> = self.rig.process_id().and_then(sample).into_iter().collect();
+        for _ in 0..STRETCHES / JOINED {
+            let in_flight = self.in_flight.now();
+            let burst = self.rig.burst(&many, in_flight, self.limit(), None).await?;
+            samples.extend(self.rig.process_id().and_then(sample));
+            let is_spent = began.elapsed() > TIME * 3;
+            if burst.broken.is_some() || is_spent || !may_grow(&samples, calls, STRETCHES / JOINED) {
+                return Ok(false);
+            }
+        }
+        Ok(grows(&samples, calls).is_some())
     }
 
     /// Whether the process that was found to climb does so by itself, rather than with the whole machine: one that
     /// was just started is faster at the same moment, and climbs as well.
     async fn climbs_by_itself(&mut self, shots: &[Shot]) -> Result<bool, String> {
+        if !self.is_slower_than_a_fresh_one(shots).await? {
+            return Ok(false);
+        }
+        let again = self.stretches(shots, STRETCHES).await?;
+        Ok(again.iter().any(|breach| breach.oracle == Oracle::LatencyClimb))
+    }
+
+    /// Whether the process at hand is slower than one that is started in its place, at the same moment.
+    async fn is_slower_than_a_fresh_one(&mut self, shots: &[Shot]) -> Result<bool, String> {
         let late = self.stretch(shots).await?;
         self.rig.fresh().await?;
         // The first calls of a process are slow.
         let (warmed, early) = (self.stretch(shots).await?, self.stretch(shots).await?);
         let (Some(late), Some(_), Some(early)) = (late, warmed, early) else { return Ok(false) };
-        if late < early * 2 {
-            return Ok(false);
-        }
-        let again = self.stretches(shots, STRETCHES).await?;
-        Ok(again.iter().any(|breach| breach.oracle == Oracle::LatencyClimb))
+        Ok(late >= early * 2)
     }
 
     /// How long the same calls take one after the other, if all of them are answered.

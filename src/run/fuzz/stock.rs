@@ -222,6 +222,11 @@ impl<'s> Stock<'s> {
         calls
     }
 
+    /// So many random valid calls; fewer where one cannot be made.
+    pub(super) fn valid_ones(&mut self, most: usize) -> Vec<Arc<Call>> {
+        (0..most).filter_map(|_| self.valid()).collect()
+    }
+
     fn valid(&mut self) -> Option<Arc<Call>> {
         let (mut arguments, choices) = if !self.kept.is_empty() && self.random.below(4) == 0 {
             // Arguments that drew a new kind of answer are changed a little.
