@@ -4,8 +4,8 @@
 //! there is one task and no queue between: whoever waits for a frame also writes what is to be written
 //! meanwhile, so that neither side can block the other. Over HTTP each line is a request.
 
-use std::collections::VecDeque;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::allotted::Allotted;
 use super::connection::{LaunchError, Patience, Waited};
 use super::http::{Over, Posts, PostsOrder};
 use super::process::Process;
-use crate::wire::{Frame, Splitter};
+use crate::wire::{Frame, Line, Splitter};
 
 /// How much of standard error is kept, in bytes: the end says why a server ended.
 const STDERR: usize = 16 << 10;
@@ -46,8 +46,11 @@ struct Streams {
     outgoing: Vec<u8>,
     written: usize,
     splitter: Splitter,
-    ready: VecDeque<Frame>,
     buffer: Vec<u8>,
+    /// The part of the buffer that was read and not yet split.
+    unread: Range<usize>,
+    /// The line that the stream ended in.
+    last: Option<Frame>,
     process: Option<Process>,
     tasks: Vec<JoinHandle<()>>,
     errors: Arc<Mutex<String>>,
@@ -57,7 +60,7 @@ struct Streams {
 impl fmt::Debug for Streams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Streams")
-            .field("ready", &self.ready.len())
+            .field("unread", &self.unread.len())
             .field("closed", &self.closed)
             .finish_non_exhaustive()
     }
@@ -103,11 +106,52 @@ impl Pipe {
         }
     }
 
+    /// Puts up a line that `write` appends to what is to be sent, and says how long it is: where lines go out by the
+    /// thousand, each is written once.
+    pub fn queue_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
+        match &mut self.0 {
+            Peer::Streams(streams) => {
+                let before = streams.outgoing.len();
+                write(&mut streams.outgoing);
+                let length = streams.outgoing.len() - before;
+                streams.outgoing.push(b'\n');
+                length
+            }
+            Peer::Http(posts) => {
+                let mut line = Vec::new();
+                write(&mut line);
+                posts.queue(&line);
+                line.len()
+            }
+        }
+    }
+
     /// The next line that the server writes, while what is put up is written.
     pub async fn next(&mut self, limit: Duration) -> Waited<Frame> {
+        loop {
+            match self.next_unless(limit, |_| false).await {
+                Waited::Came(Some(frame)) => return Waited::Came(frame),
+                Waited::Came(None) => {}
+                Waited::TimedOut => return Waited::TimedOut,
+                Waited::Closed => return Waited::Closed,
+            }
+        }
+    }
+
+    /// The next line that the server writes and `take` does not take, which is asked before a line is parsed; nothing
+    /// where it took all that came at once. Over HTTP there is nothing to be taken.
+    pub async fn next_unless(
+        &mut self,
+        limit: Duration,
+        take: impl FnMut(&[u8]) -> bool + Send,
+    ) -> Waited<Option<Frame>> {
         match &mut self.0 {
-            Peer::Streams(streams) => streams.next(limit).await,
-            Peer::Http(posts) => posts.next(limit).await,
+            Peer::Streams(streams) => streams.next(limit, take).await,
+            Peer::Http(posts) => match posts.next(limit).await {
+                Waited::Came(frame) => Waited::Came(Some(frame)),
+                Waited::TimedOut => Waited::TimedOut,
+                Waited::Closed => Waited::Closed,
+            },
         }
     }
 
@@ -182,8 +226,9 @@ impl Streams {
             outgoing: Vec::new(),
             written: 0,
             splitter: Splitter::default(),
-            ready: VecDeque::new(),
             buffer: vec![0; BUFFER],
+            unread: 0..0,
+            last: None,
             process: None,
             tasks: Vec::new(),
             errors,
@@ -197,12 +242,32 @@ impl Streams {
         self.outgoing.push(b'\n');
     }
 
-    /// The next line that the server writes, while what is put up is written.
-    async fn next(&mut self, limit: Duration) -> Waited<Frame> {
+    /// The next line that the server writes and `take` does not take, while what is put up is written.
+    async fn next(&mut self, limit: Duration, mut take: impl FnMut(&[u8]) -> bool + Send) -> Waited<Option<Frame>> {
         let mut allotted = Allotted::new(limit);
         loop {
-            if let Some(frame) = self.ready.pop_front() {
-                return Waited::Came(frame);
+            let mut took = false;
+            while !self.unread.is_empty() {
+                let bytes = &self.buffer[self.unread.clone()];
+                let Some((line, used)) = self.splitter.pull(bytes) else {
+                    self.unread = 0..0;
+                    self.closed |= self.splitter.pending() > LINE;
+                    if self.closed {
+                        self.last = self.splitter.finish();
+                    }
+                    break;
+                };
+                self.unread.start += used;
+                match line {
+                    Line::Whole(line) if take(line) => took = true,
+                    line => return Waited::Came(Some(line.read())),
+                }
+            }
+            if took {
+                return Waited::Came(None);
+            }
+            if let Some(frame) = self.last.take() {
+                return Waited::Came(Some(frame));
             }
             if self.closed {
                 return Waited::Closed;
@@ -250,11 +315,10 @@ impl Streams {
     }
 
     fn take(&mut self, count: usize) {
-        let ready = &mut self.ready;
-        self.splitter.push(&self.buffer[..count], |frame| ready.push_back(frame));
+        self.unread = 0..count;
         // Nothing was read at the end of the stream.
-        if count == 0 || self.splitter.pending() > LINE {
-            self.ready.extend(self.splitter.finish());
+        if count == 0 {
+            self.last = self.splitter.finish();
             self.closed = true;
         }
     }

@@ -272,7 +272,8 @@ impl<'p, S: Source> Generation<'p, S> {
 
     fn object(&mut self, id: NodeId, object: &Object, depth: u32) -> Option<Value> {
         let forced = self.force(id);
-        let mut entries = Map::with_capacity(object.required.len() + object.optional.len() / 2);
+        // Room for all that there may be, where that is little: to make more later costs more than it saves.
+        let mut entries = Map::with_capacity(object.required.len() + object.optional.len().min(8));
         for (name, node) in &object.required {
             entries.insert(name.clone(), self.value(*node, depth + 1)?);
         }

@@ -217,6 +217,26 @@ fn measure(line: &[u8]) -> Result<usize, Damage> {
     Ok(values)
 }
 
+/// A line as it came, not yet read.
+#[derive(Debug, Clone, Copy)]
+pub enum Line<'b> {
+    /// All of it, without its line ending.
+    Whole(&'b [u8]),
+    /// The beginning of one that is longer than we keep, and its length.
+    TooLong(&'b [u8], usize),
+}
+
+impl Line<'_> {
+    /// Reads it.
+    #[must_use]
+    pub fn read(self) -> Frame {
+        match self {
+            Self::Whole(line) => Frame::parse(line),
+            Self::TooLong(beginning, bytes) => Frame::too_long(beginning, bytes),
+        }
+    }
+}
+
 /// Splits a stream of bytes into frames at each line feed.
 ///
 /// Holds at most [`MAX_MESSAGE_BYTES`] of an unfinished line; of a longer one it holds the beginning
@@ -225,22 +245,32 @@ fn measure(line: &[u8]) -> Result<usize, Damage> {
 pub struct Splitter {
     line: Vec<u8>,
     dropped: usize,
+    /// The line that came in pieces and was given out last.
+    given: Vec<u8>,
 }
 
 impl Splitter {
     /// Takes bytes as they came and calls `sink` with each line that they complete.
     pub fn push(&mut self, mut bytes: &[u8], mut sink: impl FnMut(Frame)) {
-        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
-            let (head, tail) = bytes.split_at(end);
-            if self.line.is_empty() && self.dropped == 0 && end <= MAX_MESSAGE_BYTES {
-                sink(Frame::parse(strip_carriage_return(head)));
-            } else {
-                self.keep(head);
-                sink(self.take());
-            }
-            bytes = &tail[1..];
+        while let Some((line, used)) = self.pull(bytes) {
+            sink(line.read());
+            bytes = &bytes[used..];
         }
-        self.keep(bytes);
+    }
+
+    /// Takes the first line out of bytes as they came; gives it with the number of bytes up to its end. Where no
+    /// line ends in them, they are kept for the one that goes on.
+    pub fn pull<'b>(&'b mut self, bytes: &'b [u8]) -> Option<(Line<'b>, usize)> {
+        let Some(end) = memchr::memchr(b'\n', bytes) else {
+            self.keep(bytes);
+            return None;
+        };
+        let head = &bytes[..end];
+        if self.line.is_empty() && self.dropped == 0 && end <= MAX_MESSAGE_BYTES {
+            return Some((Line::Whole(strip_carriage_return(head)), end + 1));
+        }
+        self.keep(head);
+        Some((self.take(), end + 1))
     }
 
     /// The bytes of the unfinished line so far, dropped ones included.
@@ -254,7 +284,7 @@ impl Splitter {
         if self.pending() == 0 {
             return None;
         }
-        let mut frame = self.take();
+        let mut frame = self.take().read();
         if frame.value.is_ok() {
             frame.value = Err(Damage::Unfinished);
         }
@@ -274,14 +304,16 @@ impl Splitter {
         self.dropped = length - self.line.len();
     }
 
-    fn take(&mut self) -> Frame {
-        let line = std::mem::take(&mut self.line);
-        let dropped = std::mem::take(&mut self.dropped);
-        if dropped == 0 {
-            return Frame::parse(strip_carriage_return(&line));
+    fn take(&mut self) -> Line<'_> {
+        /// So much room is kept for the next line.
+        const ROOM: usize = 64 << 10;
+        std::mem::swap(&mut self.line, &mut self.given);
+        self.line.clear();
+        self.line.shrink_to(ROOM);
+        match std::mem::take(&mut self.dropped) {
+            0 => Line::Whole(strip_carriage_return(&self.given)),
+            dropped => Line::TooLong(&self.given, self.given.len() + dropped),
         }
-        let bytes = line.len() + dropped;
-        Frame { raw: line, bytes, value: Err(Damage::TooLong { bytes }), values: 0 }
     }
 }
 

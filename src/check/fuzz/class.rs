@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::words::skeleton;
-use super::{Exchange, Fate};
+use super::{Arguments, Exchange, Fate};
 use crate::event::CallOutcome;
 
 /// What came of a call, in a word.
@@ -44,27 +44,41 @@ pub(super) fn of_response(response: &Value) -> CallOutcome {
 #[must_use]
 pub fn class_of(exchange: &Exchange) -> String {
     let outcome = outcome(exchange);
-    let mut class = outcome.as_str().to_owned();
     match (&exchange.fate, exchange.answers.first()) {
-        (Fate::Ended { status, .. }, _) => class.extend([": ", status.as_str()]),
-        (_, Some(response)) => {
-            if let Some(error) = response.get("error") {
-                if let Some(code) = error.get("code").and_then(Value::as_i64) {
-                    class.extend([" ", code.to_string().as_str()]);
-                }
-                let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
-                class.push_str(": ");
-                class.push_str(&skeleton(message, &exchange.call.arguments));
-            } else if let Some(result) = response.get("result") {
-                class.push_str(": ");
-                if outcome == CallOutcome::ToolError {
-                    class.push_str(&skeleton(text_of(result).unwrap_or_default(), &exchange.call.arguments));
-                } else {
-                    class.push_str(&structure(result));
-                }
-            }
+        (Fate::Ended { status, .. }, _) => format!("{}: {status}", outcome.as_str()),
+        (_, Some(response)) => class_of_response(response, outcome, &exchange.call.arguments),
+        (_, None) => outcome.as_str().to_owned(),
+    }
+}
+
+/// What a response is and looks like to a call that it holds no words of, and the words where these might stand.
+#[must_use]
+pub fn kind_of(response: &Value) -> (CallOutcome, String, Option<String>) {
+    let outcome = of_response(response);
+    let class = class_of_response(response, outcome, &Arguments::Raw(Vec::new()));
+    (outcome, class, words_of(response, outcome).map(str::to_owned))
+}
+
+/// The words of a response that are shown without ours.
+fn words_of(response: &Value, outcome: CallOutcome) -> Option<&str> {
+    match (response.get("error"), response.get("result")) {
+        (Some(error), _) => error.get("message").and_then(Value::as_str),
+        (None, Some(result)) if outcome == CallOutcome::ToolError => text_of(result),
+        _ => None,
+    }
+}
+
+fn class_of_response(response: &Value, outcome: CallOutcome, arguments: &Arguments) -> String {
+    let mut class = outcome.as_str().to_owned();
+    let said = || skeleton(words_of(response, outcome).unwrap_or_default(), arguments);
+    if let Some(error) = response.get("error") {
+        if let Some(code) = error.get("code").and_then(Value::as_i64) {
+            class.extend([" ", code.to_string().as_str()]);
         }
-        (_, None) => {}
+        class.extend([": ", said().as_str()]);
+    } else if let Some(result) = response.get("result") {
+        let shown = if outcome == CallOutcome::ToolError { said() } else { structure(result) };
+        class.extend([": ", shown.as_str()]);
     }
     class
 }

@@ -20,10 +20,15 @@ const ASKS: [i64; 2] = [-32042, -32021];
 /// Keywords that need not be asserted, so that nothing follows where they are not.
 const ANNOTATIONS: [&str; 3] = ["format", "contentEncoding", "contentMediaType"];
 
+/// Whether nothing follows where arguments break this keyword and are accepted.
+pub(super) fn need_not_be_asserted(site: &Site) -> bool {
+    ANNOTATIONS.contains(&site.keyword.as_str())
+}
+
 /// A call that the schema forbids and the server served.
 pub(super) fn accepted(exchange: &Exchange, response: &Value) -> Option<Breach> {
     let Standing::Breaks(site) = &exchange.call.standing else { return None };
-    if of_response(response) != CallOutcome::Success || ANNOTATIONS.contains(&site.keyword.as_str()) {
+    if of_response(response) != CallOutcome::Success || need_not_be_asserted(site) {
         return None;
     }
     let Arguments::Json(arguments) = &exchange.call.arguments else { return None };

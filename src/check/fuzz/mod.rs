@@ -7,6 +7,7 @@ mod class;
 mod finding;
 mod input;
 mod leak;
+mod order;
 mod schema;
 mod trend;
 mod words;
@@ -17,14 +18,15 @@ use std::time::Duration;
 use jsonschema::Validator;
 use serde_json::Value;
 
-pub use class::{class_of, outcome};
+pub use class::{class_of, kind_of, outcome};
 pub use finding::finding;
+pub use order::{Rank, is_in_order};
 pub use schema::{lints, misplaced_bound, never_succeeds, unsatisfiable};
 pub use trend::{Sample, climbs, grows, may_grow, piles_up};
-pub use words::{excerpt, skeleton};
+pub use words::{echoes, excerpt, skeleton};
 
 use crate::case::Oracle;
-use crate::fuzz::{Dialect, Domain, Grammar, Site, ToolSchema};
+use crate::fuzz::{Dialect, Domain, Generator, Grammar, Site, Tape, ToolSchema};
 use crate::spec::Revision;
 use crate::transcript::messages;
 use crate::verdict::{CallKind, Verdict};
@@ -63,7 +65,7 @@ pub enum Standing {
     /// They satisfy it.
     Valid,
     /// They break exactly this keyword.
-    Breaks(Site),
+    Breaks(Arc<Site>),
     /// No schema speaks of them.
     Malformed(Grammar, &'static str),
     /// It is not known.
@@ -80,7 +82,32 @@ pub struct Call {
     /// The arguments.
     pub arguments: Arguments,
     /// The choices that made them, where they are known.
-    pub tape: Option<Vec<u64>>,
+    pub tape: Option<Choices>,
+}
+
+/// The choices that made arguments: what a call is changed and shrunk by.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Choices {
+    /// Those that are drawn from a seed.
+    Drawn(u64),
+    /// Those that are written down.
+    Written(Vec<u64>),
+}
+
+impl Choices {
+    /// They, one by one, as the generator asked for them that made the arguments.
+    #[must_use]
+    pub fn by(&self, generator: &Generator) -> Vec<u64> {
+        match self {
+            Self::Drawn(seed) => {
+                let mut tape = Tape::record(*seed);
+                // What it makes is known; what it was asked on the way is wanted.
+                let _arguments = generator.generate(&mut tape);
+                tape.into_used()
+            }
+            Self::Written(choices) => choices.clone(),
+        }
+    }
 }
 
 impl Call {

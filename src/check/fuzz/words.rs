@@ -66,6 +66,23 @@ pub fn skeleton(message: &str, arguments: &Arguments) -> String {
     skeleton.trim().to_owned()
 }
 
+/// Whether a message holds words of ours, which its skeleton is without.
+#[must_use]
+pub fn echoes(message: &str, arguments: &Arguments) -> bool {
+    fn within(message: &str, value: &Value) -> bool {
+        match value {
+            Value::String(text) => (SHORTEST..=message.len()).contains(&text.len()) && message.contains(text.as_str()),
+            Value::Array(items) => items.iter().any(|item| within(message, item)),
+            Value::Object(members) => members.values().any(|member| within(message, member)),
+            _ => false,
+        }
+    }
+    match arguments {
+        Arguments::Json(value) => within(message, value),
+        Arguments::Raw(_) => false,
+    }
+}
+
 /// Every text in a value, and every name.
 pub(super) fn texts<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
     const MOST: usize = 64;

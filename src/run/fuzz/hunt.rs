@@ -3,16 +3,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
+use super::familiar::Familiar;
 use super::patience::Patience;
 use super::pool::Pool;
 use super::rig::Rig;
 use super::seen::SeenByAll;
-use super::shot::{Broken, Shot};
+use super::shot::{Broken, Known, Shot};
 use super::shrink::{Test, slim};
 use super::stock::Stock;
 use super::tally::Tally;
 use crate::case::Oracle;
-use crate::check::fuzz::{Breach, Exchange, Fate, Standing, Subject, judge, outcome};
+use crate::check::fuzz::{Breach, Call, Exchange, Fate, Standing, Subject, class_of, judge, outcome};
 use crate::event::CallOutcome;
 use crate::fuzz::ToolSchema;
 use crate::run::conduct::Context;
@@ -26,7 +29,7 @@ const INVESTIGATED: usize = 12;
 /// How many different findings of a tool are told.
 const FOUND: usize = 48;
 /// The most calls that are under way at once.
-pub(super) const MOST_IN_FLIGHT: usize = 64;
+pub(super) const MOST_IN_FLIGHT: usize = 256;
 
 /// Something that was found, once for each root cause.
 #[derive(Debug, Clone)]
@@ -57,6 +60,8 @@ pub(super) struct Hunt<'a> {
     pub(super) plain_times: Vec<Duration>,
     /// Values out of results.
     pub(super) pool: Pool,
+    /// What the tool under test answers again and again.
+    pub(super) familiar: Option<Familiar<'a>>,
     pub(super) found: Vec<Found>,
     /// What the hunts side by side have found together.
     pub(super) seen_by_all: SeenByAll,
@@ -109,34 +114,42 @@ impl Turn {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     now: usize,
-    best: f64,
+    /// How many were under way in the fastest round so far, and how many calls a second that made.
+    best: (usize, f64),
+    /// Rounds in a row that were no faster.
+    slower: usize,
     settled: bool,
 }
 
 impl Pace {
     pub(super) fn new(fixed: Option<usize>) -> Self {
-        Self { now: fixed.unwrap_or(1).max(1), best: 0.0, settled: fixed.is_some() }
+        let now = fixed.unwrap_or(1).max(1);
+        Self { now, best: (now, 0.0), slower: 0, settled: fixed.is_some() }
     }
 
     pub(super) fn now(self) -> usize {
         self.now
     }
 
-    /// Takes note of how fast a round was; more is tried until it does not help.
+    /// Takes note of how fast a round was; more is tried until it does not help, twice, as one round may be slow by
+    /// chance.
     fn took(&mut self, calls: usize, took: Duration) {
+        const SLOWER: usize = 2;
         #[expect(clippy::cast_precision_loss, reason = "a round has few calls")]
         let rate = calls as f64 / took.as_secs_f64().max(1e-9);
         if self.settled || calls < self.now * 4 {
             return;
         }
-        if rate > self.best * 1.1 && self.now < MOST_IN_FLIGHT {
-            self.best = rate;
-            self.now *= 2;
+        if rate > self.best.1 * 1.1 {
+            (self.best, self.slower) = ((self.now, rate), 0);
         } else {
-            if rate <= self.best * 1.1 && self.now > 1 {
-                self.now /= 2;
-            }
+            self.slower += 1;
+        }
+        if self.slower >= SLOWER || self.now >= MOST_IN_FLIGHT {
+            self.now = self.best.0;
             self.settled = true;
+        } else {
+            self.now *= 2;
         }
     }
 }
@@ -195,16 +208,31 @@ impl Hunt<'_> {
         let mut at = 0;
         let mut undisturbed = true;
         while at < shots.len() && !self.is_over() && self.is_hopeless().is_none() {
-            let burst = self.rig.burst(&shots[at..], in_flight, self.soon()).await?;
-            let mut done = burst.done;
-            done.sort_by_key(|(index, _)| *index);
-            let done: Vec<Exchange> = done.into_iter().map(|(_, exchange)| exchange).collect();
-            let slowest = done.iter().filter(|exchange| exchange.alone).map(|exchange| exchange.took).max();
-            self.turn.slowest = self.turn.slowest.max(slowest.unwrap_or_default());
-            let mut breaches = Vec::new();
-            for exchange in &done {
-                breaches.push(self.take(exchange, tally, stock));
+            let soon = self.soon();
+            let subject = &self.subjects[stock.tool];
+            if self.familiar.as_ref().is_none_or(|familiar| !std::ptr::eq(familiar.subject(), subject)) {
+                self.familiar = Some(Familiar::of(subject));
             }
+            // Where two answers are held against each other, both are needed.
+            let familiar = self.familiar.as_mut().filter(|_| !stock.doubled);
+            let burst = self.rig.burst(&shots[at..], in_flight, soon, familiar).await?;
+            let (mut done, mut known) = (burst.done, burst.known);
+            done.sort_by_key(|(index, _)| *index);
+            known.sort_by_key(|known| known.index);
+            let context = self.context;
+            let breaches = context.judging(|| {
+                let mut breaches = Vec::with_capacity(done.len());
+                let mut known = known.iter().peekable();
+                for (index, exchange) in &done {
+                    while let Some(known) = known.next_if(|known| known.index < *index) {
+                        self.take_known(&shots[at + known.index], known, tally, stock);
+                    }
+                    breaches.push(self.take(exchange, tally, stock));
+                }
+                known.for_each(|known| self.take_known(&shots[at + known.index], known, tally, stock));
+                breaches
+            });
+            let done: Vec<Exchange> = done.into_iter().map(|(_, exchange)| exchange).collect();
             // Making one failure small starts other processes, so what led to the others is kept before.
             let record = if breaches.iter().any(|found| !found.is_empty()) { self.rig.record() } else { Vec::new() };
             for (exchange, breaches) in done.iter().zip(breaches) {
@@ -274,7 +302,7 @@ impl Hunt<'_> {
             if matches!(exchange.fate, Fate::Silent { .. }) {
                 self.spare(soon);
             }
-            let mut breaches = self.take(&exchange, tally, stock);
+            let mut breaches = self.context.judging(|| self.take(&exchange, tally, stock));
             if !self.is_settled() {
                 breaches.retain(|breach| breach.oracle != Oracle::Hang);
             }
@@ -317,21 +345,46 @@ impl Hunt<'_> {
 
     /// Counts an exchange and judges it.
     fn take(&mut self, exchange: &Exchange, tally: &mut Tally, stock: &mut Stock<'_>) -> Vec<Breach> {
-        stock.count(&exchange.call);
         self.patience.answered(exchange);
-        if tally.count(exchange) {
-            stock.keep(&exchange.call);
+        let alone = (exchange.alone && exchange.fate == Fate::Answered).then_some(exchange.took);
+        let answered = alone.filter(|_| !exchange.answers.is_empty());
+        let is_new = tally.count(&exchange.call, outcome(exchange), &class_of(exchange), answered);
+        let result = exchange.answers.first().and_then(|answer| answer.get("result"));
+        self.learn(&exchange.call, outcome(exchange), is_new, result, alone, stock);
+        judge(&self.subjects[stock.tool], exchange)
+    }
+
+    /// Counts a call whose answer is known to be in order.
+    fn take_known(&mut self, shot: &Shot, known: &Known, tally: &mut Tally, stock: &mut Stock<'_>) {
+        let met = &known.met;
+        self.patience.answered_in_order();
+        let is_new = tally.count(&shot.call, met.outcome, &met.class, known.alone);
+        self.learn(&shot.call, met.outcome, is_new, met.message.get("result"), known.alone, stock);
+    }
+
+    /// Learns from what came of a call what to call with next.
+    fn learn(
+        &mut self,
+        call: &Arc<Call>,
+        outcome: CallOutcome,
+        is_new: bool,
+        result: Option<&Value>,
+        alone: Option<Duration>,
+        stock: &mut Stock<'_>,
+    ) {
+        const TIMES: usize = 4_096;
+        self.turn.slowest = self.turn.slowest.max(alone.unwrap_or_default());
+        stock.count(call);
+        if is_new {
+            stock.keep(call);
         }
-        if exchange.call.standing == Standing::Valid && outcome(exchange) == CallOutcome::Success {
-            const TIMES: usize = 4_096;
-            stock.succeeded(&exchange.call);
-            self.pool.learn(stock.tool, exchange);
-            if exchange.alone && self.turn.times.len() < TIMES {
-                self.turn.times.push(exchange.took);
+        if call.standing == Standing::Valid && outcome == CallOutcome::Success {
+            stock.succeeded(call);
+            if let Some(result) = result {
+                self.pool.learn(stock.tool, result, call);
             }
+            self.turn.times.extend(alone.filter(|_| self.turn.times.len() < TIMES));
         }
-        let subject = &self.subjects[stock.tool];
-        self.context.judging(|| judge(subject, exchange))
     }
 
     /// Counts what is known, and makes small what is new; `record` is what the process was called with.

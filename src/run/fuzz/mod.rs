@@ -4,10 +4,12 @@
 //! Owns the loop, the process that is called, and what makes a failure small. What is wrong with an
 //! answer is said by [`crate::check::fuzz`], and arguments are made by [`crate::fuzz`].
 
+mod familiar;
 mod hunt;
 mod parked;
 mod patience;
 mod pool;
+mod reached;
 mod regression;
 mod rig;
 mod seen;
@@ -157,6 +159,7 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         changeable: Vec::new(),
         plain_times: Vec::new(),
         pool: Pool::default(),
+        familiar: None,
         found: Vec::new(),
         seen_by_all: seen_by_all.clone(),
         deadline,
@@ -335,8 +338,8 @@ async fn with_the_others(hunt: &mut Hunt<'_>, work: &mut Work<'_>, pool: &Pool) 
 
 /// How many calls are made between two looks at what came back.
 const ROUND: u64 = 32;
-/// The same where many are to be made: no more than what a processor keeps at hand.
-const LARGEST_ROUND: u64 = 256;
+/// The same where many are to be made: four times as many as are under way at once, so that few rounds run dry.
+const LARGEST_ROUND: u64 = 1_024;
 
 fn shots(tool: usize, calls: Vec<Arc<Call>>) -> Vec<Shot> {
     calls.into_iter().map(|call| Shot::new(tool, call)).collect()
@@ -425,8 +428,9 @@ async fn stateful(hunt: &mut Hunt<'_>, calls: u64, stock: &mut Stock<'_>, tally:
         left -= made.len() as u64;
         hunt.round(&made, 1, tally, stock).await?;
     }
+    let round = (left / 8).clamp(ROUND, LARGEST_ROUND);
     while left > 0 && hunt.goes_on() {
-        let made = shots(at, stock.mixed(left.min(ROUND)));
+        let made = shots(at, stock.mixed(left.min(round)));
         if made.is_empty() {
             break;
         }

@@ -78,6 +78,11 @@ impl Patience {
         }
     }
 
+    /// Takes note of an answer that is known to be in order.
+    pub(super) fn answered_in_order(&mut self) {
+        self.garbled = 0;
+    }
+
     /// Whether other tools fell silent at arguments like these, so that it is known what comes of them.
     pub(super) fn knows(&self, shot: &Shot) -> bool {
         let Standing::Malformed(_, name) = shot.call.standing else { return false };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::check::fuzz::{Call, Exchange};
+use crate::check::fuzz::Call;
 
 /// How many names are kept, and how many values of each.
 const NAMES: usize = 64;
@@ -57,20 +57,19 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Learns from an answer of a tool.
-    pub(super) fn learn(&mut self, tool: usize, exchange: &Exchange) {
-        let Some(result) = exchange.answers.first().and_then(|answer| answer.get("result")) else { return };
+    /// Learns from a result of a tool.
+    pub(super) fn learn(&mut self, tool: usize, result: &Value, call: &Arc<Call>) {
         let origin = |pointer: &str, in_text| Origin { tool, pointer: pointer.to_owned(), in_text };
         if let Some(structured) = result.get("structuredContent") {
-            self.take(structured, &origin("/structuredContent", false), &exchange.call);
+            self.take(structured, &origin("/structuredContent", false), call);
         } else if let Some(value) = parsed(result) {
-            self.take(&value, &origin("", true), &exchange.call);
+            self.take(&value, &origin("", true), call);
         }
         for (at, item) in result.get("content").and_then(Value::as_array).into_iter().flatten().take(8).enumerate() {
             for place in ["/uri", "/resource/uri"] {
                 if let Some(uri) = item.pointer(place) {
                     let origin = origin(&format!("/content/{at}{place}"), false);
-                    self.add("uri", uri, origin, &exchange.call);
+                    self.add("uri", uri, origin, call);
                 }
             }
         }

@@ -367,7 +367,7 @@ impl Hunt<'_> {
 
 fn broken_at(schema: &crate::fuzz::ToolSchema, site: Site, arguments: &Value) -> Option<Standing> {
     let generator = schema.violating(&site).ok()?;
-    generator.holds(arguments).then_some(Standing::Breaks(site))
+    generator.holds(arguments).then(|| Standing::Breaks(Arc::new(site)))
 }
 
 /// A name that is the same for the same failure.

@@ -1,13 +1,16 @@
 //! A process of the server that is called by the thousand, and replaced when it dies or falls silent.
 
+mod flight;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use self::flight::Open;
 use super::parked::Parked;
-use super::shot::{Broken, Burst, Shot};
+use super::shot::{Broken, Shot};
 use super::spare::Spares;
 use crate::check::fuzz::{DROPPED, Exchange, Fate, is_noise};
 use crate::client::headers::mirrored;
@@ -42,17 +45,6 @@ const ASTRAY: usize = 8;
 pub(super) const PATIENCE: Patience =
     Patience { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
 
-/// A call that is under way.
-struct Open {
-    index: usize,
-    id: i64,
-    /// The id of the request behind a line that need not be answered.
-    fence: Option<i64>,
-    since: Instant,
-    alone: bool,
-    line: Arc<[u8]>,
-}
-
 /// Keeps a process of the server running and calls it.
 pub(super) struct Rig {
     context: Context,
@@ -67,7 +59,7 @@ pub(super) struct Rig {
     had_process: bool,
     /// Whether the server ended and is not ours to start again.
     gone: bool,
-    /// The last call, which that may have come of.
+    /// The last call of the process before, which that may have come of.
     last: Option<(i64, Shot)>,
     /// How often the server had forgotten the session.
     forgotten: usize,
@@ -154,11 +146,10 @@ impl Rig {
 
     /// The last call, as one that the server did not survive.
     pub(super) fn last_call(&self) -> Option<(Shot, Exchange)> {
-        let (id, shot) = self.last.clone()?;
-        let line = self.line(&shot, id);
-        let open = Open { index: 0, id, fence: None, since: Instant::now(), alone: false, line };
+        let last = self.history.back().map(|(id, shot, _)| (*id, shot.clone()));
+        let (id, shot) = last.or_else(|| self.last.clone())?;
         let fate = Fate::Ended { status: NOBODY.to_owned(), stderr: String::new() };
-        let found = exchange(&shot, &open, Vec::new(), fate, &mut Vec::new());
+        let found = self.exchange(&shot, &Open::of(id), Vec::new(), fate, &mut Vec::new());
         Some((shot, found))
     }
 
@@ -172,7 +163,15 @@ impl Rig {
         self.history.iter().map(|(_, shot, _)| shot.clone()).collect()
     }
 
+    /// Whether the process that runs has been called.
+    pub(super) fn has_history(&self) -> bool {
+        self.pipe.is_some() && !self.history.is_empty()
+    }
+
     fn forget(&mut self) {
+        if let Some((id, shot, _)) = self.history.pop_back() {
+            self.last = Some((id, shot));
+        }
         self.history.clear();
         self.history_bytes = 0;
     }
@@ -289,17 +288,8 @@ impl Rig {
 
     /// The line of a call.
     pub(super) fn line(&self, shot: &Shot, id: i64) -> Arc<[u8]> {
-        const USUAL: usize = 256;
-        let name = self.names[shot.tool].as_str();
-        let mut line = Vec::with_capacity(USUAL + name.len() + self.meta.len());
-        line.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-        line.extend_from_slice(id.to_string().as_bytes());
-        line.extend_from_slice(b",\"method\":\"tools/call\",\"params\":{\"name\":");
-        line.extend_from_slice(name.as_bytes());
-        line.extend_from_slice(b",\"arguments\":");
-        shot.call.arguments.write(&mut line);
-        line.extend_from_slice(self.meta.as_bytes());
-        line.extend_from_slice(b"}}");
+        let mut line = Vec::new();
+        write_line(&mut line, &self.names[shot.tool], &self.meta, shot, id);
         line.into()
     }
 
@@ -309,122 +299,6 @@ impl Rig {
         }
         if self.pause.is_some() {
             self.last_call = Some(Instant::now());
-        }
-    }
-
-    fn send(&mut self, index: usize, shot: &Shot, alone: bool) -> Open {
-        self.next_id += 1;
-        let id = self.next_id;
-        let line = self.line(shot, id);
-        self.calls += 1;
-        self.history_bytes += line.len();
-        self.history.push_back((id, shot.clone(), line.len()));
-        self.last = Some((id, shot.clone()));
-        while self.history.len() > HISTORY || self.history_bytes > HISTORY_BYTES {
-            let Some((_, _, bytes)) = self.history.pop_front() else { break };
-            self.history_bytes -= bytes;
-        }
-        let fence = shot.call.is_unparsable().then(|| {
-            self.next_id += 1;
-            self.next_id
-        });
-        let meta = self.meta.trim_start_matches(',');
-        let era = self.revision.era();
-        if let Some(pipe) = &mut self.pipe {
-            pipe.queue(&line);
-            if let Some(fence) = fence {
-                let method = if era == Era::Stateless { "tools/list" } else { "ping" };
-                let params = if meta.is_empty() { "{}".to_owned() } else { format!("{{{meta}}}") };
-                let line = format!(r#"{{"jsonrpc":"2.0","id":{fence},"method":"{method}","params":{params}}}"#);
-                pipe.queue(line.as_bytes());
-            }
-        }
-        Open { index, id, fence, since: Instant::now(), alone, line }
-    }
-
-    /// Makes calls, so many of them under way at once, until all are answered or none is within the limit.
-    pub(super) async fn burst(&mut self, shots: &[Shot], in_flight: usize, limit: Duration) -> Result<Burst, String> {
-        self.parked = None;
-        self.ready().await?;
-        let mut burst = Burst::default();
-        let mut window: VecDeque<Open> = VecDeque::new();
-        let mut noise: Vec<String> = Vec::new();
-        let mut stray: Option<Value> = None;
-        let (mut left, mut unasked) = (limit, 0_usize);
-        loop {
-            while burst.unsent < shots.len()
-                && window.len() < in_flight
-                && (window.is_empty() || !shots[burst.unsent].call.is_unparsable())
-                && window.back().is_none_or(|open| open.fence.is_none())
-            {
-                self.keep_pace().await;
-                let open = self.send(burst.unsent, &shots[burst.unsent], window.is_empty() && in_flight == 1);
-                window.push_back(open);
-                burst.unsent += 1;
-            }
-            if window.is_empty() {
-                return Ok(burst);
-            }
-            let began = Instant::now();
-            let Some(pipe) = &mut self.pipe else { return Err("the server is gone".to_owned()) };
-            let grace = if self.astray < ASTRAY { GRACE } else { LITTLE_GRACE };
-            let waited = pipe.next(if stray.is_some() { grace.min(left) } else { left }).await;
-            left = left.saturating_sub(began.elapsed());
-            match waited {
-                Waited::Came(frame) => {
-                    let progress = self.read(shots, frame, &mut window, &mut burst, &mut noise, &mut stray);
-                    if progress {
-                        self.astray = if stray.is_some() { 0 } else { self.astray };
-                        (left, unasked, stray) = (limit, 0, None);
-                    } else {
-                        unasked += 1;
-                        if unasked > FLOOD {
-                            burst.broken = Some(Broken::Flooded);
-                        }
-                    }
-                }
-                Waited::TimedOut if stray.is_some() && window.len() == 1 => {
-                    // What came under another id is all that there is.
-                    let Some(open) = window.pop_front() else { continue };
-                    self.astray += 1;
-                    let answers = stray.take().into_iter().collect();
-                    let exchange = exchange(&shots[open.index], &open, answers, Fate::Answered, &mut noise);
-                    burst.done.push((open.index, exchange));
-                    (left, unasked) = (limit, 0);
-                }
-                Waited::TimedOut => burst.broken = Some(Broken::Silent),
-                Waited::Closed if pipe.over() == Some(&Over::Forgotten) => {
-                    // A session may be ended by the server at any time; what was under way is asked in another.
-                    self.forgotten += 1;
-                    if self.forgotten > FORGOTTEN {
-                        return Err(Over::Forgotten.describe());
-                    }
-                    self.fresh().await?;
-                    if let Some(pipe) = &mut self.pipe {
-                        for open in &window {
-                            pipe.queue(&open.line);
-                        }
-                    }
-                    (left, unasked, stray) = (limit, 0, None);
-                }
-                Waited::Closed => burst.broken = Some(self.broken().await?),
-            }
-            if let Some(broken) = &burst.broken {
-                let fate_of = |open: &Open| match broken {
-                    Broken::Ended { status, stderr } => Fate::Ended { status: status.clone(), stderr: stderr.clone() },
-                    // An answer over HTTP may end before its time, without what it was to bring.
-                    Broken::Silent | Broken::Flooded => Fate::Silent { waited: limit.min(open.since.elapsed()) },
-                };
-                for open in window {
-                    let fate = fate_of(&open);
-                    let exchange = exchange(&shots[open.index], &open, Vec::new(), fate, &mut noise);
-                    burst.open.push((open.index, exchange));
-                }
-                // What is only silent may be slow.
-                let parked = self.pipe.take().map(Parked::new);
-                self.parked = parked.filter(|_| burst.broken == Some(Broken::Silent));
-                return Ok(burst);
-            }
         }
     }
 
@@ -449,80 +323,18 @@ impl Rig {
         }
     }
 
-    /// Takes a line of the server; says whether it answers something.
-    fn read(
-        &mut self,
-        shots: &[Shot],
-        frame: Frame,
-        window: &mut VecDeque<Open>,
-        burst: &mut Burst,
-        noise: &mut Vec<String>,
-        stray: &mut Option<Value>,
-    ) -> bool {
-        match &frame.value {
-            Err(Damage::Blank) => return false,
-            Err(damage) if damage.is_our_bound() => {
-                // More than we read is an answer all the same, and nothing that is judged here.
-                let Some(open) = window.pop_front() else { return false };
-                let unread = json!({"jsonrpc": "2.0", "id": open.id, "result": {"content": []}, "unread": true});
-                let exchange = exchange(&shots[open.index], &open, vec![unread], Fate::Answered, noise);
-                burst.done.push((open.index, exchange));
-                return true;
-            }
-            _ if is_noise(frame.json()) => {
-                self.add_noise(&frame);
-                noise.append(&mut self.noise);
-                return false;
-            }
-            _ => {}
-        }
-        let mut progress = false;
-        let several = match frame.value {
-            Ok(Value::Array(messages)) => messages,
-            Ok(message) => return self.take_in(shots, message, window, burst, noise, stray),
-            Err(_) => Vec::new(),
-        };
-        for message in several {
-            progress |= self.take_in(shots, message, window, burst, noise, stray);
-        }
-        progress
-    }
-
-    /// Takes a message of the server; says whether it answers something.
-    fn take_in(
-        &mut self,
-        shots: &[Shot],
-        message: Value,
-        window: &mut VecDeque<Open>,
-        burst: &mut Burst,
-        noise: &mut Vec<String>,
-        stray: &mut Option<Value>,
-    ) -> bool {
-        match Kind::of(&message) {
-            Kind::Request { id, method } => self.answer(id, method, message.get("params")),
-            Kind::Response { id } => {
-                let id = id.cloned().unwrap_or_default();
-                return self.pair(shots, message, &id, window, burst, noise, stray);
-            }
-            _ => {}
-        }
-        false
-    }
-
     /// Keeps an answer that comes a second time.
     fn take_second(&mut self, message: &Value, id: &Value) {
         const MOST: usize = 8;
-        let Some((id, shot, _)) = self.history.iter().rev().find(|(known, ..)| same_id(&(*known).into(), id)) else {
-            return;
-        };
+        let mut latest = self.history.iter().rev();
+        let Some((id, shot, _)) = latest.find(|(known, ..)| same_id(&(*known).into(), id)).cloned() else { return };
         if shot.call.is_unparsable() || self.late.len() >= MOST {
             return;
         }
-        let line = self.line(shot, *id);
-        let open = Open { index: 0, id: *id, fence: None, since: Instant::now(), alone: false, line };
         // The first answer is gone; that there was one is what counts.
-        let found = exchange(shot, &open, vec![message.clone(), message.clone()], Fate::Answered, &mut Vec::new());
-        self.late.push((shot.clone(), found));
+        let answers = vec![message.clone(), message.clone()];
+        let found = self.exchange(&shot, &Open::of(id), answers, Fate::Answered, &mut Vec::new());
+        self.late.push((shot, found));
     }
 
     fn add_noise(&mut self, frame: &Frame) {
@@ -530,40 +342,6 @@ impl Rig {
         if self.noise.len() < NOISE {
             self.noise.push(crate::check::fuzz::excerpt(&frame.text(), 500));
         }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "they are the parts of one burst")]
-    fn pair(
-        &mut self,
-        shots: &[Shot],
-        message: Value,
-        id: &Value,
-        window: &mut VecDeque<Open>,
-        burst: &mut Burst,
-        noise: &mut Vec<String>,
-        stray: &mut Option<Value>,
-    ) -> bool {
-        let exact = |open: &Open| same_id(&open.fence.unwrap_or(open.id).into(), id);
-        let loose = |open: &Open| !id.is_null() && same_id_loosely(&open.fence.unwrap_or(open.id).into(), id);
-        let at = window.iter().position(exact).or_else(|| window.iter().position(loose));
-        if let Some(at) = at
-            && let Some(open) = window.remove(at)
-        {
-            let answers = if open.fence.is_some() { Vec::new() } else { vec![message] };
-            let exchange = exchange(&shots[open.index], &open, answers, Fate::Answered, noise);
-            burst.done.push((open.index, exchange));
-            return true;
-        }
-        // What cannot be parsed is answered without an id, or not at all.
-        if window.iter().any(|open| open.fence.is_some()) {
-            return false;
-        }
-        if self.history.iter().any(|(known, ..)| same_id(&(*known).into(), id)) {
-            self.take_second(&message, id);
-            return false;
-        }
-        stray.get_or_insert(message);
-        false
     }
 
     /// Waits for what a call may still write, up to the answer to another request: adds it to the exchange.
@@ -588,21 +366,20 @@ impl Rig {
 
     /// Makes one call and waits for what comes of it.
     pub(super) async fn one(&mut self, shot: &Shot, limit: Duration) -> Result<Exchange, String> {
-        let mut burst = self.burst(std::slice::from_ref(shot), 1, limit).await?;
+        let mut burst = self.burst(std::slice::from_ref(shot), 1, limit, None).await?;
         let done = burst.done.pop().or_else(|| burst.open.pop());
         done.map(|(_, exchange)| exchange).ok_or_else(|| "the call was not made".to_owned())
     }
 }
 
-fn exchange(shot: &Shot, open: &Open, answers: Vec<Value>, fate: Fate, noise: &mut Vec<String>) -> Exchange {
-    Exchange {
-        call: Arc::clone(&shot.call),
-        line: Arc::clone(&open.line),
-        id: open.id,
-        answers,
-        noise: std::mem::take(noise),
-        fate,
-        took: open.since.elapsed(),
-        alone: open.alone,
-    }
+/// Writes the line of a call, without its end.
+fn write_line(line: &mut Vec<u8>, name: &str, meta: &str, shot: &Shot, id: i64) {
+    line.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    serde_json::to_writer(&mut *line, &id).expect("a number can be written to memory");
+    line.extend_from_slice(b",\"method\":\"tools/call\",\"params\":{\"name\":");
+    line.extend_from_slice(name.as_bytes());
+    line.extend_from_slice(b",\"arguments\":");
+    shot.call.arguments.write(line);
+    line.extend_from_slice(meta.as_bytes());
+    line.extend_from_slice(b"}}");
 }

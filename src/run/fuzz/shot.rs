@@ -1,9 +1,11 @@
 //! Calls as they are made, what of them came out of earlier results, and what came of several.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
+use super::familiar::Met;
 use super::pool::Origin;
 use crate::check::fuzz::{Arguments, Call, Exchange};
 
@@ -72,11 +74,23 @@ pub(super) enum Broken {
     Flooded,
 }
 
+/// A call that was answered by what is known.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// The position of the call.
+    pub(super) index: usize,
+    pub(super) met: Arc<Met>,
+    /// How long it took, if nothing else was under way.
+    pub(super) alone: Option<Duration>,
+}
+
 /// What came of several calls.
 #[derive(Debug, Default)]
 pub(super) struct Burst {
     /// What was answered, by position.
     pub(super) done: Vec<(usize, Exchange)>,
+    /// What was answered by what is known.
+    pub(super) known: Vec<Known>,
     /// What was sent and not answered.
     pub(super) open: Vec<(usize, Exchange)>,
     /// The first that was not sent.

@@ -444,7 +444,7 @@ impl Hunt<'_> {
         let of_tape = call
             .tape
             .as_ref()
-            .and_then(|tape| Shrinker::new(generator.clone(), Tape::replay(tape.clone())))
+            .and_then(|tape| Shrinker::new(generator.clone(), Tape::replay(tape.by(&generator))))
             .filter(|shrinker| shrinker.current() == arguments);
         let Some(mut shrinker) = of_tape.or_else(|| Shrinker::of_value(generator, arguments.clone())) else {
             return Ok(None);

@@ -113,14 +113,17 @@ impl Hunt<'_> {
     pub(super) async fn look_at_canaries(&mut self, own: bool, stock: &Stock<'_>) -> Result<(), String> {
         let canaries: Vec<Shot> = self.canaries.clone();
         for canary in canaries.iter().filter(|canary| !own || canary.tool == stock.tool).take(CANARIES) {
-            let calls = self.rig.history();
+            let is_known = self.rig.has_history();
             let now = self.rig.one(canary, self.soon()).await?;
             if canary.tool == stock.tool {
                 self.plain_times.push(now.took);
             }
-            if outcome(&now) == CallOutcome::Success || calls.is_empty() || is_limited(&now) {
+            if outcome(&now) == CallOutcome::Success || !is_known || is_limited(&now) {
                 continue;
             }
+            // What was called before it: of many that are served, none need be listed.
+            let mut calls = self.rig.history();
+            calls.pop();
             self.rig.fresh().await?;
             let fresh = self.rig.one(canary, self.limit()).await?;
             if outcome(&fresh) != CallOutcome::Success {
@@ -234,7 +237,7 @@ impl Hunt<'_> {
         let mut swapped: Option<(Exchange, usize)> = None;
         let mut seen = 0;
         for _ in 0..3 {
-            let burst = self.rig.burst(&shots, shots.len(), self.limit()).await?;
+            let burst = self.rig.burst(&shots, shots.len(), self.limit(), None).await?;
             if burst.broken.is_some() {
                 return Ok(None);
             }

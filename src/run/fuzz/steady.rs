@@ -163,7 +163,7 @@ impl Hunt<'_> {
         let mut samples: Vec<Sample> = self.rig.process_id().and_then(sample).into_iter().collect();
         for _ in 0..STRETCHES / JOINED {
             let in_flight = self.in_flight.now();
-            let burst = self.rig.burst(&many, in_flight, self.limit()).await?;
+            let burst = self.rig.burst(&many, in_flight, self.limit(), None).await?;
             samples.extend(self.rig.process_id().and_then(sample));
             let is_spent = began.elapsed() > TIME * 3;
             if burst.broken.is_some() || is_spent || !may_grow(&samples, calls, STRETCHES / JOINED) {

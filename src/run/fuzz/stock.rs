@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::pool::{Learnt, Pool};
+use super::reached::Reached;
 use super::shot::{Feed, Shot};
-use crate::check::fuzz::{Arguments, Call, Standing};
+use crate::check::fuzz::{Arguments, Call, Choices, Standing};
 use crate::event::Gap;
 use crate::fuzz::{
     Generator, Malformed, Obligation, Random, Simplest, Site, Source as _, Tape, ToolSchema, ViolationError,
@@ -34,9 +35,7 @@ const NEAR: [&str; 2] = ["data:text/plain,a", "http://localhost:9/"];
 
 /// A keyword of the schema, and what breaks it.
 pub(super) struct Breaker {
-    pub(super) site: Site,
-    /// Where in an instance it looks, as far as that can be told.
-    reach: Vec<Step>,
+    pub(super) site: Arc<Site>,
     generator: Option<Result<Generator, ViolationError>>,
     /// The ways of breaking it that are still to be tried, such as each wrong type.
     aimed: VecDeque<Obligation>,
@@ -73,6 +72,8 @@ pub(super) struct Stock<'s> {
     malformed: VecDeque<Malformed>,
     /// Choices that led to an answer of a new kind.
     kept: Vec<Vec<u64>>,
+    /// Which keywords look at what arguments have.
+    reached: Reached,
     seeds: Vec<(String, Value)>,
     /// Values that the descriptions of properties quote.
     described: Vec<(String, Vec<Value>)>,
@@ -117,10 +118,9 @@ impl<'s> Stock<'s> {
             gaps.push(Gap { what, why: "so many are not tried".to_owned() });
             sites.truncate(SITES);
         }
-        let breaker = |site: Site| {
-            let reach = steps(&site.pointer);
-            Breaker { site, reach, generator: None, aimed: VecDeque::new(), kept: 0, broken: 0 }
-        };
+        let reached = Reached::new(sites.iter().map(|site| site.pointer.as_str()));
+        let breaker =
+            |site: Site| Breaker { site: Arc::new(site), generator: None, aimed: VecDeque::new(), kept: 0, broken: 0 };
         Self {
             tool,
             doubled: false,
@@ -137,6 +137,7 @@ impl<'s> Stock<'s> {
             compiling: Duration::ZERO,
             malformed: Malformed::all(&plain).collect(),
             kept: Vec::new(),
+            reached,
             seeds: seeds.to_vec(),
             described: schema.described(),
             away: schema.leading_away(),
@@ -227,7 +228,7 @@ impl<'s> Stock<'s> {
     }
 
     fn valid(&mut self) -> Option<Arc<Call>> {
-        let mut tape = if !self.kept.is_empty() && self.random.below(4) == 0 {
+        let (mut arguments, choices) = if !self.kept.is_empty() && self.random.below(4) == 0 {
             // Arguments that drew a new kind of answer are changed a little.
             let at = self.random.index(self.kept.len());
             let mut choices = self.kept[at].clone();
@@ -237,14 +238,16 @@ impl<'s> Stock<'s> {
                     choices[at] = self.random.below(choices[at].saturating_mul(2).max(4));
                 }
             }
-            Tape::replay(choices)
+            let mut tape = Tape::replay(choices);
+            let arguments = self.schema.generate(&mut tape).ok()?;
+            (arguments, Choices::Written(tape.into_used()))
         } else {
-            Tape::record(self.random.next_bits())
+            let seed = self.random.next_bits();
+            (self.schema.generate(&mut Random::new(seed)).ok()?, Choices::Drawn(seed))
         };
-        let mut arguments = self.schema.generate(&mut tape).ok()?;
         let seeded =
             self.quote(&mut arguments) | self.sow(&mut arguments) | self.keep_near(&mut arguments, self.schema.valid());
-        Some(call(CallKind::Valid, Standing::Valid, arguments, (!seeded).then(|| tape.into_used())))
+        Some(call(CallKind::Valid, Standing::Valid, arguments, (!seeded).then_some(choices)))
     }
 
     /// Gives properties values that their descriptions quote, every other time.
@@ -300,18 +303,17 @@ impl<'s> Stock<'s> {
             let seed = self.random.next_bits();
             let breaker = &mut self.breakers[at];
             let Some(Ok(generator)) = &breaker.generator else { continue };
-            let standing = Standing::Breaks(breaker.site.clone());
-            if let Some(mut arguments) = breaker.aimed.pop_front().and_then(|aim| generator.meet(&aim)) {
+            let standing = Standing::Breaks(Arc::clone(&breaker.site));
+            let aimed = breaker.aimed.pop_front().and_then(|aim| generator.meet(&aim));
+            let choices = aimed.is_none().then_some(Choices::Drawn(seed));
+            let Some(mut arguments) = aimed.or_else(|| generator.generate(&mut Random::new(seed)).ok()) else {
+                continue;
+            };
+            let changed = !self.away.is_empty() && {
                 let generator = generator.clone();
-                self.keep_near(&mut arguments, &generator);
-                return Some(call(CallKind::Invalid, standing, arguments, None));
-            }
-            let mut tape = Tape::record(seed);
-            if let Ok(mut arguments) = generator.generate(&mut tape) {
-                let generator = generator.clone();
-                let changed = self.keep_near(&mut arguments, &generator);
-                return Some(call(CallKind::Invalid, standing, arguments, (!changed).then(|| tape.into_used())));
-            }
+                self.keep_near(&mut arguments, &generator)
+            };
+            return Some(call(CallKind::Invalid, standing, arguments, choices.filter(|_| !changed)));
         }
         None
     }
@@ -370,7 +372,7 @@ impl<'s> Stock<'s> {
         match standing {
             Standing::Valid => Some(self.schema.valid().clone()),
             Standing::Breaks(site) => {
-                let breaker = self.breakers.iter().find(|breaker| breaker.site == *site)?;
+                let breaker = self.breakers.iter().find(|breaker| *breaker.site == **site)?;
                 match &breaker.generator {
                     Some(Ok(generator)) => Some(generator.clone()),
                     _ => self.schema.violating(site).ok(),
@@ -382,7 +384,7 @@ impl<'s> Stock<'s> {
 
     /// Breaks a keyword no more: what that leads to is known.
     pub(super) fn avoid(&mut self, site: &Site) {
-        if let Some(breaker) = self.breakers.iter_mut().find(|breaker| breaker.site == *site) {
+        if let Some(breaker) = self.breakers.iter_mut().find(|breaker| *breaker.site == *site) {
             breaker.generator = Some(Err(ViolationError::NotFound));
             breaker.aimed.clear();
         }
@@ -456,12 +458,13 @@ impl<'s> Stock<'s> {
 
     /// Takes note that a call drew an answer of a new kind.
     pub(super) fn keep(&mut self, call: &Call) {
-        if let (Standing::Valid, Some(tape)) = (&call.standing, &call.tape) {
+        if let (Standing::Valid, Some(choices)) = (&call.standing, &call.tape) {
+            let choices = choices.by(self.schema.valid());
             if self.kept.len() >= KEPT {
                 let at = self.random.index(KEPT);
                 self.kept.swap_remove(at);
             }
-            self.kept.push(tape.clone());
+            self.kept.push(choices);
         }
     }
 
@@ -473,14 +476,16 @@ impl<'s> Stock<'s> {
     pub(super) fn count(&mut self, call: &Call) {
         match (&call.standing, &call.arguments) {
             (Standing::Breaks(site), _) => {
-                if let Some(breaker) = self.breakers.iter_mut().find(|breaker| breaker.site == *site) {
-                    breaker.broken += 1;
+                // Nearly always it is the very one.
+                let own = self.breakers.iter().position(|breaker| Arc::ptr_eq(&breaker.site, site));
+                let at = own.or_else(|| self.breakers.iter().position(|breaker| breaker.site == *site));
+                if let Some(at) = at {
+                    self.breakers[at].broken += 1;
                 }
             }
             (Standing::Valid, Arguments::Json(arguments)) => {
-                for breaker in &mut self.breakers {
-                    breaker.kept += u64::from(reaches(&breaker.reach, arguments));
-                }
+                let breakers = &mut self.breakers;
+                self.reached.by(arguments, |at| breakers[at].kept += 1);
             }
             _ => {}
         }
@@ -556,41 +561,8 @@ fn place(pointer: &str) -> &str {
     if pointer.is_empty() { "the root" } else { pointer }
 }
 
-fn call(kind: CallKind, standing: Standing, arguments: Value, tape: Option<Vec<u64>>) -> Arc<Call> {
+fn call(kind: CallKind, standing: Standing, arguments: Value, tape: Option<Choices>) -> Arc<Call> {
     Arc::new(Call { kind, standing, arguments: Arguments::Json(arguments), tape })
-}
-
-/// A step from an instance into it.
-enum Step {
-    Property(String),
-    Items,
-}
-
-/// The way to the part of an instance that a place in a schema speaks of, as far as that can be told from properties
-/// and items.
-fn steps(pointer: &str) -> Vec<Step> {
-    let mut found = Vec::new();
-    let mut words = pointer.split('/').skip(1);
-    loop {
-        match (words.next(), &mut words) {
-            (Some("properties"), words) => {
-                let name = words.next().unwrap_or_default();
-                found.push(Step::Property(name.replace("~1", "/").replace("~0", "~")));
-            }
-            (Some("items"), _) => found.push(Step::Items),
-            _ => return found,
-        }
-    }
-}
-
-/// Whether an instance has something at the end of such a way.
-fn reaches(way: &[Step], instance: &Value) -> bool {
-    match (way.split_first(), instance) {
-        (None, _) => true,
-        (Some((Step::Property(name), rest)), _) => instance.get(name).is_some_and(|value| reaches(rest, value)),
-        (Some((Step::Items, rest)), Value::Array(items)) => items.iter().any(|item| reaches(rest, item)),
-        (Some((Step::Items, _)), _) => false,
-    }
 }
 
 /// A seed of a tool's own.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use crate::check::fuzz::{Exchange, class_of, excerpt, outcome};
+use crate::check::fuzz::{Arguments, Call, Standing, excerpt};
 use crate::event::{CallCount, CallOutcome, KeywordCoverage, Latency, ResponseClass, ToolFuzz};
 use crate::verdict::CallKind;
 
@@ -11,6 +11,8 @@ use super::stock::Stock;
 
 /// How many kinds of answer are told apart for each tool.
 const CLASSES: usize = 64;
+/// The kind of those beyond.
+const OTHER: &str = "other";
 /// How long an example is shown.
 const EXAMPLE: usize = 200;
 /// How many steps each doubling of the time is divided into.
@@ -30,35 +32,35 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counts an exchange; says whether its answer is of a new kind.
-    pub(super) fn count(&mut self, exchange: &Exchange) -> bool {
-        let outcome = outcome(exchange);
-        let kind = exchange.call.kind;
-        *self.counts.entry((kind, outcome)).or_default() += 1;
-        if matches!(exchange.call.standing, crate::check::fuzz::Standing::Valid) {
+    /// Counts what came of a call, and how long it took where nothing else was under way; says whether the answer is
+    /// of a new kind.
+    pub(super) fn count(&mut self, call: &Call, outcome: CallOutcome, class: &str, alone: Option<Duration>) -> bool {
+        *self.counts.entry((call.kind, outcome)).or_default() += 1;
+        if call.standing == Standing::Valid {
             self.valid += 1;
             self.succeeded += u64::from(outcome == CallOutcome::Success);
             // A tool that has served a call needs no explanation.
             if self.succeeded == 0 {
-                let class = class_of(exchange);
-                if self.refusals.len() < CLASSES || self.refusals.contains_key(&class) {
-                    *self.refusals.entry(class).or_default() += 1;
+                if let Some(count) = self.refusals.get_mut(class) {
+                    *count += 1;
+                } else if self.refusals.len() < CLASSES {
+                    self.refusals.insert(class.to_owned(), 1);
                 }
             }
         }
-        if exchange.alone && !exchange.answers.is_empty() {
-            self.times.add(exchange.took);
+        if let Some(took) = alone {
+            self.times.add(took);
         }
-        let mut class = class_of(exchange);
-        let is_new = !self.classes.contains_key(&class);
-        if is_new && self.classes.len() >= CLASSES {
-            "other".clone_into(&mut class);
+        let is_new = !self.classes.contains_key(class);
+        let class = if is_new && self.classes.len() >= CLASSES { OTHER } else { class };
+        if !self.classes.contains_key(class) {
+            self.classes.insert(class.to_owned(), (0, String::new()));
         }
-        let (count, example) = self.classes.entry(class).or_default();
+        let Some((count, example)) = self.classes.get_mut(class) else { return is_new };
         *count += 1;
-        let bytes = match &exchange.call.arguments {
-            crate::check::fuzz::Arguments::Json(value) if *count <= 64 => value.to_string(),
-            crate::check::fuzz::Arguments::Raw(bytes) if *count <= 8 => {
+        let bytes = match &call.arguments {
+            Arguments::Json(value) if *count <= 64 => value.to_string(),
+            Arguments::Raw(bytes) if *count <= 8 => {
                 String::from_utf8_lossy(bytes.get(..4 * EXAMPLE).unwrap_or(bytes)).into_owned()
             }
             _ => return is_new,

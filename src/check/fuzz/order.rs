@@ -1,0 +1,161 @@
+//! Whether an answer is in order whatever the arguments were, so that it need not be judged again with others.
+//!
+//! Arguments only ever excuse: a path is no leak where we sent it, and words of ours are taken out of a signature.
+//! So an answer in which nothing is wrong for a call without any arguments has nothing wrong for any call of the
+//! same [`Rank`]. What is said here follows from the answer and the rank alone, as neither the call nor its arguments
+//! are to be had.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::{Arguments, Call, Exchange, Fate, Standing, Subject, input, judge};
+use crate::fuzz::{Grammar, Site};
+use crate::verdict::CallKind;
+
+/// What the judge looks at in the standing of a call when an answer is in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rank {
+    /// The schema admits the arguments.
+    Valid,
+    /// They break a keyword that is to be asserted.
+    Breaks,
+    /// They break a keyword that need not be asserted.
+    BreaksAnnotation,
+    /// They are an object that no schema speaks of.
+    OddObject,
+    /// They are other JSON that no schema speaks of.
+    OtherJson,
+    /// It is not known what they are.
+    Unknown,
+}
+
+impl Rank {
+    /// How many there are.
+    pub const COUNT: usize = 6;
+
+    /// The rank of a standing; of what need not be answered there is none.
+    #[must_use]
+    pub fn of(standing: &Standing) -> Option<Self> {
+        match standing {
+            Standing::Valid => Some(Self::Valid),
+            Standing::Breaks(site) if input::need_not_be_asserted(site) => Some(Self::BreaksAnnotation),
+            Standing::Breaks(_) => Some(Self::Breaks),
+            Standing::Malformed(Grammar::Object, _) => Some(Self::OddObject),
+            Standing::Malformed(Grammar::OtherJson, _) => Some(Self::OtherJson),
+            Standing::Malformed(Grammar::NotJson | Grammar::Beyond, _) => None,
+            Standing::Unknown => Some(Self::Unknown),
+        }
+    }
+
+    /// A standing of this rank.
+    fn example(self) -> Standing {
+        let breaks = |keyword: &str| {
+            let site = Site { pointer: String::new(), keyword: keyword.to_owned(), name: None };
+            Standing::Breaks(Arc::new(site))
+        };
+        match self {
+            Self::Valid => Standing::Valid,
+            Self::Breaks => breaks("type"),
+            Self::BreaksAnnotation => breaks("format"),
+            Self::OddObject => Standing::Malformed(Grammar::Object, ""),
+            Self::OtherJson => Standing::Malformed(Grammar::OtherJson, ""),
+            Self::Unknown => Standing::Unknown,
+        }
+    }
+}
+
+/// Whether nothing is wrong with a response to any call of a rank that was made under its id.
+#[must_use]
+pub fn is_in_order(subject: &Subject, response: &Value, id: i64, rank: Rank) -> bool {
+    let call = Call {
+        kind: CallKind::Valid,
+        standing: rank.example(),
+        arguments: Arguments::Json(Value::Object(Map::new())),
+        tape: None,
+    };
+    let exchange = Exchange {
+        call: Arc::new(call),
+        line: Arc::default(),
+        id,
+        answers: vec![response.clone()],
+        noise: Vec::new(),
+        fate: Fate::Answered,
+        took: Duration::ZERO,
+        alone: false,
+    };
+    judge(subject, &exchange).is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Revision;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_in_order_without_arguments_is_so_with_any() {
+        let subject = Subject::new(&json!({"name": "t"}), Revision::V2025_11_25, Vec::new());
+        let site = |pointer: &str, keyword: &str| {
+            let site = Site { pointer: pointer.to_owned(), keyword: keyword.to_owned(), name: None };
+            Standing::Breaks(Arc::new(site))
+        };
+        let standings = [
+            Standing::Valid,
+            Standing::Unknown,
+            site("/properties/a", "type"),
+            site("", "required"),
+            site("/properties/a", "maximum"),
+            site("/properties/a", "format"),
+            Standing::Malformed(Grammar::OtherJson, "null"),
+            Standing::Malformed(Grammar::Object, "deep"),
+        ];
+        let arguments = [
+            Arguments::Json(json!({"a": "/home/anna/x", "sk-abcdefghijklmnop": []})),
+            Arguments::Json(json!({"a": {}})),
+            Arguments::Json(Value::Null),
+            Arguments::Raw(b"open /home/anna/x".to_vec()),
+        ];
+        let text = |text: &str, error: bool| json!({"content": [{"type": "text", "text": text}], "isError": error});
+        let answers = [
+            json!({"id": 7, "result": text("fine", false)}),
+            json!({"id": 7, "result": text("Not now.", true)}),
+            json!({"id": 7, "result": text("open /home/anna/x failed", true)}),
+            json!({"id": 7, "result": text("Invalid input: a", true)}),
+            json!({"id": 7, "result": {"content": 1}}),
+            json!({"id": 7, "error": {"code": -32602, "message": "invalid"}}),
+            json!({"id": 7, "error": {"code": -32603, "message": "oops"}}),
+            json!({"id": 7, "error": {"code": -32000, "message": "oops"}}),
+            json!({"id": 8, "result": text("fine", false)}),
+        ];
+        let (mut fine, mut odd) = (0, 0);
+        for (standing, answer) in standings.iter().flat_map(|s| answers.iter().map(move |a| (s, a))) {
+            let rank = Rank::of(standing).expect("it is to be answered");
+            let in_order = is_in_order(&subject, answer, 7, rank);
+            for arguments in &arguments {
+                let call = Call {
+                    kind: CallKind::Invalid,
+                    standing: standing.clone(),
+                    arguments: arguments.clone(),
+                    tape: None,
+                };
+                let exchange = Exchange {
+                    call: Arc::new(call),
+                    line: Arc::default(),
+                    id: 7,
+                    answers: vec![answer.clone()],
+                    noise: Vec::new(),
+                    fate: Fate::Answered,
+                    took: Duration::ZERO,
+                    alone: true,
+                };
+                let breaches = judge(&subject, &exchange);
+                assert!(!in_order || breaches.is_empty(), "{standing:?} {answer} {breaches:?}");
+            }
+            fine += usize::from(in_order);
+            odd += usize::from(!in_order);
+        }
+        assert!(fine > 10 && odd > 10, "{fine} {odd}");
+    }
+}
