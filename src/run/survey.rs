@@ -21,7 +21,7 @@ use crate::wire::Id;
 pub(super) const MOST_PAGES: usize = 64;
 
 /// How many tools are called.
-const MOST_CALLS: usize = 64;
+const MOST_CALLS: usize = 256;
 
 /// How many calls are under way at once.
 const IN_FLIGHT: usize = 4;

@@ -216,6 +216,10 @@ impl Hunt<'_> {
                 picked.push((shot, result));
             }
         }
+        // Only where results differ can one be told from another, and most often none goes astray.
+        if picked.iter().all(|(_, result)| *result == picked[0].1) || self.astray(&picked).await?.is_none() {
+            return Ok(None);
+        }
         // What answers the same call otherwise the next time proves nothing. Twice in a row and the other way round,
         // so that what alternates, or depends on the call before, does not look stable.
         let mut stable = Vec::new();
@@ -229,37 +233,14 @@ impl Hunt<'_> {
             }
         }
         let picked = stable;
-        // Only where results differ can one be told from another.
-        if picked.iter().all(|(_, result)| *result == picked[0].1) {
-            return Ok(None);
-        }
-        let shots: Vec<Shot> = picked.iter().map(|(shot, _)| shot.clone()).collect();
         let mut swapped: Option<(Exchange, usize)> = None;
         let mut seen = 0;
         for _ in 0..3 {
-            let burst = self.rig.burst(&shots, shots.len(), self.limit(), None).await?;
-            if burst.broken.is_some() {
-                return Ok(None);
-            }
-            let got: Vec<(usize, Option<Value>)> =
-                burst.done.iter().map(|(index, exchange)| (*index, result_of(exchange))).collect();
-            let lost = |at: usize| {
-                let own = got.iter().find(|(index, _)| *index == at);
-                own.is_some_and(|(_, result)| result.as_ref() != Some(&picked[at].1))
-            };
-            let astray = burst.done.iter().find_map(|(index, exchange)| {
-                let result = result_of(exchange)?;
-                // Whose answer it is got another one itself.
-                let is_astray = |(at, (_, known)): &(usize, &(Shot, Value))| *known == result && lost(*at);
-                let other = picked.iter().enumerate().find(is_astray).map(|(at, _)| at)?;
-                lost(*index).then(|| (exchange.clone(), other))
-            });
-            match astray {
-                Some((exchange, other)) => {
+            match self.astray(&picked).await? {
+                Some((exchange, own, other)) => {
                     // Alone, each of the two still gets its own.
-                    let own = burst.done.iter().find(|(_, done)| done.id == exchange.id).map_or(0, |(index, _)| *index);
                     for at in [own, other] {
-                        let alone = self.rig.one(&shots[at], self.limit()).await?;
+                        let alone = self.rig.one(&picked[at].0, self.limit()).await?;
                         if result_of(&alone).as_ref() != Some(&picked[at].1) {
                             return Ok(None);
                         }
@@ -271,6 +252,7 @@ impl Hunt<'_> {
                 None => {}
             }
         }
+        let shots: Vec<Shot> = picked.into_iter().map(|(shot, _)| shot).collect();
         let Some((exchange, other)) = swapped.filter(|_| seen > 1) else { return Ok(None) };
         let whose = excerpt(&String::from_utf8_lossy(&shots[other].call.arguments.bytes()), 120);
         let mut breach = Breach::of_many(
@@ -290,6 +272,27 @@ impl Hunt<'_> {
             exchanges: vec![exchange],
             counterexample: Some(counterexample),
             confirmation: None,
+        }))
+    }
+
+    /// Makes calls all at once: the first that got the result of another which lost its own, with the positions of both.
+    async fn astray(&mut self, picked: &[(Shot, Value)]) -> Result<Option<(Exchange, usize, usize)>, String> {
+        let shots: Vec<Shot> = picked.iter().map(|(shot, _)| shot.clone()).collect();
+        let burst = self.rig.burst(&shots, shots.len(), self.limit(), None).await?;
+        if burst.broken.is_some() {
+            return Ok(None);
+        }
+        let got: Vec<(usize, Option<Value>)> =
+            burst.done.iter().map(|(index, exchange)| (*index, result_of(exchange))).collect();
+        let lost = |at: usize| {
+            let own = got.iter().find(|(index, _)| *index == at);
+            own.is_some_and(|(_, result)| result.as_ref() != Some(&picked[at].1))
+        };
+        Ok(burst.done.iter().find_map(|(own, exchange)| {
+            let result = result_of(exchange).filter(|_| lost(*own))?;
+            let is_other = |(at, (_, known)): &(usize, &(Shot, Value))| *known == result && lost(*at);
+            let (other, _) = picked.iter().enumerate().find(is_other)?;
+            Some((exchange.clone(), *own, other))
         }))
     }
 

@@ -85,21 +85,22 @@ impl Watch {
     }
 }
 
-/// Of how many calls it tells something that they have used up their time.
+/// Of how many calls the times tell something.
 pub(super) const LEAST: usize = 24;
 
-/// Whether the slower calls of a tool take longer in the end than at first.
+/// Whether the calls of a tool take longer in the end than at first: half of them, or the slower ones.
 pub(super) fn ends_slower(times: &[Duration]) -> bool {
-    const LEAST: usize = 48;
-    const SLOWER: Duration = Duration::from_millis(2);
-    let slow = |times: &[Duration]| {
+    const MANY: usize = 48;
+    let at = |times: &[Duration], tenths: usize| {
         let mut times = times.to_vec();
         times.sort_unstable();
-        times.get(times.len() * 9 / 10).copied().unwrap_or_default()
+        times.get(times.len() * tenths / 10).copied().unwrap_or_default()
     };
-    let quarter = times.len() / 4;
-    let (first, last) = (slow(&times[..quarter]), slow(&times[times.len() - quarter..]));
-    times.len() >= LEAST && last > first * 2 && last > first + SLOWER
+    let is_slower = |part: usize, tenths: usize, by: u64| {
+        let (first, last) = (at(&times[..part], tenths), at(&times[times.len() - part..], tenths));
+        last > first * 2 && last > first + Duration::from_millis(by)
+    };
+    times.len() >= LEAST && is_slower(times.len() / 3, 5, 1) || times.len() >= MANY && is_slower(times.len() / 4, 9, 2)
 }
 
 /// Whether the same call takes longer than it did, so that a closer look is worth it.
@@ -274,4 +275,23 @@ fn sample(process: i32) -> Option<Sample> {
         pending.truncate(MOST);
     }
     Some(sample)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_end_slower_where_half_of_them_do_or_the_slow_ones() {
+        let times = |many: u64, of: fn(u64) -> u64| -> Vec<Duration> {
+            (0..many).map(|at| Duration::from_micros(of(at))).collect()
+        };
+        assert!(ends_slower(&times(30, |at| 100 * at)));
+        assert!(!ends_slower(&times(20, |at| 1_000 * at)), "too few");
+        assert!(!ends_slower(&times(60, |_| 5_000)));
+        assert!(!ends_slower(&times(60, |at| 10 * at)), "too little");
+        // One in five takes longer each time, of which half of all calls show nothing.
+        assert!(ends_slower(&times(60, |at| if at % 5 == 0 { 300 * at } else { 100 })));
+        assert!(!ends_slower(&times(40, |at| if at == 39 { 90_000 } else { 100 })));
+    }
 }
