@@ -7,7 +7,8 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use serde_json::Value;
 
 use super::act::shortened;
-use super::connection::{Seen, breach, needed_capability};
+use super::declared::needed_capability;
+use super::seen::{Seen, breach};
 use super::value::Look;
 use super::watch::{Index, method_of};
 use crate::transcript::{Event, asks_for_input};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::connection::{Seen, breach};
+use super::seen::{Seen, breach};
 use super::task::id_of;
 use super::watch::{Index, method_of};
 use crate::wire::{Kind, same_id, same_id_loosely};

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::act::shortened;
-use super::connection::{Seen, breach, pages_of};
+use super::list::pages_of;
+use super::seen::{Seen, breach};
 use super::subscription::{ACKNOWLEDGED, listens, subscription_of};
 use super::watch::{Index, method_of};
 use crate::transcript::Exchange;

@@ -4,15 +4,21 @@
 //! `act`, a watching case by `watch`; both say the same kind of thing, a `Judged`.
 
 mod act;
+mod answer;
 mod asked;
 mod cancel;
 mod compare;
 mod connection;
+mod declared;
+mod ending;
 mod evidence;
 pub mod fuzz;
+mod list;
 mod listening;
-mod others;
+mod opening;
 mod pace;
+mod progress;
+mod seen;
 mod stream;
 mod subscription;
 mod task;

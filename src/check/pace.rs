@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::connection::{Seen, breach};
+use super::seen::{Seen, breach};
 use super::watch::{Index, method_of};
 use crate::wire::Kind;
 

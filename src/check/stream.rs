@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::connection::{Seen, breach};
+use super::seen::{Seen, breach};
 use super::watch::Index;
 use crate::transcript::HttpExchange;
 

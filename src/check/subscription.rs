@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::connection::{Seen, breach};
+use super::seen::{Seen, breach};
 use super::watch::{Index, method_of};
 use crate::spec::{Era, Revision};
 use crate::transcript::Exchange;

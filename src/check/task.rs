@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use super::act::shortened;
-use super::connection::{Seen, breach, pages_of};
+use super::list::pages_of;
+use super::seen::{Seen, breach};
 use super::watch::{Index, method_of};
 use crate::case::Pattern;
 use crate::transcript::{Event, Exchange};

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::act::shortened;
 use super::evidence::evidence_of;
+use super::seen::Breach;
 use super::{Connected, Judged, add, asked, connection, value, verdict_of};
 use crate::case::{Case, Check, Pattern, Rule, Watch, What};
 use crate::spec::{Era, Revision};
@@ -241,7 +242,7 @@ fn judge_subject(
         let Some(breach) = breach else { continue };
         judged.seen += 1;
         if let value::Look::Breach(actual) = breach {
-            let breach = connection::Breach {
+            let breach = Breach {
                 actual,
                 subject: subject.label.clone(),
                 positions: subject.positions.clone(),
@@ -264,14 +265,7 @@ fn judge_connection(case: &Case, rule: &Rule, revision: Revision, index: &Index<
     }
 }
 
-fn report(
-    case: &Case,
-    rule: &Rule,
-    revision: Revision,
-    index: &Index<'_>,
-    breach: connection::Breach,
-    judged: &mut Judged,
-) {
+fn report(case: &Case, rule: &Rule, revision: Revision, index: &Index<'_>, breach: Breach, judged: &mut Judged) {
     const LARGEST: usize = 4_000;
     let Some((requirement, verdict)) = verdict_of(case, revision, rule.requirement.as_deref(), rule.verdict) else {
         return;
