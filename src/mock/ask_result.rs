@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::ask::{Question, Read};
 use super::call::Reply;
-use super::connection::{Connection, Request, Stop, invalid_params};
+use super::connection::{Connection, Request, Stop};
 use super::deviation::asking;
 use super::fault::Fault;
-use super::message::{INTERNAL_ERROR, MISSING_CAPABILITY, Object, Refusal, object};
+use super::message::{INTERNAL_ERROR, MISSING_CAPABILITY, Object, Refusal, invalid_params, object};
 
 /// The key under which the one request stands.
 const KEY: &str = "input";

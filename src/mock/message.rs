@@ -150,6 +150,11 @@ pub(super) fn quoted(text: &str) -> String {
     short
 }
 
+/// The refusal of parameters that do not have the shape that the method wants.
+pub(super) fn invalid_params(text: impl Into<String>) -> Refusal {
+    Refusal::new(INVALID_PARAMS, text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,12 +4,13 @@ use serde_json::{Value, json};
 
 use super::ask::sampling_params;
 use super::call::{Turn, severity};
-use super::connection::{Connection, Request, Session, Stop, invalid_params};
+use super::connection::{Connection, Request, Session, Stop};
 use super::deviation::{listing as listing_deviation, primitive, task};
 use super::fault::Fault;
 use super::identity;
 use super::message::{
-    INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Object, Refusal, UNSUPPORTED_VERSION, object, quoted,
+    INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Object, Refusal, UNSUPPORTED_VERSION, invalid_params, object,
+    quoted,
 };
 use super::revision::Revision;
 

@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::connection::{Connection, Request, Stop, invalid_params};
+use super::connection::{Connection, Request, Stop};
 use super::fault::Fault;
 use super::listing;
-use super::message::{INTERNAL_ERROR, METHOD_NOT_FOUND, Object, RESOURCE_NOT_FOUND, Refusal, notification, object};
+use super::message::{
+    INTERNAL_ERROR, METHOD_NOT_FOUND, Object, RESOURCE_NOT_FOUND, Refusal, invalid_params, notification, object,
+};
 use super::method::add_caching;
 use super::prompt::{self, Lax};
 use super::resource;

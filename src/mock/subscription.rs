@@ -5,9 +5,9 @@
 
 use serde_json::{Value, json};
 
-use super::connection::{Connection, Request, Stop, invalid_params};
+use super::connection::{Connection, Request, Stop};
 use super::fault::Fault;
-use super::message::{INVALID_REQUEST, METHOD_NOT_FOUND, Object, Refusal, notification, object};
+use super::message::{INVALID_REQUEST, METHOD_NOT_FOUND, Object, Refusal, invalid_params, notification, object};
 use super::resource;
 use super::revision::Revision;
 

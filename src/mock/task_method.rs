@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::call::Turn;
-use super::connection::{Connection, Request, Stop, invalid_params};
+use super::connection::{Connection, Request, Stop};
 use super::deviation::calling;
 use super::deviation::task as deviation;
 use super::fault::Fault;
 use super::listing;
 use super::message::{
     INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, Object, Refusal,
-    notification, object, response,
+    invalid_params, notification, object, response,
 };
 use super::revision::Revision;
 use super::task::{EXTENSION, RELATED, Status, Task, question, unguessable};

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::ask::{self, Question};
 use super::call::{self, Reply, Turn};
-use super::connection::{Connection, Offered, Request, Session, Stop, Waiting, invalid_params};
+use super::connection::{Connection, Offered, Request, Session, Stop, Waiting};
 use super::deviation::{calling, listing as listing_deviation};
 use super::fault::Fault;
 use super::hidden::Early;
 use super::listing::{self, NoPage};
 use super::message::{
     ELICITATION_REQUIRED, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, Object,
-    RESOURCE_NOT_FOUND, Refusal, notification, object, quoted,
+    RESOURCE_NOT_FOUND, Refusal, invalid_params, notification, object, quoted,
 };
 use super::method::add_caching;
 use super::revision::Revision;

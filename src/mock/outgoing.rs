@@ -1,0 +1,127 @@
+//! What goes out: answers, notifications and questions, each through the deviations, in a batch or as a line.
+//!
+//! Owns what is held back until another answer has come, and under which ids the client is asked.
+
+use serde_json::{Value, json};
+
+use super::connection::{Connection, Output};
+use super::deviation::envelope::{self, Outgoing};
+use super::deviation::writing;
+use super::fault::Fault;
+use super::message::{Refusal, object};
+use super::revision::Revision;
+
+impl Connection<'_> {
+    /// Answers with an error that concerns no request that could be served.
+    pub(super) fn refuse(&mut self, id: Option<&Value>, refusal: Refusal) {
+        let revision = self.revision();
+        // Without a readable id it is null by JSON-RPC, until MCP says that it is left out.
+        let message = refusal.into_message(id, revision < Revision::V2025_11_25);
+        let mut outgoing = self.outgoing(message, Some(""));
+        outgoing.well_formed = false;
+        self.emit(outgoing);
+    }
+
+    /// Writes the answer to a request, or holds it back where a fault confuses requests in flight.
+    pub(super) fn respond(&mut self, mut message: Value, method: &str, revision: Revision) {
+        self.hidden.readdress(&mut message);
+        if let Some(delay) = self.hidden.take_delay() {
+            self.output.push(Output::Delay(delay));
+        }
+        let opens = self.opens(method);
+        let outgoing = Outgoing { revision, opens, ..self.outgoing(message, Some(method)) };
+        let calls = method == "tools/call";
+        let swaps = if calls { Fault::CallsSwapped } else { Fault::SwappedIds };
+        let exchanges = self.has(swaps) || calls && self.hidden.swaps();
+        let confuses = exchanges || self.has(Fault::IdKindsConfused);
+        if !confuses || opens || self.batch.is_some() {
+            self.emit(outgoing);
+            return;
+        }
+        let Some(mut earlier) = self.held.take() else {
+            self.held = Some(outgoing);
+            return;
+        };
+        let mut later = outgoing;
+        let alike = (earlier.answers.as_deref() == Some("tools/call")) == calls;
+        // Ids of different kinds are the matter of another fault.
+        let same_kind = earlier.message["id"].is_string() == later.message["id"].is_string();
+        if exchanges && alike && same_kind {
+            self.hidden.has_swapped();
+            let id = earlier.message["id"].take();
+            earlier.message["id"] = later.message["id"].take();
+            later.message["id"] = id;
+        } else if self.has(Fault::IdKindsConfused)
+            && let Some(integer) = common_integer(&earlier.message["id"], &later.message["id"])
+        {
+            earlier.message["id"] = integer.clone();
+            later.message["id"] = integer;
+        }
+        self.emit(earlier);
+        self.emit(later);
+    }
+
+    /// Writes a notification or a request of ours.
+    pub(super) fn tell(&mut self, message: Value, revision: Revision) {
+        let outgoing = Outgoing { revision, ..self.outgoing(message, None) };
+        self.emit(outgoing);
+    }
+
+    /// Puts a question to the client, under an id that it sees nowhere else.
+    pub(super) fn ask(&mut self, method: &str, params: Option<Value>, revision: Revision) -> String {
+        if self.questions == 0 || !self.has(Fault::ServerRequestIdReused) {
+            self.questions += 1;
+        }
+        let id = format!("question-{}", self.questions);
+        let mut message = object(json!({"jsonrpc": "2.0", "id": id, "method": method}));
+        if let Some(params) = params {
+            message.insert("params".to_owned(), params);
+        }
+        self.tell(Value::Object(message), revision);
+        id
+    }
+
+    /// Whether a request opens the connection: `initialize`, or `server/discover` as its first request.
+    pub(super) fn opens(&self, method: &str) -> bool {
+        method == "initialize" || method == "server/discover" && !self.past.answered
+    }
+
+    pub(super) fn outgoing(&self, message: Value, answers: Option<&str>) -> Outgoing {
+        Outgoing {
+            message,
+            revision: self.revision(),
+            answers: answers.map(str::to_owned),
+            well_formed: true,
+            opens: false,
+        }
+    }
+
+    pub(super) fn emit(&mut self, outgoing: Outgoing) {
+        match &mut self.batch {
+            Some(batch) if outgoing.answers.is_some() => {
+                let mut outgoing = outgoing;
+                envelope::deviate(&mut outgoing, self.faults);
+                batch.push(outgoing.message);
+            }
+            _ => self.write(&outgoing),
+        }
+    }
+
+    pub(super) fn write(&mut self, outgoing: &Outgoing) {
+        let mut outgoing = outgoing.clone();
+        envelope::deviate(&mut outgoing, self.faults);
+        let mut bytes = writing::line(&outgoing, !self.past.answered, self.faults);
+        if outgoing.answers.is_some() {
+            self.hidden.rewrite(&mut bytes);
+        }
+        self.past.answered |= outgoing.answers.is_some();
+        self.output.push(Output::Bytes(bytes));
+    }
+}
+
+/// The integer of two ids that differ in their kind only, such as 7 and "7".
+fn common_integer(left: &Value, right: &Value) -> Option<Value> {
+    let (integer, text) = if left.is_string() { (right, left) } else { (left, right) };
+    let number = text.as_str()?.parse::<i64>().ok()?;
+    (integer.as_i64() == Some(number)).then(|| integer.clone())
+}

@@ -1,0 +1,146 @@
+//! How a request is taken: by the rules of which revision, and what becomes of what it is served.
+//!
+//! Owns what can go wrong with any request alike. How each method is served is in [`super::method`].
+
+use serde_json::{Value, json};
+
+use super::connection::{Connection, Output, Request, Stop};
+use super::deviation::writing;
+use super::fault::Fault;
+use super::message::{INTERNAL_ERROR, INVALID_REQUEST, Object, Refusal, notification, response};
+use super::revision::Revision;
+
+impl Connection<'_> {
+    /// The revision by whose rules a request is served: that of its own metadata if it is modern,
+    /// that of the session otherwise.
+    pub(super) fn revision_of(&self, method: &str, params: Option<&Value>) -> Revision {
+        const MARKS: &[&str] = &["protocolVersion", "clientInfo", "clientCapabilities", "logLevel"];
+        let meta = params.and_then(|params| params.get("_meta")).and_then(Value::as_object);
+        let is_marked = |meta: &Object| {
+            meta.keys()
+                .any(|key| key.strip_prefix("io.modelcontextprotocol/").is_some_and(|name| MARKS.contains(&name)))
+        };
+        let version = params.and_then(|params| params.get("protocolVersion"));
+        match (method, version.and_then(Value::as_str)) {
+            _ if meta.is_some_and(is_marked) => Revision::V2026_07_28,
+            ("initialize", Some(version)) => {
+                let known = Revision::ALL.iter().any(|revision| revision.name() == version);
+                if !known && self.has(Fault::FallbackOldest) {
+                    return Revision::V2024_11_05;
+                }
+                let declares_nothing = params.and_then(|params| params.get("capabilities")) == Some(&json!({}));
+                if declares_nothing && self.has(Fault::VersionForgotten) {
+                    let asked = Revision::by_handshake(version);
+                    let other = [Revision::V2024_11_05, Revision::V2025_03_26];
+                    return if asked == other[0] { other[1] } else { other[0] };
+                }
+                Revision::by_handshake(version)
+            }
+            // A client may ping before the handshake, in no revision in particular.
+            ("initialize", None) => Revision::V2025_11_25,
+            ("ping", _) if self.session.is_none() => Revision::V2025_11_25,
+            _ => self.revision(),
+        }
+    }
+
+    /// Serves a request, and answers it unless the answer is for later or a fault wants none.
+    pub(super) fn request(&mut self, request: &Request) {
+        if self.is_beyond_answering(request) {
+            return;
+        }
+        let used = self.past.used_ids.contains(&request.id);
+        if self.faults.shows(Fault::ReusedIdRefused, request.revision) && !used {
+            self.past.used_ids.push(request.id.clone());
+        }
+        let refused_id = request.id.is_string()
+            && self.faults.shows(Fault::StringIdRefused, request.revision)
+            && !self.opens(&request.method)
+            || used;
+        let outcome = if refused_id || self.batch.is_some() && request.method == "initialize" {
+            Err(Refusal::new(INVALID_REQUEST, "Invalid request").into())
+        } else {
+            self.serve(request)
+        };
+        let message = match outcome {
+            Ok(_) if self.answers_by_array(request) => {
+                json!({"jsonrpc": "2.0", "id": request.id, "result": []})
+            }
+            Ok(result) => response(&request.id, result),
+            Err(Stop::Refused(refusal)) => refusal.into_message(Some(&request.id), false),
+            Err(Stop::Later) => return,
+            Err(Stop::Frozen) => {
+                self.output.push(Output::Freeze);
+                return;
+            }
+            Err(Stop::Crashed) => {
+                self.output.push(Output::Crash);
+                return;
+            }
+            Err(Stop::Ended) => {
+                self.ended = true;
+                return;
+            }
+        };
+        self.respond(message, &request.method, request.revision);
+        if self.has(Fault::LateCancelCrash) {
+            self.past.answered_ids.push(request.id.clone());
+        }
+        for message in std::mem::take(&mut self.afterwards) {
+            self.tell(message, request.revision);
+        }
+        if self.has(Fault::Floods) {
+            let params = json!({"level": "info", "data": "There is more where this came from."});
+            let mut line = notification("notifications/message", &params).to_string().into_bytes();
+            line.push(b'\n');
+            self.output.push(Output::Flood(line));
+        }
+    }
+
+    /// Whether a fault puts an array in the place of the result. There is no ping in the stateless era,
+    /// hence a list that is asked for in an unusual way there.
+    fn answers_by_array(&self, request: &Request) -> bool {
+        let unusual = || {
+            let params = request.params.as_ref().and_then(Value::as_object);
+            params.is_some_and(|params| params.keys().any(|key| key != "cursor" && key != "_meta"))
+        };
+        self.faults.shows(Fault::ResultArray, request.revision)
+            && match request.method.as_str() {
+                "ping" => true,
+                "tools/list" => request.revision.is_modern() && unusual(),
+                _ => false,
+            }
+    }
+
+    /// Deals with requests in the way of servers that are broken altogether; false if it is not one.
+    fn is_beyond_answering(&mut self, request: &Request) -> bool {
+        let (id, lists) = (&request.id, request.method == "tools/list");
+        let ignored = [(Fault::EmptyIdIgnored, id == &json!("")), (Fault::ZeroIdIgnored, id == &json!(0))];
+        if ignored.into_iter().any(|(fault, applies)| applies && self.has(fault)) {
+            return !self.opens(&request.method);
+        }
+        let retries = request.params.as_ref().is_some_and(|params| params.get("requestState").is_some());
+        if self.asked && !retries && self.has(Fault::MrtrWaits) {
+            return true;
+        }
+        let bytes = |text: Value| Output::Bytes(format!("{text}\n").into_bytes());
+        let output = if self.has(Fault::AnswersGarbage) {
+            Output::Bytes(b"{]\xff\x00 not a message >>\n".to_vec())
+        } else if self.has(Fault::AnswersEmptyObject) {
+            bytes(response(id, Object::new()))
+        } else if self.has(Fault::AnswersSameError) {
+            bytes(Refusal::new(INTERNAL_ERROR, "Internal error").into_message(Some(id), false))
+        } else if self.has(Fault::HugeLine) && lists {
+            let (begin, end) = writing::huge(id);
+            Output::Huge { begin, end }
+        } else if self.has(Fault::DeepNesting) && lists {
+            Output::Bytes(writing::nested(id))
+        } else if self.has(Fault::DiesOnCall) && request.method == "tools/call" {
+            self.ended = true;
+            return true;
+        } else {
+            return false;
+        };
+        self.output.push(output);
+        true
+    }
+}
