@@ -23,7 +23,6 @@ mod account;
 mod badge;
 mod conclusion;
 mod example;
-mod fuzz_text;
 mod github;
 #[cfg(test)]
 mod golden;

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use super::Report;
-use super::palette::{Palette, paint};
-use super::prose::time;
-use super::visible::excerpt;
 use crate::event::{CallOutcome, FuzzSummary, ToolFuzz};
+use crate::report::Report;
+use crate::report::palette::{Palette, paint};
+use crate::report::prose::time;
+use crate::report::visible::excerpt;
 use crate::verdict::Finding;
 
 /// How many tools are listed where not everything is asked for.
