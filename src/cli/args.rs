@@ -1,9 +1,12 @@
-//! What can be typed, checked as far as a word can be checked by itself.
+//! What can be typed: the commands, the options of each, and how they are told in the help.
+//!
+//! Owns which options there are, and which of them go together. What a word may say is in [`super::word`]; what comes
+//! of it is for each command to say.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, Parser, Subcommand};
 use globset::GlobMatcher;
 use mcp_conformance::case::Shard;
 use mcp_conformance::mock::Fault;
@@ -12,6 +15,10 @@ use mcp_conformance::spec::Revision;
 use serde_json::Value;
 
 use super::http::{HttpArgs, Named};
+use super::word::{
+    Color, FailOn, Fuzz, FuzzRevisions, PageFormat, RevisionChoice, TableFormat, WantedReport, duration, fuzz, glob,
+    revision_choice, seed_value, variable, wanted_report,
+};
 
 /// What stands below the options in the help.
 const AFTER: &str = "\
@@ -183,27 +190,6 @@ pub(super) struct Threshold {
     pub(super) strict: bool,
 }
 
-/// Which findings fail a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum FailOn {
-    /// Those that break a rule which binds.
-    Must,
-    /// Warnings too.
-    Should,
-    /// None.
-    Never,
-}
-
-impl From<FailOn> for report::FailOn {
-    fn from(word: FailOn) -> Self {
-        match word {
-            FailOn::Must => Self::Must,
-            FailOn::Should => Self::Should,
-            FailOn::Never => Self::Never,
-        }
-    }
-}
-
 impl Threshold {
     pub(super) fn fail_on(&self) -> report::FailOn {
         if self.strict { report::FailOn::Should } else { self.fail_on.into() }
@@ -291,15 +277,6 @@ pub(super) struct Fuzzing {
     pub(super) regressions: PathBuf,
 }
 
-/// The revisions that are fuzzed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum FuzzRevisions {
-    /// The newest that is judged.
-    Newest,
-    /// Every one that is judged.
-    All,
-}
-
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "What is shown")]
 pub(super) struct OutputArgs {
@@ -354,17 +331,6 @@ pub(super) struct CoverageArgs {
     /// Your own cases, counted beside ours [default: ours alone].
     #[arg(long, value_name = "DIR")]
     pub(super) cases: Option<PathBuf>,
-}
-
-/// How a table is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum TableFormat {
-    /// For a terminal.
-    Text,
-    /// For a program.
-    Json,
-    /// For a document.
-    Markdown,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -520,17 +486,6 @@ pub(super) struct FleetArgs {
     pub(super) format: PageFormat,
 }
 
-/// How a page is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum PageFormat {
-    /// For a document.
-    Markdown,
-    /// For a browser, in one file.
-    Html,
-    /// For a program.
-    Json,
-}
-
 #[derive(Debug, ClapArgs)]
 pub(super) struct ServeArgs {
     /// A fault to switch on; may be repeated [default: none, a server that conforms].
@@ -552,169 +507,12 @@ pub(super) struct ServeArgs {
     pub(super) list_faults: bool,
 }
 
-/// A revision as it can be asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RevisionChoice {
-    /// This one.
-    Named(Revision),
-    /// The newest that the server speaks.
-    Latest,
-    /// Every one that the server speaks, the draft of 2024-10-07 included.
-    All,
-}
-
-/// How many calls the fuzzer makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fuzz {
-    /// It is off.
-    Off,
-    /// So many for each tool.
-    Calls(u64),
-}
-
-/// When to colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Color {
-    /// On a terminal that can.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-/// A format of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
-    /// For a reader.
-    Text,
-    /// For a program.
-    Json,
-    /// For a browser.
-    Html,
-    /// For a CI that shows tests.
-    Junit,
-    /// For a viewer of code scanning.
-    Sarif,
-    /// For a harness of TAP.
-    Tap,
-    /// For a comment or a summary.
-    Markdown,
-    /// For the log of a GitHub workflow, which makes annotations of it.
-    Github,
-    /// For a page that shows how it stands.
-    Badge,
-}
-
-impl Format {
-    const ALL: [Self; 9] = [
-        Self::Text,
-        Self::Json,
-        Self::Html,
-        Self::Junit,
-        Self::Sarif,
-        Self::Tap,
-        Self::Markdown,
-        Self::Github,
-        Self::Badge,
-    ];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Json => "json",
-            Self::Html => "html",
-            Self::Junit => "junit",
-            Self::Sarif => "sarif",
-            Self::Tap => "tap",
-            Self::Markdown => "markdown",
-            Self::Github => "github",
-            Self::Badge => "badge",
-        }
-    }
-}
-
-/// A report that is asked for, and where it goes: standard output unless a file is named.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WantedReport {
-    pub(super) format: Format,
-    pub(super) path: Option<PathBuf>,
-}
-
-fn revision_choice(text: &str) -> Result<RevisionChoice, String> {
-    match text {
-        "latest" => Ok(RevisionChoice::Latest),
-        "all" => Ok(RevisionChoice::All),
-        date => date.parse().map(RevisionChoice::Named).map_err(|_| {
-            let known: Vec<&str> = Revision::ALL.map(Revision::as_str).to_vec();
-            format!("the revisions are {}, `latest` and `all`", known.join(", "))
-        }),
-    }
-}
-
-fn fuzz(text: &str) -> Result<Fuzz, String> {
-    match text {
-        "off" | "0" => Ok(Fuzz::Off),
-        number => number.parse().map(Fuzz::Calls).map_err(|_| "it is a number of calls, or `off`".to_owned()),
-    }
-}
-
-fn glob(text: &str) -> Result<GlobMatcher, String> {
-    globset::Glob::new(text).map(|glob| glob.compile_matcher()).map_err(|error| error.to_string())
-}
-
-fn seed_value(text: &str) -> Result<(String, Value), String> {
-    match text.split_once('=') {
-        Some(("", _)) => Err("the name before `=` is missing".to_owned()),
-        // What is no JSON is a text without its quotes.
-        Some((name, value)) => {
-            Ok((name.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))))
-        }
-        None => Err("write it as NAME=VALUE".to_owned()),
-    }
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
-        Ok(Duration::ZERO) => Err("it has to be longer than nothing".to_owned()),
-        // Beyond a day the sum of waits could leave what the clock can hold.
-        Ok(duration) if duration > Duration::from_secs(86_400) => Err("a day is the most".to_owned()),
-        Ok(duration) => Ok(duration),
-        Err(error) => Err(format!("{error}; write it as 5s or 500ms")),
-    }
-}
-
-fn variable(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some(("", _)) => Err("the name before `=` is missing".to_owned()),
-        Some((name, value)) if !name.contains('\0') && !value.contains('\0') => Ok((name.to_owned(), value.to_owned())),
-        Some(_) => Err("a variable cannot hold a zero byte".to_owned()),
-        None => Err("write it as NAME=VALUE".to_owned()),
-    }
-}
-
-fn wanted_report(text: &str) -> Result<WantedReport, String> {
-    let (name, path) = match text.split_once('=') {
-        Some((name, path)) => (name, Some(path)),
-        None => (text, None),
-    };
-    let Some(format) = Format::ALL.into_iter().find(|format| format.name() == name) else {
-        let known = Format::ALL.map(Format::name).join(", ");
-        return Err(format!("there is no format `{name}`; the formats are {known}"));
-    };
-    match path {
-        Some("") => Err(format!("the path after `{name}=` is missing")),
-        None | Some("-") if format == Format::Html => Err("a page wants a file: html=report.html".to_owned()),
-        None | Some("-") => Ok(WantedReport { format, path: None }),
-        Some(path) => Ok(WantedReport { format, path: Some(PathBuf::from(path)) }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
+    use crate::cli::word::Format;
 
     fn parse(words: &[&str]) -> Result<Args, String> {
         Args::try_parse_from(["mcp-conformance"].iter().chain(words)).map_err(|error| error.to_string())

@@ -7,8 +7,9 @@ use mcp_conformance::case::{self, Body, Case, Hint, Selection, Shard};
 use mcp_conformance::mock::Fault;
 use mcp_conformance::spec::{Revision, RevisionSet};
 
-use super::args::{RevisionChoice, Scope};
+use super::args::Scope;
 use super::error::CliError;
+use super::word::RevisionChoice;
 
 /// Every case: ours, and the user's own beside them, sorted by id.
 pub(super) fn all(own: Option<&Path>) -> Result<Vec<Case>, CliError> {

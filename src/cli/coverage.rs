@@ -8,9 +8,10 @@ use mcp_conformance::report::visible::visible;
 use mcp_conformance::spec::{Level, Revision};
 use serde_json::{Map, Value, json};
 
-use super::args::{CoverageArgs, TableFormat};
+use super::args::CoverageArgs;
 use super::cases;
 use super::error::CliError;
+use super::word::TableFormat;
 
 /// How many columns prose takes.
 const WIDTH: usize = 100;

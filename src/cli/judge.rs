@@ -12,12 +12,13 @@ use mcp_conformance::run::{self, Calls, FuzzPlan, Launcher, Plan, Revisions, Ser
 use mcp_conformance::spec::Revision;
 use tokio::sync::watch;
 
-use super::args::{Command, Fuzz, FuzzRevisions, Fuzzing, JudgeArgs, Judging, RevisionChoice, Scope};
+use super::args::{Command, Fuzzing, JudgeArgs, Judging, Scope};
 use super::command::written;
 use super::error::CliError;
 use super::gate::Gate;
 use super::http::HttpArgs;
 use super::output::{Listeners, Output};
+use super::word::{Fuzz, FuzzRevisions, RevisionChoice};
 use super::{cases, list, replay};
 
 /// How long the server is given at each step of shutting it down.

@@ -21,5 +21,6 @@ mod output;
 mod render;
 mod replay;
 mod serve;
+mod word;
 
 pub(crate) use command::main;

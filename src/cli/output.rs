@@ -9,9 +9,10 @@ use mcp_conformance::report::{
     Badge, Conclusion, Detail, Fold, Github, Html, Json, Junit, Live, Markdown, Renderer, Report, Sarif, Tap, Text,
 };
 
-use super::args::{Color, Format, OutputArgs, WantedReport};
+use super::args::OutputArgs;
 use super::error::CliError;
 use super::inert::Inert;
+use super::word::{Color, Format, WantedReport};
 
 /// A standard stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

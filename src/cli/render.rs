@@ -6,10 +6,11 @@ use std::path::Path;
 
 use mcp_conformance::report::{Conclusion, Report, merge};
 
-use super::args::{DiffArgs, FleetArgs, MergeArgs, PageFormat, ReportArgs, TableFormat};
+use super::args::{DiffArgs, FleetArgs, MergeArgs, ReportArgs};
 use super::error::CliError;
 use super::gate::hold_again;
 use super::output::Output;
+use super::word::{PageFormat, TableFormat};
 
 /// The largest report that is read, in bytes (512 MiB).
 const MAX_REPORT_BYTES: u64 = 512 << 20;
