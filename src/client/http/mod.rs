@@ -8,10 +8,16 @@
 //! Sources: `basic/transports` of 2024-11-05, 2025-03-26, 2025-06-18 and 2025-11-25,
 //! `basic/transports/streamable-http` of 2026-07-28.
 
+mod answer;
+mod cancel;
 mod exchange;
 pub mod header;
+mod note;
+mod older;
+mod pause;
 mod posts;
 mod probe;
+mod request;
 mod site;
 mod standing;
 pub mod trouble;

@@ -15,7 +15,10 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::exchange::{BOTH, Exchanger, KEPT, NOTED, Pausing, SHOWN, STREAM, media_type};
+use super::answer::media_type;
+use super::exchange::Exchanger;
+use super::note;
+use super::request::{BOTH, STREAM};
 use super::standing::standing;
 use super::trouble::words;
 use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, Mark, SseNote, exchange_value, messages};
@@ -170,21 +173,12 @@ impl Exchanger {
         for (name, values) in &order.headers {
             replace(&mut headers, name, values)?;
         }
-        let number = {
-            let mut state = self.state();
-            let number = state.next;
-            state.next += 1;
-            number
-        };
-        let target = match url.query() {
-            Some(query) => format!("{}?{query}", url.path()),
-            None => url.path().to_owned(),
-        };
+        let number = self.number();
         let request = HttpRequest {
             number,
             method: order.method.clone(),
-            target: self.site.masked(&target),
-            headers: headers.iter().map(|(name, value)| (name.as_str().to_owned(), self.shown(value))).collect(),
+            target: self.target(&url),
+            headers: self.shown(&headers),
             carries: None,
             mark: Some(order.mark),
             body: order.body.clone(),
@@ -213,8 +207,7 @@ impl Exchanger {
                 let Some(copy) = prepared.try_clone() else { break Ok(None) };
                 match tokio::time::timeout(limit, reading.read(copy, attempt)).await {
                     Ok(Some(pause)) => {
-                        let _pausing = Pausing::begin(&this.record);
-                        tokio::time::sleep(pause).await;
+                        this.rest(pause).await;
                         attempt += 1;
                     }
                     ended => break ended,
@@ -306,8 +299,7 @@ impl Reading<'_> {
     }
 
     async fn read_answer(&self, mut response: Response) {
-        let headers = response.headers().iter();
-        let headers = headers.map(|(name, value)| (name.as_str().to_owned(), self.exchanger.shown(value))).collect();
+        let headers = self.exchanger.shown(response.headers());
         let head = HttpHead { number: self.number, status: response.status().as_u16(), headers };
         if head.status == 429 {
             self.exchanger.record.limit();
@@ -348,7 +340,7 @@ impl Reading<'_> {
             }
         }
         let body = self.exchanger.site.masked_bytes(body);
-        let text = String::from_utf8_lossy(&body[..body.len().min(KEPT)]).into_owned();
+        let text = note::beginning(&body);
         let frame = (!streams && !body.is_empty()).then(|| Frame::parse(&body));
         let message = frame.and_then(|frame| frame.json().cloned());
         self.sender.send_modify(|progress| (progress.end.text, progress.end.message) = (text, message));
@@ -369,8 +361,9 @@ impl Reading<'_> {
             let end = &mut progress.end;
             end.bytes += bytes.len();
             end.comments = decoder.comments;
-            let room = NOTED.saturating_sub(end.events.len());
-            end.events.extend(notes.into_iter().take(room));
+            for note in notes {
+                note::keep(&mut end.events, note);
+            }
         });
         enough
     }
@@ -388,24 +381,12 @@ impl Reading<'_> {
     }
 
     fn note(&self, event: SseEvent) -> SseNote {
-        let shown = |text: Option<String>| text.map(|text| self.exchanger.site.masked(&text));
-        let mut note = SseNote {
-            event: shown(event.event),
-            id: shown(event.id),
-            retry: shown(event.retry),
-            data: "none",
-            ..SseNote::default()
-        };
-        match event.data.map(|data| self.exchanger.site.masked_bytes(data)) {
-            None => {}
-            Some(data) if data.is_empty() => note.data = "empty",
-            Some(data) => {
-                if let Some(message) = Frame::parse(&data).json() {
-                    (note.data, note.message) = ("message", Some(message.clone()));
-                } else {
-                    note.data = "other";
-                    note.text = Some(String::from_utf8_lossy(&data).chars().take(SHOWN).collect());
-                }
+        let mut note = note::of(&self.exchanger.site, &event);
+        if let Some(data) = event.data.filter(|data| !data.is_empty()) {
+            let data = self.exchanger.site.masked_bytes(data);
+            match Frame::parse(&data).json() {
+                Some(message) => (note.data, note.message) = ("message", Some(message.clone())),
+                None => note.text = Some(note::excerpt(&String::from_utf8_lossy(&data))),
             }
         }
         note

@@ -1,0 +1,248 @@
+//! What comes back: how a body or a stream becomes messages, what answers what, and what the next request learns of it.
+//!
+//! Owns the reading of one answer, to its end or to the bound of what is read. Requests of the server within it are
+//! answered on the way. What an answer that is none leads to is for whoever asked to say.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Response;
+use reqwest::header::CONTENT_TYPE;
+use serde_json::Value;
+
+use super::exchange::{Exchanger, Outcome};
+use super::header::{Mirrored, media_type as media_type_of, mirrored};
+use super::note;
+use super::trouble::words;
+use crate::transcript::{Event, HttpEnd, messages, outline};
+use crate::wire::{Frame, Id, Kind, MAX_MESSAGE_BYTES, SseDecoder, SseEvent, same_id};
+
+impl Exchanger {
+    /// Reads the body of an answer; what it answers is taken off `awaited`.
+    pub(super) async fn read(
+        self: &Arc<Self>,
+        number: usize,
+        response: Response,
+        asks: bool,
+        awaited: &mut Vec<Id>,
+        outcome: &mut Outcome,
+    ) -> HttpEnd {
+        let kind = media_type(&response);
+        if kind == "text/event-stream" && response.status().is_success() {
+            return self.read_stream(number, response, awaited, outcome).await;
+        }
+        let mut end = HttpEnd { number, ..HttpEnd::default() };
+        let body = read_body(response, &mut end, self.record.limits.line).await;
+        let body = self.site.masked_bytes(body);
+        if body.is_empty() {
+            return end;
+        }
+        if outcome.status == Some(429) {
+            // Whatever it says, it is about how often we ask, and answers nothing.
+            end.text = note::beginning(&body);
+            return end;
+        }
+        if end.bytes > MAX_MESSAGE_BYTES {
+            outcome.spoke = true;
+            self.record.receive(Frame::too_long(&body, end.bytes));
+            return end;
+        }
+        let frame = Frame::parse(&body);
+        let speaks = frame.json().is_some_and(|value| {
+            messages(value).any(|message| !matches!(Kind::of(message), Kind::Unknown | Kind::Batch(_)))
+        });
+        // JSON that was promised is a message also where it is none that we know.
+        // A refusal of what nothing answers may say why by an error without an id, which answers nothing either.
+        let explains = !asks
+            && outcome.status.is_some_and(|status| status >= 400)
+            && frame.json().is_some_and(|value| {
+                messages(value)
+                    .all(|message| message.get("error").is_some() && message.get("id").is_none_or(Value::is_null))
+            });
+        if explains {
+            end.message = frame.json().map(outline);
+        } else if speaks || is_json(&kind) && outcome.status == Some(200) {
+            outcome.spoke = true;
+            end.message = frame.json().map(outline);
+            self.take(frame, awaited);
+        } else {
+            end.text = note::beginning(&body);
+        }
+        end
+    }
+
+    async fn read_stream(
+        self: &Arc<Self>,
+        number: usize,
+        mut response: Response,
+        awaited: &mut Vec<Id>,
+        outcome: &mut Outcome,
+    ) -> HttpEnd {
+        let mut decoder = SseDecoder::default();
+        let mut end = HttpEnd { number, ..HttpEnd::default() };
+        loop {
+            match response.chunk().await {
+                Ok(Some(bytes)) => {
+                    end.bytes += bytes.len();
+                    let mut events = Vec::new();
+                    decoder.push(&bytes, |event| events.push(event));
+                    end.comments = decoder.comments;
+                    for event in events {
+                        self.take_event(event, &mut end, awaited, outcome);
+                    }
+                }
+                Ok(None) => {
+                    end.complete = true;
+                    break;
+                }
+                Err(error) => {
+                    end.trouble = Some(self.site.masked(&words(&error)));
+                    break;
+                }
+            }
+            // What is no event in the end is not waited for either: its end may never come.
+            let beyond = decoder.pending() > self.record.limits.line;
+            if beyond {
+                self.record.add(Event::Overflow);
+            }
+            if beyond || end.trouble.is_some() || self.record.state().closed {
+                break;
+            }
+            self.note_open(number, &mut end);
+            tokio::task::yield_now().await;
+        }
+        end
+    }
+
+    /// Keeps what is known of a stream that goes on, in case it never ends. Only what is new is added: on a stream
+    /// that brings every answer, each would take longer than the one before.
+    fn note_open(&self, number: usize, end: &mut HttpEnd) {
+        let all = std::mem::take(&mut end.events);
+        let mut state = self.state();
+        let mut events = state.open.remove(&number).map(|noted| noted.events).unwrap_or_default();
+        events.extend(all.iter().skip(events.len()).cloned());
+        state.open.insert(number, HttpEnd { number, events, ..end.clone() });
+        end.events = all;
+    }
+
+    fn take_event(self: &Arc<Self>, event: SseEvent, end: &mut HttpEnd, awaited: &mut Vec<Id>, outcome: &mut Outcome) {
+        if let Some(id) = &event.id {
+            outcome.last_event_id = Some(id.clone());
+        }
+        if let Some(retry) = event.retry.as_deref().and_then(|retry| retry.parse().ok()) {
+            outcome.retry = Some(Duration::from_millis(retry));
+        }
+        let names_endpoint = event.event.as_deref() == Some("endpoint");
+        let mut note = note::of(&self.site, &event);
+        match event.data {
+            Some(data) if names_endpoint && !data.is_empty() && self.awaits_endpoint() => {
+                let text = String::from_utf8_lossy(&data);
+                note.text = Some(note::excerpt(&self.site.masked(&text)));
+                if let Some(trouble) = self.name_endpoint(&text) {
+                    end.trouble = Some(trouble);
+                }
+            }
+            Some(data) if !data.is_empty() => {
+                let data = self.site.masked_bytes(data);
+                let frame =
+                    if event.cut == 0 { Frame::parse(&data) } else { Frame::too_long(&data, data.len() + event.cut) };
+                if let Some(message) = frame.json() {
+                    (note.data, note.message) = ("message", Some(outline(message)));
+                }
+                outcome.spoke = true;
+                self.take(frame, awaited);
+            }
+            _ => {}
+        }
+        note::keep(&mut end.events, note);
+    }
+
+    /// Takes note of a message of the server and answers it where it asks.
+    fn take(self: &Arc<Self>, frame: Frame, awaited: &mut Vec<Id>) {
+        let mut replies = Vec::new();
+        if let Some(value) = frame.json() {
+            for message in messages(value) {
+                match Kind::of(message) {
+                    Kind::Response { id } => {
+                        let known = id.and_then(|id| awaited.iter().position(|own| same_id(own, id)));
+                        // An error without an id, or with a damaged one, is still what came of the request.
+                        if let Some(at) = known.or((!awaited.is_empty()).then_some(0)) {
+                            awaited.remove(at);
+                        }
+                        self.learn(message);
+                    }
+                    Kind::Request { id, method } => {
+                        replies.push(self.responder.answer(id, method, message.get("params")));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        if !self.record.receive(frame) {
+            return;
+        }
+        for reply in replies {
+            if !self.record.may_answer() {
+                return;
+            }
+            let sent = self.record.add(Event::Sent { frame: Frame::of(&reply), mark: None });
+            let this = Arc::clone(self);
+            drop(self.aside(async move { this.deliver(sent).await }));
+        }
+    }
+
+    /// Learns from a response what later requests have to say.
+    fn learn(&self, response: &Value) {
+        let Some(result) = response.get("result") else { return };
+        if !self.stateless
+            && let Some(version) = result.get("protocolVersion").and_then(Value::as_str)
+            && result.get("capabilities").is_some()
+        {
+            // The header came with 2025-06-18; versions are dates, so they compare as texts.
+            self.state().version = (version >= "2025-06-18").then(|| version.to_owned());
+        }
+        if self.stateless && result.get("tools").is_some() {
+            self.state().mirrored.extend(mirrored(result));
+        }
+    }
+
+    /// Takes in which parameters of tools are mirrored into headers.
+    pub(super) fn mirror(&self, mirrored: Mirrored) {
+        self.state().mirrored = mirrored;
+    }
+}
+
+/// The media type of an answer, without parameters, in lower case.
+pub(super) fn media_type(response: &Response) -> String {
+    let value = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    media_type_of(value)
+}
+
+fn is_json(kind: &str) -> bool {
+    kind == "application/json" || kind.ends_with("+json")
+}
+
+/// Reads a body, at most `limit` bytes and no more than a message's worth in memory.
+async fn read_body(mut response: Response, end: &mut HttpEnd, limit: usize) -> Vec<u8> {
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(bytes)) => {
+                end.bytes += bytes.len();
+                let room = (MAX_MESSAGE_BYTES + 1).saturating_sub(body.len());
+                body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            }
+            Ok(None) => {
+                end.complete = true;
+                return body;
+            }
+            Err(error) => {
+                end.trouble = Some(words(&error));
+                return body;
+            }
+        }
+        if end.bytes > limit {
+            return body;
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What goes out: a message or nothing, the headers that go with it, and what is recorded of both.
+//!
+//! Owns what a request looks like, on the wire and in the transcript. When one is made, and again, is not for it to
+//! say, and of an answer it knows the head alone.
+
+use std::sync::Arc;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Response, Url};
+use serde_json::Value;
+
+use super::exchange::Exchanger;
+use super::header::stateless;
+use super::pause::REPEATED;
+use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest};
+use crate::wire::Id;
+
+/// What a client accepts as an answer to a message.
+pub(super) const BOTH: &str = "application/json, text/event-stream";
+pub(super) const STREAM: &str = "text/event-stream";
+
+/// The revision that a client speaks where nothing was agreed on yet and a header is due.
+const STATELESS: &str = "2026-07-28";
+
+/// What to send.
+pub(super) struct Order {
+    pub(super) method: Method,
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Option<Vec<u8>>,
+    /// The entry of the message that it carries.
+    pub(super) carries: Option<Arc<Entry>>,
+    /// The requests that the answer is to answer.
+    pub(super) awaited: Vec<Id>,
+    /// How often it was sent before to a server that asks us to slow down.
+    pub(super) attempt: usize,
+    /// Whether a stream that breaks off is taken up again.
+    pub(super) resume: bool,
+    /// Whether the end of a refusal is left to the caller to record, as something else may be tried.
+    pub(super) hold: bool,
+}
+
+impl Exchanger {
+    /// The headers that go with a message.
+    pub(super) fn headers(&self, message: Option<&Value>, accept: &'static str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let state = self.state();
+        let mut own: Vec<(String, String)> = Vec::new();
+        if self.stateless {
+            own = stateless(message.unwrap_or(&Value::Null), STATELESS, &state.mirrored);
+        } else {
+            own.extend(state.version.clone().map(|version| ("mcp-protocol-version".to_owned(), version)));
+            own.extend(state.session.clone().map(|session| ("mcp-session-id".to_owned(), session)));
+        }
+        drop(state);
+        for (name, value) in own {
+            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_str(&value)) {
+                headers.insert(name, value);
+            }
+        }
+        // A user's header goes before ours.
+        for name in self.site.headers.keys() {
+            headers.remove(name);
+        }
+        headers.extend(self.site.headers.clone());
+        headers
+    }
+
+    /// A request without a body.
+    pub(super) fn empty(&self, method: Method, url: Url, accept: &'static str) -> Order {
+        let mut headers = self.headers(None, accept);
+        headers.remove(CONTENT_TYPE);
+        Order {
+            method,
+            url,
+            headers,
+            body: None,
+            carries: None,
+            awaited: Vec::new(),
+            attempt: REPEATED,
+            resume: false,
+            hold: false,
+        }
+    }
+
+    /// The request that takes a stream up again after an event.
+    pub(super) fn resumption(&self, url: Url, last: &str) -> Order {
+        let mut order = self.empty(Method::GET, url, STREAM);
+        if let Ok(value) = HeaderValue::from_str(last) {
+            order.headers.insert("last-event-id", value);
+        }
+        order
+    }
+
+    /// Records a request and gives it its number.
+    pub(super) fn begin(&self, order: &Order) -> usize {
+        let number = self.number();
+        self.state().open.insert(number, HttpEnd { number, ..HttpEnd::default() });
+        self.record.add(Event::HttpRequest(HttpRequest {
+            number,
+            method: order.method.to_string(),
+            target: self.target(&order.url),
+            headers: self.shown(&order.headers),
+            carries: order.carries.clone(),
+            ..HttpRequest::default()
+        }));
+        number
+    }
+
+    /// The number of the next request.
+    pub(super) fn number(&self) -> usize {
+        let mut state = self.state();
+        let number = state.next;
+        state.next += 1;
+        number
+    }
+
+    /// The path and query of an address, as they may be recorded.
+    pub(super) fn target(&self, url: &Url) -> String {
+        match url.query() {
+            Some(query) => self.site.masked(&format!("{}?{query}", url.path())),
+            None => self.site.masked(url.path()),
+        }
+    }
+
+    /// Headers as they may be recorded.
+    pub(super) fn shown(&self, headers: &HeaderMap) -> Vec<(String, String)> {
+        let shown = |value: &HeaderValue| {
+            if value.is_sensitive() {
+                return "[secret]".to_owned();
+            }
+            self.site.masked(&String::from_utf8_lossy(value.as_bytes()))
+        };
+        headers.iter().map(|(name, value)| (name.as_str().to_owned(), shown(value))).collect()
+    }
+
+    /// Makes a request in its turn; what is returned has a head that is recorded, and a body that is still to come.
+    pub(super) async fn respond(
+        &self,
+        number: usize,
+        order: Order,
+        initializes: bool,
+    ) -> Result<Response, reqwest::Error> {
+        self.keep_pace().await;
+        let mut request = self.site.client.request(order.method, order.url).headers(order.headers);
+        if let Some(body) = order.body {
+            request = request.body(body);
+        }
+        let response = request.send().await?;
+        let headers = self.shown(response.headers());
+        if initializes
+            && !self.stateless
+            && response.status().is_success()
+            && let Some(session) = response.headers().get("mcp-session-id")
+        {
+            self.state().session = Some(String::from_utf8_lossy(session.as_bytes()).into_owned());
+        }
+        self.record.add(Event::HttpHead(HttpHead { number, status: response.status().as_u16(), headers }));
+        Ok(response)
+    }
+}
