@@ -5,7 +5,7 @@
 //! `fuzzing/` (fuzzing, end to end), `hidden/` (faults for the fuzzer alone), `hints/` (hint files and what they
 //! change), `hostile/` (what the judge must bear), `house/` (who imports whom), `libtest/` (cases as tests of a
 //! user's crate, with the feature `harness`), `real/` (real servers),
-//! `schemas/` (the fuzzer's schemas against the official test suite of JSON Schema),
+//! `runner/` (package runners), `schemas/` (the fuzzer's schemas against the official test suite of JSON Schema),
 //! `browser/` (the HTML report in a browser), `formats/` (what reports are rendered into), `gating/` (what
 //! fails a run, and what is made of several), `parity/` (the same findings over both transports), `auth/` (protected
 //! servers).
@@ -31,6 +31,7 @@ mod libtest;
 mod matrix;
 mod raw;
 mod real;
+mod runner;
 mod schemas;
 
 use libtest_mimic::{Arguments, Trial};
@@ -54,6 +55,7 @@ fn main() -> std::process::ExitCode {
     #[cfg(feature = "harness")]
     trials.extend(libtest::trials());
     trials.extend(real::trials());
+    trials.extend(runner::trials());
     trials.extend(schemas::trials());
     trials.extend(browser::trials());
     trials.extend(formats::trials());

@@ -72,6 +72,7 @@ pub struct Connection {
     peer: Peer,
     tasks: Vec<JoinHandle<()>>,
     ended: Option<ShutdownStep>,
+    without_runner: bool,
 }
 
 impl fmt::Debug for Connection {
@@ -115,7 +116,7 @@ impl Connection {
     pub fn over_http(site: Arc<Site>, stateless: bool, responder: Responder, keeping: Keeping) -> Self {
         let record = Arc::new(Record::new(keeping));
         let exchanger = Arc::new(Exchanger::new(site, Arc::clone(&record), responder, stateless));
-        Self { record, input: None, peer: Peer::Http(exchanger), tasks: Vec::new(), ended: None }
+        Self { record, input: None, peer: Peer::Http(exchanger), tasks: Vec::new(), ended: None, without_runner: false }
     }
 
     /// Whether it is a connection over HTTP.
@@ -128,6 +129,28 @@ impl Connection {
     #[must_use]
     pub fn answers_in_place(&self) -> bool {
         matches!(&self.peer, Peer::Http(exchanger) if exchanger.answers_in_place())
+    }
+
+    /// The same, known as one whose server was started without the package runner that its command names.
+    #[must_use]
+    pub fn without_runner(mut self) -> Self {
+        self.without_runner = true;
+        self
+    }
+
+    /// Whether the server was started without the package runner that its command names.
+    #[must_use]
+    pub fn is_without_runner(&self) -> bool {
+        self.without_runner
+    }
+
+    /// The id of the server's process, if it is one that was started with the connection.
+    #[must_use]
+    pub fn process_id(&self) -> Option<i32> {
+        match &self.peer {
+            Peer::Process(process) => Some(process.id()),
+            Peer::Task { .. } | Peer::Http(_) => None,
+        }
     }
 
     /// The session that a server over HTTP opened, if it did.
@@ -158,7 +181,7 @@ impl Connection {
         let (sender, receiver) = mpsc::channel(256);
         let writer = tokio::spawn(write_lines(input, receiver));
         let reader = tokio::spawn(read_lines(output, Arc::clone(&record), responder, sender.downgrade()));
-        Self { record, input: Some(sender), peer, tasks: vec![reader, writer], ended: None }
+        Self { record, input: Some(sender), peer, tasks: vec![reader, writer], ended: None, without_runner: false }
     }
 
     /// Sends a line (a newline is added) and records it. A server that does not read is waited for at

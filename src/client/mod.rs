@@ -11,6 +11,8 @@ mod pipe;
 mod process;
 mod record;
 mod responder;
+mod runner;
+mod table;
 mod within;
 
 pub use self::http::{
@@ -22,4 +24,5 @@ pub use pipe::Pipe;
 pub use process::{adopt_orphans, end_every_process};
 pub use record::{Allowance, Keeping, Limits, Tap};
 pub use responder::{Answer, Responder};
+pub use runner::{Packaged, is_package_runner};
 pub use within::Within;

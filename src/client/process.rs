@@ -15,6 +15,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::allotted::within;
 use super::connection::Patience;
+use super::table::{Row, rows};
 use crate::transcript::ShutdownStep;
 
 /// The process groups that are alive.
@@ -50,28 +51,17 @@ pub fn adopt_orphans() {
 }
 
 /// How long orphans are looked for, should they multiply while they are ended.
-#[cfg(target_os = "linux")]
 const ORPHANS: Duration = Duration::from_secs(3);
 
-/// Ends the children of this process that nobody here started: orphans that were handed to it.
-#[cfg(target_os = "linux")]
+/// Ends the children of this process that nobody here started: orphans that were handed to it, where the system does.
 fn end_orphans() {
-    let own = std::process::id();
+    let Ok(own) = i32::try_from(std::process::id()) else { return };
     let began = Instant::now();
     // An orphan may have children of its own, which are handed on when it ends.
     while began.elapsed() < ORPHANS {
         let mut found = false;
-        let Ok(processes) = std::fs::read_dir("/proc") else { return };
-        for name in processes.flatten().map(|entry| entry.file_name()) {
-            let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
-            let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
-            // The name of the command stands in brackets and may hold anything.
-            let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-            let (state, parent) = (fields.next(), fields.next());
-            if parent.and_then(|parent| parent.parse::<u32>().ok()) != Some(own) || state == Some("Z") {
-                continue;
-            }
-            if let Some(pid) = Pid::from_raw(pid) {
+        for row in rows().into_iter().filter(|row| row.parent == own && row.state != 'Z') {
+            if let Some(pid) = Pid::from_raw(row.pid) {
                 found |= rustix::process::kill_process(pid, Signal::KILL).is_ok();
             }
         }
@@ -82,9 +72,6 @@ fn end_orphans() {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-fn end_orphans() {}
-
 /// What a process and its descendants have done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Effort {
@@ -94,45 +81,20 @@ pub(super) struct Effort {
     pub(super) busy: bool,
 }
 
-/// The effort of a process group, with the children that have left it.
-#[cfg(target_os = "linux")]
+/// The effort of a process group, with the children that have left it; none where the system does not tell.
 fn effort_of(group: i32) -> Option<Effort> {
-    struct Seen {
-        pid: i32,
-        parent: i32,
-        busy: bool,
-        ticks: u64,
-    }
-    let mut members = Vec::new();
-    let mut others = Vec::new();
-    for name in std::fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.file_name()) {
-        let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
-        let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
-        // After the name of the command, which may hold anything: the state, the parent, the group; the four
-        // times stand from the twelfth on.
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let number = |at: usize| fields.get(at).and_then(|field| field.parse::<i32>().ok());
-        let (Some(parent), Some(own)) = (number(1), number(2)) else { continue };
-        let ticks = (11..15).filter_map(|at| fields.get(at)?.parse::<u64>().ok()).sum();
-        let seen = Seen { pid, parent, busy: matches!(fields.first(), Some(&("R" | "D"))), ticks };
-        if own == group { members.push(seen) } else { others.push(seen) }
-    }
+    let (mut members, mut others): (Vec<Row>, Vec<Row>) = rows().into_iter().partition(|row| row.group == group);
     let mut at = 0;
     while let Some(parent) = members.get(at).map(|member| member.pid) {
-        let (children, rest): (Vec<Seen>, Vec<Seen>) = others.into_iter().partition(|seen| seen.parent == parent);
+        let (children, rest): (Vec<Row>, Vec<Row>) = others.into_iter().partition(|row| row.parent == parent);
         members.extend(children);
         others = rest;
         at += 1;
     }
     (!members.is_empty()).then(|| Effort {
         ticks: members.iter().map(|member| member.ticks).sum(),
-        busy: members.iter().any(|member| member.busy),
+        busy: members.iter().any(|member| matches!(member.state, 'R' | 'D')),
     })
-}
-
-#[cfg(not(target_os = "linux"))]
-fn effort_of(_group: i32) -> Option<Effort> {
-    None
 }
 
 /// Looks after a process that says nothing, to tell one that is slow from one that does nothing at all.

@@ -50,7 +50,7 @@ async fn confirm(mut target: Target, case: &Case, judged: &mut Judged) {
     let context = target.context.clone();
     let offer = target.offer().await;
     for _ in 0..context.plan.retries {
-        let _permit = context.permit().await;
+        let _permit = context.ask().given().await;
         if target.dead().is_some() {
             break;
         }

@@ -2,20 +2,23 @@
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::process::Command;
+use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 
+use super::common::Common;
 use super::host::{Absent, Host, HostFate, listens};
+use super::permits::{Asked, Haste, Permit, Permits};
 use super::plan::{Launcher, Plan, Revisions};
 use super::probe::{explain, probe};
 use super::session::{Refusal, Refused, unhurried};
 use super::target;
 use crate::case::{Body, Case};
 use crate::check::{evidence, stderr_of};
-use crate::client::{Allowance, Connection, Keeping, Patience};
+use crate::client::{Allowance, Connection, Keeping, Packaged, Patience, is_package_runner};
 use crate::event::{Event, Problem, ProblemKind, RunSummary, Sink, Timing};
 use crate::spec::Revision;
 use crate::transcript::{Entry, ShutdownStep};
@@ -40,7 +43,9 @@ const BACK: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub(super) struct Context {
     pub(super) plan: Arc<Plan>,
-    permits: Arc<Semaphore>,
+    permits: Arc<Permits>,
+    /// Whether more waits for what is done here than for what others do.
+    haste: Haste,
     sink: Arc<Mutex<dyn Sink>>,
     book: Arc<Mutex<Book>>,
     allowance: Arc<Allowance>,
@@ -55,6 +60,11 @@ pub(super) struct Context {
     turn: Arc<tokio::sync::Mutex<()>>,
     /// How many revisions are on their way through their cases.
     under_way: Arc<watch::Sender<usize>>,
+    common: Arc<Common>,
+    /// What the package runner that the server's command names has started, once that was seen.
+    packaged: Arc<OnceLock<Packaged>>,
+    /// The case of each pass over the steps of a case so far, in any revision.
+    passes: Arc<Mutex<Vec<String>>>,
 }
 
 /// A revision on its way through its cases, until it is dropped.
@@ -80,9 +90,11 @@ struct Book {
 }
 
 /// A connection that was shut down, with its record.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Ended {
     pub(super) purpose: String,
+    /// Whether it was started without the package runner that the server's command names.
+    pub(super) without_runner: bool,
     pub(super) startup: Option<Duration>,
     pub(super) step: ShutdownStep,
     pub(super) entries: Vec<Arc<Entry>>,
@@ -94,7 +106,8 @@ impl Context {
     /// What a run of a plan shares, told to a sink.
     pub(super) fn new(plan: Plan, sink: Arc<Mutex<dyn Sink>>) -> Self {
         Self {
-            permits: Arc::new(Semaphore::new(plan.jobs.max(1))),
+            permits: Permits::new(plan.jobs.max(1)),
+            haste: Haste::Usual,
             plan: Arc::new(plan),
             sink,
             book: Arc::default(),
@@ -106,16 +119,74 @@ impl Context {
             bench: Arc::default(),
             turn: Arc::default(),
             under_way: Arc::default(),
+            common: Arc::default(),
+            packaged: Arc::default(),
+            passes: Arc::default(),
         }
     }
 
-    fn book(&self) -> std::sync::MutexGuard<'_, Book> {
+    /// What came of the cases that are carried out for all revisions.
+    pub(super) fn common(&self) -> &Common {
+        &self.common
+    }
+
+    /// What starts the server without the package runner that its command names, once that is known.
+    pub(super) fn without_runner(&self) -> Option<Command> {
+        self.packaged.get().map(Packaged::command)
+    }
+
+    /// Whether the server's command names a package runner, and it is not known what that starts.
+    pub(super) fn has_runner(&self) -> bool {
+        matches!(&self.plan.launcher, Launcher::Command(server) if is_package_runner(&server.command))
+            && self.packaged.get().is_none()
+    }
+
+    /// Looks what a package runner has started, now that this speaks.
+    pub(super) fn see_runner(&self, connection: &Connection) {
+        if !self.has_runner() {
+            return;
+        }
+        if let Some(packaged) = connection.process_id().and_then(Packaged::of) {
+            // Another may have seen the same meanwhile.
+            let _packaged = self.packaged.get_or_init(|| packaged);
+        }
+    }
+
+    /// The case of each pass so far.
+    fn passes(&self) -> MutexGuard<'_, Vec<String>> {
+        self.passes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of a new pass over the steps of a case.
+    pub(super) fn new_pass(&self, case: &str) -> usize {
+        let mut passes = self.passes();
+        passes.push(case.to_owned());
+        passes.len() - 1
+    }
+
+    /// The case that a pass was over.
+    pub(super) fn case_of(&self, pass: usize) -> Option<String> {
+        self.passes().get(pass).cloned()
+    }
+
+    /// The same for somebody who is in a hurry, or is not.
+    pub(super) fn in_haste(&self, urgent: bool) -> Self {
+        Self { haste: if urgent { Haste::Urgent } else { Haste::Usual }, ..self.clone() }
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leave to keep one more process busy.
-    pub(super) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.permits).acquire_owned().await.ok()
+    /// Asks for leave to keep one more process busy.
+    pub(super) fn ask(&self) -> Asked {
+        self.permits.ask(self.haste)
+    }
+
+    /// The permit of a process that is only waited for from now on: others get it meanwhile, unless it is the only
+    /// one there is, as that says that one process is to follow another.
+    pub(super) fn idle(&self, permit: Permit) -> Option<Permit> {
+        (self.plan.jobs <= 1).then_some(permit)
     }
 
     /// Sees to it that a server that is ours to start over HTTP is there; for the others there is nothing to do.
@@ -257,6 +328,7 @@ impl Context {
     /// Shuts a connection down and returns its record.
     pub(super) async fn end(&self, connection: Connection, purpose: String) -> Ended {
         let (startup, limited) = (connection.first_line(), connection.limited());
+        let without_runner = connection.is_without_runner();
         self.book().startups.extend(startup);
         let patience = self.patience(&connection);
         let (step, entries) = connection.shut_down(patience).await;
@@ -267,7 +339,7 @@ impl Context {
             (_, step) => Some(step),
         };
         drop(book);
-        Ended { purpose, startup, step, entries, limited }
+        Ended { purpose, without_runner, startup, step, entries, limited }
     }
 
     /// Shuts a connection down aside; nobody needs its record.
@@ -389,14 +461,14 @@ async fn judge(context: &Context) -> Option<Problem> {
     let mut targets = JoinSet::new();
     let newest = revisions.iter().max().copied();
     let every = context.plan.fuzz.as_ref().is_some_and(|fuzz| fuzz.every_revision);
-    // The one that is fuzzed goes first, so that this is done while the others go through their cases.
+    // The one that is fuzzed goes first in everything, so that this is done while the others go through their cases.
     let mut sessions = probed.sessions;
     sessions.sort_by_key(|session| (Some(session.revision) != newest, session.revision));
     for session in sessions {
-        let context = context.clone();
         let fuzzed = every || Some(session.revision) == newest;
+        let context = context.in_haste(fuzzed);
         let under_way = context.under_way();
-        targets.spawn(async move { target::judge(&context, session, fuzzed, under_way).await });
+        targets.spawn(target::judge(context, session, fuzzed, under_way));
     }
     let mut problem = None;
     while let Some(finished) = targets.join_next().await {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 
+use super::launch::command_of;
 use super::plan::{HttpServer, ServerCommand};
-use super::session::command_of;
 use crate::client::{Companion, LaunchError, Patience, Site};
 
 /// How often we look whether the server listens: at first soon, then at this pace.

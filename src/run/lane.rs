@@ -7,10 +7,13 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::bindings::Unfilled;
+use super::common::{self, is_common};
 use super::exchange::{GIVEN_UP, carry_out};
+use super::launch::connect;
 use super::offer::Offer;
+use super::permits::{Asked, Permit};
 use super::reply::Replies;
-use super::session::{Refusal, Refused, Session, connect, full_capabilities};
+use super::session::{Refusal, Refused, Session, full_capabilities};
 use super::survey::{Straggler, wait_for_stragglers};
 use super::target::{Kept, Target, meets, unmet};
 use crate::case::{Act, Body, Case, Process};
@@ -37,17 +40,30 @@ pub(super) const LIMITED: &str = "the server limits how often it is asked (HTTP 
 const CUT_OFF: &str = "the server wrote more than is kept and was cut off";
 
 /// Runs the cases that share the main session.
-pub(super) async fn shared(target: Target, main: Session, cases: Vec<Arc<Case>>, stragglers: Vec<Straggler>) -> Done {
+pub(super) async fn shared(
+    target: Target,
+    main: Session,
+    cases: Vec<Arc<Case>>,
+    stragglers: Vec<Straggler>,
+    permit: Permit,
+) -> Done {
     let capabilities = full_capabilities(target.revision);
-    in_sequence(target, Some(main), cases, capabilities, "main session", stragglers).await
+    in_sequence(target, main, cases, capabilities, "main session", stragglers, permit).await
 }
 
 /// Runs the cases that may harm the server, on a session that declares nothing.
-pub(super) async fn expendable(target: Target, cases: Vec<Arc<Case>>) -> Done {
-    let _permit = target.context.permit().await;
+///
+/// Its place among those who wait for a permit is taken at once.
+pub(super) fn expendable(target: Target, cases: Vec<Arc<Case>>) -> impl Future<Output = Done> + Send {
+    let asked = target.context.ask();
+    run_expendable(target, cases, asked)
+}
+
+async fn run_expendable(target: Target, cases: Vec<Arc<Case>>, asked: Asked) -> Done {
+    let permit = asked.given().await;
     let first = open(&target, json!({}), "expendable session").await;
     match first {
-        Ok(session) => in_sequence(target, Some(session), cases, json!({}), "expendable session", Vec::new()).await,
+        Ok(session) => in_sequence(target, session, cases, json!({}), "expendable session", Vec::new(), permit).await,
         Err(Unopened { reason, told }) => {
             for case in cases {
                 target.tell(&case, Judged::error(reason.clone()), None);
@@ -59,9 +75,9 @@ pub(super) async fn expendable(target: Target, cases: Vec<Arc<Case>>) -> Done {
 
 /// A further connection that could not be opened.
 pub(super) struct Unopened {
-    reason: String,
+    pub(super) reason: String,
     /// The connection, where what the server answered on it is for watching cases to see.
-    told: Done,
+    pub(super) told: Done,
 }
 
 impl From<String> for Unopened {
@@ -81,7 +97,7 @@ async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Ses
     }
     let keeping = context.keeping(purpose);
     let declared = capabilities.clone();
-    let opening = Session::open(&context.plan, target.revision, capabilities, purpose.to_owned(), true, keeping);
+    let opening = Session::open(context, target.revision, capabilities, purpose.to_owned(), true, keeping);
     let Refused { reason, connection } = match opening.await {
         Ok(session) => return Ok(session),
         Err(refused) => refused,
@@ -90,7 +106,7 @@ async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Ses
     match (connection, &reason) {
         (Some(connection), Refusal::Other(_) | Refusal::Error(_)) => {
             let terms = Terms { client_capabilities: declared, opening: None };
-            told.push(Kept { ended: context.end(connection, purpose.to_owned()).await, terms });
+            told.push(Kept { ended: context.end(connection, purpose.to_owned()).await, terms, lent: false });
         }
         (Some(connection), _) => context.dismiss(connection, purpose),
         (None, _) => {}
@@ -110,18 +126,33 @@ async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Ses
 
 async fn close(target: &Target, session: Session) -> Kept {
     let terms = session.terms;
-    Kept { ended: target.context.end(session.connection, session.purpose).await, terms }
+    Kept { ended: target.context.end(session.connection, session.purpose).await, terms, lent: false }
+}
+
+/// Closes the process of a single case, which may have opened it itself.
+pub(super) async fn close_own(target: &Target, mut session: Session) -> Kept {
+    if session.terms.opening.is_none() {
+        take_terms(&mut session);
+    }
+    close(target, session).await
+}
+
+/// What the process of a single case is for.
+pub(super) fn purpose_of(case: &Case) -> String {
+    format!("case {}", case.id)
 }
 
 /// Runs cases one after the other on a session, which is replaced when it has ended or fallen silent.
 async fn in_sequence(
     mut target: Target,
-    mut session: Option<Session>,
+    session: Session,
     cases: Vec<Arc<Case>>,
     capabilities: Value,
     purpose: &str,
     stragglers: Vec<Straggler>,
+    permit: Permit,
 ) -> Done {
+    let mut session = Some(session);
     let offer = target.offer().await;
     let mut done = Vec::new();
     let (mut restarts, mut silences) = (0, 0);
@@ -165,6 +196,7 @@ async fn in_sequence(
             }
         }
     }
+    let _busy = target.context.idle(permit);
     if let Some(session) = session {
         wait_for_stragglers(&session, stragglers.unwrap_or_default()).await;
         done.push(close(&target, session).await);
@@ -175,37 +207,64 @@ async fn in_sequence(
 /// Whether nothing more can be asked on a session; a server that was cut off is given up.
 fn is_spent(target: &Target, session: &Session) -> bool {
     if session.connection.is_cut_off() {
-        target.give_up(CUT_OFF);
+        give_up_cut_off(target);
     }
     session.unanswered >= GIVEN_UP || session.connection.is_closed()
 }
 
+/// Gives up a server that writes without end.
+pub(super) fn give_up_cut_off(target: &Target) {
+    target.give_up(CUT_OFF);
+}
+
+/// The passes of a case that was carried out, or what is to be said of it as it was not.
+pub(super) type Carried = Result<Vec<Pass>, Judged>;
+
 async fn run_case(target: &Target, case: &Case, body: &Act, session: &mut Session, offer: &Offer) -> Judged {
+    let carried = carry_out_in(target, case, body, session, offer).await;
+    judge(target, case, body, carried)
+}
+
+async fn carry_out_in(target: &Target, case: &Case, body: &Act, session: &mut Session, offer: &Offer) -> Carried {
     // A case that opens the connection itself goes by what the main session was told.
     let terms = if session.terms.opening.is_some() { &session.terms } else { &offer.terms };
     if terms.opening.is_some() && !meets(case, terms) {
-        return Judged::inapplicable(unmet(case));
+        return Err(Judged::inapplicable(unmet(case)));
     }
-    let mut new_pass = || target.new_pass(&case.id);
+    let mut new_pass = || target.context.new_pass(&case.id);
     let limited = session.connection.limited();
     let carried_out = carry_out(case, body, session, offer, &target.context.plan, &mut new_pass).await;
     if session.connection.limited() > limited {
         // What was not answered for that reason says nothing of the rule.
-        return Judged::error(LIMITED);
+        return Err(Judged::error(LIMITED));
     }
-    match carried_out {
-        Ok(passes) => judge(target, case, body, &passes),
-        Err(Unfilled(reason)) => Judged::skip(reason),
-    }
+    carried_out.map_err(|Unfilled(reason)| Judged::skip(reason))
 }
 
-fn judge(target: &Target, case: &Case, body: &Act, passes: &[Pass]) -> Judged {
-    target.context.judging(|| check::act(case, body, target.revision, passes))
+/// Judges a case by its passes.
+pub(super) fn judge(target: &Target, case: &Case, body: &Act, carried: Carried) -> Judged {
+    match carried {
+        Ok(passes) => target.context.judging(|| check::act(case, body, target.revision, &passes)),
+        Err(judged) => judged,
+    }
 }
 
 /// Runs a case on a process of its own.
-pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
+///
+/// Its place among those who wait for a permit is taken at once, unless the survey says whether it runs at all.
+pub(super) fn alone(target: Target, case: Arc<Case>) -> impl Future<Output = Done> + Send {
+    let needs = &case.needs;
+    let is_common = matches!(&case.body, Body::Act(body) if is_common(&target, &case, body));
+    let at_once = needs.asked.is_none() && needs.tool.is_none() && !is_common;
+    let asked = at_once.then(|| target.context.ask());
+    run_alone(target, case, asked, is_common)
+}
+
+async fn run_alone(mut target: Target, case: Arc<Case>, asked: Option<Asked>, is_common: bool) -> Done {
     let Body::Act(body) = &case.body else { return Vec::new() };
+    if is_common {
+        return common::run(target, &case, body).await;
+    }
     if case.needs.asked.is_some() {
         // What the server does not ask for needs no process to find out.
         let offer = target.offer().await;
@@ -223,12 +282,12 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
         }
     }
     let context = target.context.clone();
-    let _permit = context.permit().await;
+    let permit = asked.unwrap_or_else(|| context.ask()).given().await;
     if let Some(reason) = target.dead() {
         target.tell(&case, Judged::error(reason), None);
         return Vec::new();
     }
-    let mut session = match open_for(&target, body, format!("case {}", case.id)).await {
+    let mut session = match open_for(&target, body, purpose_of(&case)).await {
         Ok(session) => session,
         Err(Unopened { reason, told }) => {
             target.tell(&case, Judged::error(reason), None);
@@ -243,10 +302,8 @@ pub(super) async fn alone(mut target: Target, case: Arc<Case>) -> Done {
     };
     target.tell(&case, judged, Some(began));
     is_spent(&target, &session);
-    if session.terms.opening.is_none() {
-        take_terms(&mut session);
-    }
-    vec![close(&target, session).await]
+    let _busy = context.idle(permit);
+    vec![close_own(&target, session).await]
 }
 
 /// Why a case about what the server asks for does not apply, as far as the survey has seen.
@@ -268,7 +325,7 @@ pub(super) async fn open_for(target: &Target, body: &Act, purpose: String) -> Re
         return open(target, capabilities, &purpose).await;
     }
     let (keeping, replies) = (context.keeping(&purpose), Replies::default());
-    connect(&context.plan, target.revision, &capabilities, &replies, keeping)
+    connect(context, target.revision, &capabilities, &replies, keeping)
         .map(|connection| Session::unopened(connection, target.revision, capabilities, replies, purpose))
         .map_err(|error| error.to_string().into())
 }
@@ -281,9 +338,21 @@ pub(super) async fn run_fresh(
     session: &mut Session,
     offer: &Offer,
 ) -> Judged {
+    let carried = carry_out_fresh(target, case, body, session, offer).await;
+    judge(target, case, body, carried)
+}
+
+/// Carries a case out on a process that has run nothing else.
+pub(super) async fn carry_out_fresh(
+    target: &Target,
+    case: &Case,
+    body: &Act,
+    session: &mut Session,
+    offer: &Offer,
+) -> Carried {
     // The first request of an unopened process is sent while that starts, which took the main session as long.
     session.starting = target.context.plan.startup_timeout.min(offer.startup * 3);
-    run_case(target, case, body, session, offer).await
+    carry_out_in(target, case, body, session, offer).await
 }
 
 /// Reads the terms of a session that a case has opened itself off its record.

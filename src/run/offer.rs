@@ -1,6 +1,7 @@
 //! What a server offers: its tools, which of them may be called, and what is known of their calls.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -35,7 +36,7 @@ pub(super) struct Tool {
     pub(super) barred: Option<String>,
     /// Whether its annotations allow it to be called, if only with the arguments of a hint.
     pub(super) permitted: bool,
-    pub(super) schema: Option<ToolSchema>,
+    pub(super) schema: Option<Arc<ToolSchema>>,
     /// Valid arguments.
     pub(super) arguments: Option<Value>,
     /// How the first call went, and how long it took.
@@ -62,7 +63,7 @@ impl Tool {
             barred = Some(format!("no arguments could be made for it: {problem}"));
         }
         let definition = definition.clone();
-        let (schema, arguments) = (schema.ok(), arguments.ok());
+        let (schema, arguments) = (schema.ok().map(Arc::new), arguments.ok());
         Some(Self { name, definition, barred, permitted, schema, arguments, called: None, asked: Vec::new() })
     }
 

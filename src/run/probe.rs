@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use super::conduct::Context;
 use super::plan::Revisions;
@@ -79,48 +79,63 @@ async fn try_all(context: &Context, revisions: &[Revision], insist: bool) -> Pro
     // The newest with a handshake goes first: it opens most servers, and tells how long they take.
     let first = revisions.iter().filter(|revision| **revision == Revision::LATEST_HANDSHAKE);
     let others = revisions.iter().rev().filter(|revision| **revision != Revision::LATEST_HANDSHAKE);
-    for revision in first.chain(others).copied() {
-        let (context, patience) = (context.clone(), patience.subscribe());
-        attempts.spawn(async move {
-            let purpose = format!("main session, {revision}");
-            let permit = context.permit().await;
-            let keeping = context.keeping(&purpose);
-            let opening = Session::open(&context.plan, revision, full_capabilities(revision), purpose, insist, keeping);
-            let opening = async {
-                tokio::select! {
-                    opened = opening => opened,
-                    () = out_of(patience, revision.era()) => Err(Refused { reason: Refusal::Silent, connection: None }),
-                }
-            };
-            tokio::pin!(opening);
-            // A process that stays silent does nothing that others would have to wait for.
-            let opened = if let Ok(opened) = tokio::time::timeout(BUSY, &mut opening).await {
-                opened
-            } else {
-                drop(permit);
-                opening.await
-            };
-            (revision, opened)
-        });
-    }
     let mut probed = Probed::default();
-    while let Some(finished) = attempts.join_next().await {
-        match finished {
-            Ok((_, Ok(session))) => {
-                let took = session.connection.first_line().unwrap_or_default();
-                patience.send_modify(|patience| patience.opened(took));
-                probed.sessions.push(session);
+    let mut take = |finished: Result<(Revision, Result<Session, Refused>), JoinError>| match finished {
+        Ok((_, Ok(session))) => {
+            let took = session.connection.first_line().unwrap_or_default();
+            patience.send_modify(|patience| patience.opened(took));
+            probed.sessions.push(session);
+        }
+        Ok((revision, Err(refused))) => {
+            if matches!(refused.reason, Refusal::Silent | Refusal::Idle(_)) && revision.era() == Era::Handshake {
+                patience.send_modify(|patience| patience.silent(context.plan.startup_timeout));
             }
-            Ok((revision, Err(refused))) => {
-                if matches!(refused.reason, Refusal::Silent | Refusal::Idle(_)) && revision.era() == Era::Handshake {
-                    patience.send_modify(|patience| patience.silent(context.plan.startup_timeout));
-                }
-                probed.refused.push((revision, refused));
-            }
-            Err(_) => {}
+            probed.refused.push((revision, refused));
+        }
+        Err(_) => {}
+    };
+    // What a package runner starts is found with the first, which may have to fetch it too; the others do without.
+    let mut ahead = context.has_runner().then_some(context.plan.startup_timeout / 2);
+    for revision in first.chain(others).copied() {
+        attempts.spawn(attempt(context.clone(), patience.subscribe(), revision, insist));
+        if let Some(limit) = ahead.take()
+            && let Ok(Some(finished)) = tokio::time::timeout(limit, attempts.join_next()).await
+        {
+            take(finished);
         }
     }
+    while let Some(finished) = attempts.join_next().await {
+        take(finished);
+    }
     probed
+}
+
+/// Tries to open the server in a revision.
+async fn attempt(
+    context: Context,
+    patience: watch::Receiver<Patience>,
+    revision: Revision,
+    insist: bool,
+) -> (Revision, Result<Session, Refused>) {
+    let purpose = format!("main session, {revision}");
+    let permit = context.ask().given().await;
+    let keeping = context.keeping(&purpose);
+    let opening = Session::open(&context, revision, full_capabilities(revision), purpose, insist, keeping);
+    let opening = async {
+        tokio::select! {
+            opened = opening => opened,
+            () = out_of(patience, revision.era()) => Err(Refused { reason: Refusal::Silent, connection: None }),
+        }
+    };
+    tokio::pin!(opening);
+    // A process that stays silent does nothing that others would have to wait for.
+    let opened = if let Ok(opened) = tokio::time::timeout(BUSY, &mut opening).await {
+        opened
+    } else {
+        drop(permit);
+        opening.await
+    };
+    (revision, opened)
 }
 
 /// How long an attempt may take from its start, as far as others have shown.

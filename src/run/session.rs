@@ -5,16 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
-use tokio::io::DuplexStream;
-use tokio::process::Command;
-use tokio::task::JoinHandle;
 
 use super::astray::{self, Astray};
-use super::plan::{Launcher, Plan, ServerCommand};
+use super::conduct::Context;
+use super::launch::connect;
 use super::reply::Replies;
-use crate::client::headers::Mirrored;
-use crate::client::{Connection, Keeping, LaunchError, Pipe, PostsOrder, Responder, Waited};
-use crate::mock::{self, FaultSet};
+use crate::client::{Connection, Keeping, LaunchError, Waited};
 use crate::spec::{Era, Revision};
 use crate::transcript::{Entry, Event, Mark, Terms, Transcript, follows_unanswerable, messages};
 use crate::wire::{Damage, Frame, Id, Kind, same_id, same_id_loosely};
@@ -144,84 +140,6 @@ pub(super) fn initialize_params(revision: &str, capabilities: &Value) -> Value {
     json!({ "protocolVersion": revision, "capabilities": capabilities, "clientInfo": client_info() })
 }
 
-/// The program of a server and the command that starts it.
-pub(super) fn command_of(server: &ServerCommand) -> Result<(String, Command), LaunchError> {
-    let (program, arguments) = server.command.split_first().ok_or(LaunchError::NoCommand)?;
-    let mut command = Command::new(program);
-    command.args(arguments);
-    command.envs(server.environment.iter().map(|(name, value)| (name, value)));
-    if let Some(directory) = &server.directory {
-        command.current_dir(directory);
-    }
-    Ok((program.clone(), command))
-}
-
-/// Starts the server and connects to it.
-pub(super) fn connect(
-    plan: &Plan,
-    revision: Revision,
-    capabilities: &Value,
-    replies: &Replies,
-    keeping: Keeping,
-) -> Result<Connection, LaunchError> {
-    let responder = Responder::new(capabilities.clone(), replies.answer());
-    match &plan.launcher {
-        Launcher::Command(server) => {
-            let (program, command) = command_of(server)?;
-            Connection::start(&program, command, responder, keeping)
-        }
-        Launcher::Http(server) => {
-            let stateless = revision.era() == Era::Stateless;
-            Ok(Connection::over_http(Arc::clone(&server.site), stateless, responder, keeping))
-        }
-        Launcher::BuiltIn(faults) => {
-            let (pipe, server) = built_in(faults);
-            Ok(Connection::within(pipe, server, mock::ignores_sigterm(faults), responder, keeping))
-        }
-        Launcher::Within(server) => {
-            let (pipe, server) = server.start()?;
-            Ok(Connection::within(pipe, server, false, responder, keeping))
-        }
-    }
-}
-
-/// Starts the server and connects to it without a record; a server over HTTP is connected to as it runs. `mirrored`
-/// says which parameters of its tools go into headers as well.
-pub(super) fn lean(plan: &Plan, revision: Revision, mirrored: &Mirrored) -> Result<Pipe, LaunchError> {
-    match &plan.launcher {
-        Launcher::Command(server) => {
-            let (program, command) = command_of(server)?;
-            Pipe::start(&program, command)
-        }
-        Launcher::Http(server) => Ok(Pipe::over_http(PostsOrder {
-            site: Arc::clone(&server.site),
-            stateless: revision.era() == Era::Stateless,
-            responder: Responder::new(full_capabilities(revision), Replies::default().answer()),
-            mirrored: mirrored.clone(),
-        })),
-        Launcher::BuiltIn(faults) => {
-            let (pipe, server) = built_in(faults);
-            Ok(Pipe::within(pipe, server))
-        }
-        Launcher::Within(server) => {
-            let (pipe, server) = server.start()?;
-            Ok(Pipe::within(pipe, server))
-        }
-    }
-}
-
-/// Runs the built-in server in this process; returns our end of the pipe to it.
-fn built_in(faults: &Arc<FaultSet>) -> (DuplexStream, JoinHandle<()>) {
-    let (ours, theirs) = tokio::io::duplex(256 << 10);
-    let faults = Arc::clone(faults);
-    let server = tokio::spawn(async move {
-        let (reader, writer) = tokio::io::split(theirs);
-        // What ends the built-in server ends the connection, which is what is judged.
-        let _ended = mock::serve(reader, writer, &faults).await;
-    });
-    (ours, server)
-}
-
 impl Session {
     /// A session in which nothing has been sent yet.
     pub(super) fn unopened(
@@ -250,7 +168,7 @@ impl Session {
     ///
     /// `insist` opens a stateless server also where its answer to `server/discover` leaves the revision out.
     pub(super) async fn open(
-        plan: &Plan,
+        context: &Context,
         revision: Revision,
         capabilities: Value,
         purpose: String,
@@ -258,16 +176,19 @@ impl Session {
         keeping: Keeping,
     ) -> Result<Self, Refused> {
         let replies = Replies::default();
-        let connection = connect(plan, revision, &capabilities, &replies, keeping)
+        let connection = connect(context, revision, &capabilities, &replies, keeping)
             .map_err(|error| Refused { reason: Refusal::NotStarted(error), connection: None })?;
         let mut session = Self::unopened(connection, revision, capabilities, replies, purpose);
-        let limit = plan.startup_timeout;
+        let limit = context.plan.startup_timeout;
         let opened = match revision.era() {
             Era::Handshake => session.initialize(limit).await,
             Era::Stateless => session.discover(limit, insist).await,
         };
         match opened {
-            Ok(()) => Ok(session),
+            Ok(()) => {
+                context.see_runner(&session.connection);
+                Ok(session)
+            }
             Err(reason) => Err(Refused { reason, connection: Some(session.connection) }),
         }
     }

@@ -1,7 +1,7 @@
 //! Judges a server in one revision.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::error::SendError;
@@ -39,7 +39,6 @@ pub(super) struct Target {
     pub(super) totals: Arc<Mutex<Totals>>,
     /// Takes the failures of acting cases, to be tried again before they are told; none where they are told at once.
     pub(super) doubts: Option<UnboundedSender<Doubt>>,
-    passes: Arc<Mutex<Vec<String>>>,
 }
 
 impl Target {
@@ -52,18 +51,6 @@ impl Target {
     /// Why nothing more is asked of the server.
     pub(super) fn dead(&self) -> Option<String> {
         self.dead.borrow().clone()
-    }
-
-    /// The case of each pass so far.
-    fn passes(&self) -> MutexGuard<'_, Vec<String>> {
-        self.passes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The number of a new pass over the steps of a case.
-    pub(super) fn new_pass(&self, case: &str) -> usize {
-        let mut passes = self.passes();
-        passes.push(case.to_owned());
-        passes.len() - 1
     }
 
     /// Gives the server up.
@@ -92,7 +79,7 @@ impl Target {
     /// Makes a case's judgement a result and tells it.
     pub(super) fn tell_now(&self, case: &Case, mut judged: Judged, took: Option<Duration>) {
         for finding in &mut judged.findings {
-            let origin = finding.origin.and_then(|pass| self.passes().get(pass).cloned());
+            let origin = finding.origin.and_then(|pass| self.context.case_of(pass));
             let cases: Vec<&str> = std::iter::once(case.id.as_str()).chain(origin.as_deref()).collect();
             finding.replay = match finding.counterexample.as_ref().and_then(|example| example.file.as_deref()) {
                 Some(file) => self.context.plan.replay_file(file),
@@ -125,13 +112,20 @@ impl Target {
 pub(super) struct Kept {
     pub(super) ended: Ended,
     pub(super) terms: Terms,
+    /// Whether it was opened, and is counted, for another revision.
+    pub(super) lent: bool,
 }
 
 /// Judges the server in the revision of an opened session.
 ///
 /// Where it is `fuzzed`, that is done once its cases are through: beside those of other revisions, unless one process
-/// serves all of them.
-pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, under_way: UnderWay) -> Option<Problem> {
+/// serves all of them. Its places among those who wait for a permit are taken at once.
+pub(super) fn judge(
+    context: Context,
+    mut main: Session,
+    fuzzed: bool,
+    under_way: UnderWay,
+) -> impl Future<Output = Option<Problem>> + Send {
     let revision = main.revision;
     let runs = |case: &&Arc<Case>| case.runs_in(revision);
     let (cases, elsewhere): (Vec<_>, Vec<_>) =
@@ -146,7 +140,6 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, un
         stuck: Arc::default(),
         totals: Arc::default(),
         doubts: (context.plan.retries > 0).then_some(doubts),
-        passes: Arc::default(),
     };
     for case in elsewhere {
         target.tell(&case, Judged::inapplicable("it is for servers that are reached in another way"), None);
@@ -159,7 +152,7 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, un
             .collect()
     };
     let opening = main.terms.opening.clone().unwrap_or_default();
-    let permit = context.permit().await;
+    let asked = context.ask();
     let mut lanes: JoinSet<Done> = JoinSet::new();
     // It ends when every lane that may send it something has.
     lanes.spawn(again::again(Target { doubts: None, ..target.clone() }, doubted));
@@ -170,45 +163,48 @@ pub(super) async fn judge(context: &Context, mut main: Session, fuzzed: bool, un
     for case in acting(Process::Fresh).into_iter().chain(acting(Process::Unopened)) {
         lanes.spawn(lane::alone(target.clone(), case));
     }
-    let (surveyed, stragglers) = survey(&mut main, &context.plan).await;
-    let startup = main.connection.first_line().unwrap_or_default();
-    let surveyed = Arc::new(Offer { terms: main.terms.clone(), startup, ..surveyed });
-    if let Some(reason) = &surveyed.dead {
-        target.give_up(reason);
-    }
-    offers.send_replace(Some(Arc::clone(&surveyed)));
-    let mut done = lane::shared(target.clone(), main, acting(Process::Shared), stragglers).await;
-    drop(permit);
-    target.doubts = None;
-    while let Some(finished) = lanes.join_next().await {
-        match finished {
-            Ok(more) => done.extend(more),
-            Err(error) => target.give_up(&format!("the suite failed: {error}")),
+    let shared = acting(Process::Shared);
+    async move {
+        let permit = asked.given().await;
+        let (surveyed, stragglers) = survey(&mut main, &context.plan).await;
+        let startup = main.connection.first_line().unwrap_or_default();
+        let surveyed = Arc::new(Offer { terms: main.terms.clone(), startup, ..surveyed });
+        if let Some(reason) = &surveyed.dead {
+            target.give_up(reason);
         }
+        offers.send_replace(Some(Arc::clone(&surveyed)));
+        let mut done = lane::shared(target.clone(), main, shared, stragglers, permit).await;
+        target.doubts = None;
+        while let Some(finished) = lanes.join_next().await {
+            match finished {
+                Ok(more) => done.extend(more),
+                Err(error) => target.give_up(&format!("the suite failed: {error}")),
+            }
+        }
+        tell_watching(&target, &cases, &done).await;
+        drop(under_way);
+        let fuzz = if fuzzed { in_turn(&target, &cases, &surveyed).await } else { None };
+        let totals = *target.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let dead = target.dead();
+        let stderr: String = done.iter().map(|kept| stderr_of(&kept.ended.entries, 4_000)).collect();
+        context.emit(&Event::TargetFinished(Box::new(TargetSummary {
+            revision,
+            server_info: opening
+                .get("serverInfo")
+                .or_else(|| opening.pointer("/_meta/io.modelcontextprotocol~1serverInfo"))
+                .cloned(),
+            capabilities: opening.get("capabilities").cloned(),
+            tools: notes(&surveyed),
+            hints: surveyed.hinted.iter().map(Followed::note).collect(),
+            launches: done.iter().filter(|kept| !kept.lent).map(|kept| launch(&kept.ended)).collect(),
+            stderr: tail(&stderr, 8_000),
+            ended_early: dead.clone(),
+            fuzz,
+            totals,
+        })));
+        let limited = done.iter().any(|kept| kept.ended.limited > 0);
+        stopped(revision, limited, dead, tail(&stderr, 4_000))
     }
-    tell_watching(&target, &cases, &done).await;
-    drop(under_way);
-    let fuzz = if fuzzed { in_turn(&target, &cases, &surveyed).await } else { None };
-    let totals = *target.totals.lock().unwrap_or_else(PoisonError::into_inner);
-    let dead = target.dead();
-    let stderr: String = done.iter().map(|kept| stderr_of(&kept.ended.entries, 4_000)).collect();
-    context.emit(&Event::TargetFinished(Box::new(TargetSummary {
-        revision,
-        server_info: opening
-            .get("serverInfo")
-            .or_else(|| opening.pointer("/_meta/io.modelcontextprotocol~1serverInfo"))
-            .cloned(),
-        capabilities: opening.get("capabilities").cloned(),
-        tools: notes(&surveyed),
-        hints: surveyed.hinted.iter().map(Followed::note).collect(),
-        launches: done.iter().map(|kept| launch(&kept.ended)).collect(),
-        stderr: tail(&stderr, 8_000),
-        ended_early: dead.clone(),
-        fuzz,
-        totals,
-    })));
-    let limited = done.iter().any(|kept| kept.ended.limited > 0);
-    stopped(revision, limited, dead, tail(&stderr, 4_000))
 }
 
 /// Why not everything could be judged in a revision, if that is so.
@@ -265,7 +261,6 @@ pub(super) async fn judge_from_outside(context: &Context, revision: Revision, ca
         stuck: Arc::default(),
         totals: Arc::default(),
         doubts: None,
-        passes: Arc::default(),
     };
     let mut done = Vec::new();
     for case in cases {
@@ -369,7 +364,11 @@ fn launch(ended: &Ended) -> Launch {
     let count =
         |wanted: fn(&transcript::Event) -> bool| ended.entries.iter().filter(|entry| wanted(&entry.event)).count();
     Launch {
-        purpose: ended.purpose.clone(),
+        purpose: if ended.without_runner {
+            format!("{}, without the package runner", ended.purpose)
+        } else {
+            ended.purpose.clone()
+        },
         startup_ms: ended.startup.map(milliseconds),
         shutdown: Some(Launch::word(ended.step).to_owned()),
         sent: count(|event| matches!(event, transcript::Event::Sent { .. })),

@@ -1,0 +1,169 @@
+//! What a package runner starts: `npx` takes as long to look a package up as many a server to start, and does so
+//! for each process, though what it then starts is the same every time.
+//!
+//! So what the first one started is looked up in the system's table of processes, and the others are started as that
+//! was: the same program, arguments, environment and folder. Where anything about it is in doubt, nothing is known,
+//! and the runner goes on being used.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use tokio::process::Command;
+
+use super::table::{Row, rows};
+
+/// Shells that a runner has a package's program started by.
+const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ash", "busybox"];
+/// The folder that packages are in.
+const PACKAGES: &str = "node_modules";
+
+/// A program that a package runner started, to be started again without that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packaged {
+    program: PathBuf,
+    /// The name that it was called by comes first.
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    directory: PathBuf,
+}
+
+/// Whether a command is one of a package runner: `npx …`, `npm exec …` or `npm x …`.
+#[must_use]
+pub fn is_package_runner(command: &[String]) -> bool {
+    let Some((program, arguments)) = command.split_first() else { return false };
+    let first = arguments.iter().find(|argument| !argument.starts_with('-')).map(String::as_str);
+    match Path::new(program).file_name().and_then(OsStr::to_str) {
+        Some("npx") => true,
+        Some("npm") => matches!(first, Some("exec" | "x")),
+        _ => false,
+    }
+}
+
+impl Packaged {
+    /// What the runner with this process id has started and still runs, if that is told and beyond doubt: its only
+    /// child, or that of its shell, which speaks over the same streams and lies in a folder of packages.
+    #[must_use]
+    pub fn of(runner: i32) -> Option<Self> {
+        let rows = rows();
+        let mut pid = only_child(&rows, runner)?;
+        if is_shell(&fs::read(format!("/proc/{pid}/cmdline")).ok()?) {
+            pid = only_child(&rows, pid)?;
+        }
+        let streams = |pid: i32| [0, 1].map(|at| fs::read_link(format!("/proc/{pid}/fd/{at}")).ok());
+        let found = Self {
+            program: fs::read_link(format!("/proc/{pid}/exe")).ok()?,
+            arguments: words(&fs::read(format!("/proc/{pid}/cmdline")).ok()?),
+            environment: words(&fs::read(format!("/proc/{pid}/environ")).ok()?).into_iter().map(variable).collect(),
+            directory: fs::read_link(format!("/proc/{pid}/cwd")).ok()?,
+        };
+        let is_spoken_to = streams(pid) == streams(runner) && !streams(pid).contains(&None);
+        (is_spoken_to && found.is_whole() && found.program.is_file()).then_some(found)
+    }
+
+    /// The command that starts it.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        if let Some((name, arguments)) = self.arguments.split_first() {
+            command.arg0(name).args(arguments);
+        }
+        command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.current_dir(&self.directory);
+        command
+    }
+
+    /// Whether its arguments are still those that it was started with, as a program may write its title over them:
+    /// the first names the program, and the program or what it is to read lies in a folder of packages.
+    fn is_whole(&self) -> bool {
+        let Some(name) = self.arguments.first().map(Path::new) else { return false };
+        let is_named = name.file_name() == self.program.file_name()
+            || self.directory.join(name).canonicalize().is_ok_and(|path| path == self.program);
+        let is_package = |path: &Path| path.components().any(|part| part == Component::Normal(OsStr::new(PACKAGES)));
+        let is_read = |argument: &OsString| {
+            let path = self.directory.join(argument);
+            is_package(&path) && path.is_file()
+        };
+        is_named && (is_package(&self.program) || self.arguments.iter().skip(1).any(is_read))
+    }
+}
+
+fn only_child(rows: &[Row], parent: i32) -> Option<i32> {
+    let mut children = rows.iter().filter(|row| row.parent == parent && row.state != 'Z');
+    match (children.next(), children.next()) {
+        (Some(child), None) => Some(child.pid),
+        _ => None,
+    }
+}
+
+/// Whether a command line is that of a shell with a command: `sh -c …`.
+fn is_shell(line: &[u8]) -> bool {
+    let words = words(line);
+    let name = words.first().and_then(|name| Path::new(name).file_name()).and_then(OsStr::to_str);
+    name.is_some_and(|name| SHELLS.contains(&name)) && words.get(1).is_some_and(|word| word == "-c")
+}
+
+/// Words that end with a NUL each.
+fn words(bytes: &[u8]) -> Vec<OsString> {
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
+    bytes.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect()
+}
+
+/// The name and the value of a variable.
+fn variable(word: OsString) -> (OsString, OsString) {
+    let mut name = word.into_vec();
+    // The first letter is the name's in any case.
+    let at = name.iter().skip(1).position(|byte| *byte == b'=').map_or(name.len(), |at| at + 1);
+    let value = name.split_off(at).into_iter().skip(1).collect();
+    (OsString::from_vec(name), OsString::from_vec(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_runner(line: &str) -> bool {
+        is_package_runner(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn package_runners_are_known_by_their_names() {
+        for line in ["npx -y a", "/usr/bin/npx a", "npm exec -- a", "npm --yes x a"] {
+            assert!(is_runner(line), "{line}");
+        }
+        for line in ["", "node npx", "npm run exec", "npm", "./npx.sh", "uvx a"] {
+            assert!(!is_runner(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_stands_in_the_table_reads_back() {
+        assert_eq!(words(b"sh\0-c\0a b\0"), ["sh", "-c", "a b"]);
+        assert!(is_shell(b"/bin/sh\0-c\0a\0") && !is_shell(b"sh\0a\0") && !is_shell(b"node\0-c\0"));
+        assert_eq!(variable("A=b=c".into()), ("A".into(), "b=c".into()));
+        assert_eq!(variable("A=".into()), ("A".into(), "".into()));
+        assert_eq!(variable("A".into()), ("A".into(), "".into()));
+    }
+
+    #[test]
+    fn a_program_that_has_written_over_its_arguments_is_not_started_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let script = folder.path().join("node_modules/a.js");
+        fs::create_dir_all(script.parent().expect("it has one")).expect("a folder");
+        fs::write(&script, "").expect("a file");
+        let with = |arguments: &[&str]| Packaged {
+            program: "/usr/bin/node".into(),
+            arguments: arguments.iter().map(OsString::from).collect(),
+            environment: Vec::new(),
+            directory: folder.path().to_owned(),
+        };
+        assert!(with(&["node", "node_modules/a.js", "-v"]).is_whole());
+        assert!(with(&["node", "--import", "x", &script.display().to_string()]).is_whole());
+        for arguments in [&["node"][..], &["a-server"], &["node", "a.js"], &["node", "node_modules/b.js"], &[]] {
+            assert!(!with(arguments).is_whole(), "{arguments:?}");
+        }
+        let native = Packaged { program: "/a/node_modules/b/bin/c".into(), ..with(&["c"]) };
+        assert!(native.is_whole());
+    }
+}

@@ -1,0 +1,100 @@
+//! How a connection to the server comes to be: a process of it, its address, or a server within this process.
+//!
+//! It owns nothing that is said on the connection.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::io::DuplexStream;
+use tokio::process::Command;
+use tokio::task::JoinHandle;
+
+use super::conduct::Context;
+use super::plan::{Launcher, ServerCommand};
+use super::reply::Replies;
+use super::session::full_capabilities;
+use crate::client::headers::Mirrored;
+use crate::client::{Connection, Keeping, LaunchError, Pipe, PostsOrder, Responder};
+use crate::mock::{self, FaultSet};
+use crate::spec::{Era, Revision};
+
+/// The program of a server and the command that starts it.
+pub(super) fn command_of(server: &ServerCommand) -> Result<(String, Command), LaunchError> {
+    let (program, arguments) = server.command.split_first().ok_or(LaunchError::NoCommand)?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command.envs(server.environment.iter().map(|(name, value)| (name, value)));
+    if let Some(directory) = &server.directory {
+        command.current_dir(directory);
+    }
+    Ok((program.clone(), command))
+}
+
+/// Starts the server and connects to it.
+pub(super) fn connect(
+    context: &Context,
+    revision: Revision,
+    capabilities: &Value,
+    replies: &Replies,
+    keeping: Keeping,
+) -> Result<Connection, LaunchError> {
+    let responder = Responder::new(capabilities.clone(), replies.answer());
+    match &context.plan.launcher {
+        Launcher::Command(server) => {
+            let (program, command) = command_of(server)?;
+            match context.without_runner() {
+                Some(command) => Ok(Connection::start(&program, command, responder, keeping)?.without_runner()),
+                None => Connection::start(&program, command, responder, keeping),
+            }
+        }
+        Launcher::Http(server) => {
+            let stateless = revision.era() == Era::Stateless;
+            Ok(Connection::over_http(Arc::clone(&server.site), stateless, responder, keeping))
+        }
+        Launcher::BuiltIn(faults) => {
+            let (pipe, server) = built_in(faults);
+            Ok(Connection::within(pipe, server, mock::ignores_sigterm(faults), responder, keeping))
+        }
+        Launcher::Within(server) => {
+            let (pipe, server) = server.start()?;
+            Ok(Connection::within(pipe, server, false, responder, keeping))
+        }
+    }
+}
+
+/// Starts the server and connects to it without a record; a server over HTTP is connected to as it runs. `mirrored`
+/// says which parameters of its tools go into headers as well.
+pub(super) fn lean(context: &Context, revision: Revision, mirrored: &Mirrored) -> Result<Pipe, LaunchError> {
+    match &context.plan.launcher {
+        Launcher::Command(server) => {
+            let (program, command) = command_of(server)?;
+            Pipe::start(&program, context.without_runner().unwrap_or(command))
+        }
+        Launcher::Http(server) => Ok(Pipe::over_http(PostsOrder {
+            site: Arc::clone(&server.site),
+            stateless: revision.era() == Era::Stateless,
+            responder: Responder::new(full_capabilities(revision), Replies::default().answer()),
+            mirrored: mirrored.clone(),
+        })),
+        Launcher::BuiltIn(faults) => {
+            let (pipe, server) = built_in(faults);
+            Ok(Pipe::within(pipe, server))
+        }
+        Launcher::Within(server) => {
+            let (pipe, server) = server.start()?;
+            Ok(Pipe::within(pipe, server))
+        }
+    }
+}
+
+/// Runs the built-in server in this process; returns our end of the pipe to it.
+fn built_in(faults: &Arc<FaultSet>) -> (DuplexStream, JoinHandle<()>) {
+    let (ours, theirs) = tokio::io::duplex(256 << 10);
+    let faults = Arc::clone(faults);
+    let server = tokio::spawn(async move {
+        let (reader, writer) = tokio::io::split(theirs);
+        // What ends the built-in server ends the connection, which is what is judged.
+        let _ended = mock::serve(reader, writer, &faults).await;
+    });
+    (ours, server)
+}
