@@ -41,9 +41,9 @@ pub struct Malformed {
 }
 
 impl Malformed {
-    /// Every kind of malformed arguments, made from valid ones where a tool's own names help them
-    /// past the first checks. The same for the same `valid`.
-    pub fn all(valid: &Value) -> impl Iterator<Item = Self> + '_ {
+    /// Every kind of malformed arguments.
+    #[must_use]
+    pub fn kinds() -> [Oddity; 18] {
         let kinds: [(&'static str, Grammar, Make); 18] = [
             ("an array", Grammar::OtherJson, |_| b"[]".to_vec()),
             ("a string", Grammar::OtherJson, |_| b"\"arguments\"".to_vec()),
@@ -80,7 +80,32 @@ impl Malformed {
                 bytes
             }),
         ];
-        kinds.into_iter().map(|(name, grammar, make)| Self { name, grammar, arguments: make(valid) })
+        kinds.map(|(name, grammar, make)| Oddity { name, grammar, make })
+    }
+
+    /// Malformed arguments of every kind, made from valid ones where a tool's own names help them
+    /// past the first checks. The same for the same `valid`.
+    pub fn all(valid: &Value) -> impl Iterator<Item = Self> + '_ {
+        Self::kinds().into_iter().map(|kind| kind.of(valid))
+    }
+}
+
+/// A kind of malformed arguments, of which none are made yet: some are enormous.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Oddity {
+    /// What is odd about them, in a few words; unique among all.
+    pub name: &'static str,
+    /// How odd.
+    pub grammar: Grammar,
+    make: Make,
+}
+
+impl Oddity {
+    /// Malformed arguments of this kind, made from valid ones.
+    #[must_use]
+    pub fn of(&self, valid: &Value) -> Malformed {
+        Malformed { name: self.name, grammar: self.grammar, arguments: (self.make)(valid) }
     }
 }
 

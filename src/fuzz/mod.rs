@@ -74,7 +74,7 @@ pub use generator::{Class, GenerationError, Generator};
 #[doc(hidden)]
 pub use limit::is_bounded;
 #[doc(hidden)]
-pub use malformed::{Grammar, Malformed};
+pub use malformed::{Grammar, Malformed, Oddity};
 pub use schema::{Breakage, BrokenArguments, Domain, SchemaError, ToolSchema, ViolationError};
 pub use shrink::Shrinker;
 pub use site::Site;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::familiar::Familiar;
+use super::pace::Pace;
 use super::patience::Patience;
 use super::pool::Pool;
 use super::rig::Rig;
@@ -28,8 +29,6 @@ const STARTS: usize = 4_000;
 const INVESTIGATED: usize = 12;
 /// How many different findings of a tool are told.
 const FOUND: usize = 48;
-/// The most calls that are under way at once.
-pub(super) const MOST_IN_FLIGHT: usize = 256;
 
 /// Something that was found, once for each root cause.
 #[derive(Debug, Clone)]
@@ -110,50 +109,6 @@ impl Turn {
     }
 }
 
-/// How many calls are under way at once: as many as help.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
-    now: usize,
-    /// How many were under way in the fastest round so far, and how many calls a second that made.
-    best: (usize, f64),
-    /// Rounds in a row that were no faster.
-    slower: usize,
-    settled: bool,
-}
-
-impl Pace {
-    pub(super) fn new(fixed: Option<usize>) -> Self {
-        let now = fixed.unwrap_or(1).max(1);
-        Self { now, best: (now, 0.0), slower: 0, settled: fixed.is_some() }
-    }
-
-    pub(super) fn now(self) -> usize {
-        self.now
-    }
-
-    /// Takes note of how fast a round was; more is tried until it does not help, twice, as one round may be slow by
-    /// chance.
-    fn took(&mut self, calls: usize, took: Duration) {
-        const SLOWER: usize = 2;
-        #[expect(clippy::cast_precision_loss, reason = "a round has few calls")]
-        let rate = calls as f64 / took.as_secs_f64().max(1e-9);
-        if self.settled || calls < self.now * 4 {
-            return;
-        }
-        if rate > self.best.1 * 1.1 {
-            (self.best, self.slower) = ((self.now, rate), 0);
-        } else {
-            self.slower += 1;
-        }
-        if self.slower >= SLOWER || self.now >= MOST_IN_FLIGHT {
-            self.now = self.best.0;
-            self.settled = true;
-        } else {
-            self.now *= 2;
-        }
-    }
-}
-
 impl Hunt<'_> {
     /// What is left of the time for fuzzing, of which making failures small is no part.
     pub(super) fn time_left(&self) -> Duration {
@@ -202,11 +157,10 @@ impl Hunt<'_> {
         shots: &[Shot],
         in_flight: usize,
         tally: &mut Tally,
-        stock: &mut Stock<'_>,
+        stock: &mut Stock,
     ) -> Result<(), String> {
-        let began = Instant::now();
+        let (began, shrinking) = (Instant::now(), self.shrinking_took);
         let mut at = 0;
-        let mut undisturbed = true;
         while at < shots.len() && !self.is_over() && self.is_hopeless().is_none() {
             let soon = self.soon();
             let subject = &self.subjects[stock.tool];
@@ -246,13 +200,13 @@ impl Hunt<'_> {
                 self.follow(shot.tool, &exchange, breaches, &record, stock).await?;
             }
             if let Some(broken) = burst.broken {
-                undisturbed = false;
                 let suspects = burst.open.into_iter().map(|(index, exchange)| (at + index, exchange)).collect();
                 self.broken(shots, suspects, &broken, tally, stock).await?;
             }
             at += burst.unsent;
         }
-        if undisturbed && in_flight > 1 || in_flight == self.in_flight.now() {
+        // Calls that are made one at a time for another reason tell nothing, nor do those that something was found in.
+        if in_flight == self.in_flight.now() && self.shrinking_took == shrinking {
             self.in_flight.took(shots.len(), began.elapsed());
         }
         if self.context.is_judging_cases() {
@@ -269,7 +223,7 @@ impl Hunt<'_> {
         suspects: Vec<(usize, Exchange)>,
         broken: &Broken,
         tally: &mut Tally,
-        stock: &mut Stock<'_>,
+        stock: &mut Stock,
     ) -> Result<(), String> {
         if *broken == Broken::Flooded {
             self.ended_early = Some("the server wrote without end".to_owned());
@@ -344,7 +298,7 @@ impl Hunt<'_> {
     }
 
     /// Counts an exchange and judges it.
-    fn take(&mut self, exchange: &Exchange, tally: &mut Tally, stock: &mut Stock<'_>) -> Vec<Breach> {
+    fn take(&mut self, exchange: &Exchange, tally: &mut Tally, stock: &mut Stock) -> Vec<Breach> {
         self.patience.answered(exchange);
         let alone = (exchange.alone && exchange.fate == Fate::Answered).then_some(exchange.took);
         let answered = alone.filter(|_| !exchange.answers.is_empty());
@@ -355,7 +309,7 @@ impl Hunt<'_> {
     }
 
     /// Counts a call whose answer is known to be in order.
-    fn take_known(&mut self, shot: &Shot, known: &Known, tally: &mut Tally, stock: &mut Stock<'_>) {
+    fn take_known(&mut self, shot: &Shot, known: &Known, tally: &mut Tally, stock: &mut Stock) {
         let met = &known.met;
         self.patience.answered_in_order();
         let is_new = tally.count(&shot.call, met.outcome, &met.class, known.alone);
@@ -370,7 +324,7 @@ impl Hunt<'_> {
         is_new: bool,
         result: Option<&Value>,
         alone: Option<Duration>,
-        stock: &mut Stock<'_>,
+        stock: &mut Stock,
     ) {
         const TIMES: usize = 4_096;
         self.turn.slowest = self.turn.slowest.max(alone.unwrap_or_default());
@@ -394,7 +348,7 @@ impl Hunt<'_> {
         exchange: &Exchange,
         breaches: Vec<Breach>,
         record: &[(i64, Shot)],
-        stock: &mut Stock<'_>,
+        stock: &mut Stock,
     ) -> Result<(), String> {
         for breach in breaches {
             if let Some(known) = self.known(tool, &breach) {

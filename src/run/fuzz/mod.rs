@@ -4,12 +4,15 @@
 //! Owns the loop, the process that is called, and what makes a failure small. What is wrong with an
 //! answer is said by [`crate::check::fuzz`], and arguments are made by [`crate::fuzz`].
 
+mod ahead;
 mod familiar;
 mod hunt;
+mod pace;
 mod parked;
 mod patience;
 mod pool;
 mod reached;
+mod recipe;
 mod regression;
 mod rig;
 mod seen;
@@ -28,7 +31,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use self::hunt::{Found, Hunt, Pace, Turn};
+use self::ahead::Ahead;
+use self::hunt::{Found, Hunt, Turn};
+use self::pace::Pace;
 use self::patience::Patience;
 use self::pool::Pool;
 use self::rig::Rig;
@@ -78,7 +83,7 @@ fn slowness(context: &Context) -> u32 {
 
 /// Why a tool is not fuzzed, if it is not.
 fn left_out(tool: &Tool, plan: &FuzzPlan) -> Option<String> {
-    if tool.schema.as_ref().is_some_and(ToolSchema::is_unsatisfiable) {
+    if tool.schema.as_deref().is_some_and(ToolSchema::is_unsatisfiable) {
         // It cannot be called, which is what is to be told of it.
         return None;
     }
@@ -153,7 +158,7 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         plan,
         rig: Rig::new(context, target.revision, &chosen, plan.max_rate),
         subjects: &subjects,
-        schemas: chosen.iter().map(|tool| tool.schema.as_ref()).collect(),
+        schemas: chosen.iter().map(|tool| tool.schema.as_deref()).collect(),
         canaries: canaries(&chosen),
         listed: listed(offer),
         changeable: Vec::new(),
@@ -270,7 +275,7 @@ fn listed(offer: &Offer) -> &'static [(&'static str, &'static str)] {
 /// A tool while it is fuzzed.
 struct Work<'s> {
     tool: &'s Tool,
-    stock: Option<Stock<'s>>,
+    stock: Option<Stock>,
     tally: Tally,
     left: u64,
     /// What its turn has left.
@@ -338,15 +343,13 @@ async fn with_the_others(hunt: &mut Hunt<'_>, work: &mut Work<'_>, pool: &Pool) 
 
 /// How many calls are made between two looks at what came back.
 const ROUND: u64 = 32;
-/// The same where many are to be made: four times as many as are under way at once, so that few rounds run dry.
-const LARGEST_ROUND: u64 = 1_024;
 
 fn shots(tool: usize, calls: Vec<Arc<Call>>) -> Vec<Shot> {
     calls.into_iter().map(|call| Shot::new(tool, call)).collect()
 }
 
 /// The phases of a tool by itself; returns how many calls are left for those with values of others.
-async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: &mut Tally) -> Result<u64, String> {
+async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock, tally: &mut Tally) -> Result<u64, String> {
     let says =
         |name: &str| tool.definition.pointer("/annotations").and_then(|a| a.get(name)) == Some(&Value::Bool(true));
     let at = stock.tool;
@@ -379,13 +382,12 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
     }
     rest += coverage + malformed;
     watch.settle(hunt.rig.process_id());
-    let round = (rest / 8).clamp(ROUND, LARGEST_ROUND);
-    while rest > 0 && hunt.goes_on() {
-        let made = shots(at, stock.mixed(rest.min(round)));
+    let mut ahead = Ahead::of(rest);
+    while hunt.goes_on() {
+        let made = shots(at, ahead.next(stock, &mut rest, &mut hunt.rig).await);
         if made.is_empty() {
             break;
         }
-        rest -= made.len() as u64;
         let (began, shrinking, in_flight) = (Instant::now(), hunt.shrinking_took, hunt.in_flight.now());
         hunt.round(&made, in_flight, tally, stock).await?;
         if hunt.shrinking_took == shrinking {
@@ -416,7 +418,7 @@ async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock<'_>, tally: 
 }
 
 /// Calls with values out of results; what is left where none fit goes to others.
-async fn stateful(hunt: &mut Hunt<'_>, calls: u64, stock: &mut Stock<'_>, tally: &mut Tally) -> Result<(), String> {
+async fn stateful(hunt: &mut Hunt<'_>, calls: u64, stock: &mut Stock, tally: &mut Tally) -> Result<(), String> {
     let at = stock.tool;
     let mut left = calls;
     while left > 0 && hunt.goes_on() {
@@ -428,13 +430,12 @@ async fn stateful(hunt: &mut Hunt<'_>, calls: u64, stock: &mut Stock<'_>, tally:
         left -= made.len() as u64;
         hunt.round(&made, 1, tally, stock).await?;
     }
-    let round = (left / 8).clamp(ROUND, LARGEST_ROUND);
-    while left > 0 && hunt.goes_on() {
-        let made = shots(at, stock.mixed(left.min(round)));
+    let mut ahead = Ahead::of(left);
+    while hunt.goes_on() {
+        let made = shots(at, ahead.next(stock, &mut left, &mut hunt.rig).await);
         if made.is_empty() {
             break;
         }
-        left -= made.len() as u64;
         let in_flight = hunt.in_flight.now();
         hunt.round(&made, in_flight, tally, stock).await?;
     }

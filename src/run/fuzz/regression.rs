@@ -347,7 +347,7 @@ impl Hunt<'_> {
 
     /// A call of a file's: what it is to the schema is found out anew, since either may have been edited.
     fn call_of(&self, tool: usize, arguments: Arguments, odd: Option<&str>) -> Arc<Call> {
-        let known = |name: &str| Malformed::all(&Value::Null).find(|known| known.name == name);
+        let known = |name: &str| Malformed::kinds().into_iter().find(|known| known.name == name);
         let standing = match (&arguments, odd.and_then(known)) {
             (_, Some(odd)) => Standing::Malformed(odd.grammar, odd.name),
             (Arguments::Json(arguments), None) => match self.schemas[tool] {

@@ -21,7 +21,6 @@ use crate::run::offer::Tool;
 use crate::run::reply::Replies;
 use crate::run::session::{full_capabilities, stateless_meta};
 use crate::spec::{Era, Revision};
-use crate::transcript::messages;
 use crate::wire::{Damage, Frame, Kind, same_id, same_id_loosely};
 
 /// How many calls of a process are remembered, to find those that a failure needs.
@@ -72,6 +71,8 @@ pub(super) struct Rig {
     /// The last calls of this process, oldest first.
     history: VecDeque<(i64, Shot, usize)>,
     history_bytes: usize,
+    /// Calls that are remembered no more, for whoever made them to take apart.
+    spent: Vec<Shot>,
     /// Answers that came a second time, with the call that they belong to.
     late: Vec<(Shot, Exchange)>,
     /// Lines that are no message and came between two bursts.
@@ -114,6 +115,7 @@ impl Rig {
             answered: 0,
             history: VecDeque::new(),
             history_bytes: 0,
+            spent: Vec::new(),
             late: Vec::new(),
             noise: Vec::new(),
             startup: Duration::ZERO,
@@ -174,6 +176,11 @@ impl Rig {
         }
         self.history.clear();
         self.history_bytes = 0;
+    }
+
+    /// The calls that are remembered no more since this was asked last.
+    pub(super) fn take_spent(&mut self) -> Vec<Shot> {
+        std::mem::take(&mut self.spent)
     }
 
     /// The answers that came a second time since this was asked last.
@@ -251,12 +258,17 @@ impl Rig {
             if is_noise(frame.json()) && frame.value != Err(Damage::Blank) {
                 self.add_noise(&frame);
             }
-            for message in frame.json().into_iter().flat_map(messages) {
-                match Kind::of(message) {
+            let several = match frame.value {
+                Ok(Value::Array(messages)) => messages,
+                Ok(message) => vec![message],
+                Err(_) => Vec::new(),
+            };
+            for message in several {
+                match Kind::of(&message) {
                     Kind::Response { id: Some(got) } if same_id_loosely(&json!(id), got) && !got.is_null() => {
-                        return Some(message.clone());
+                        return Some(message);
                     }
-                    Kind::Response { id: Some(got) } => self.take_second(message, got),
+                    Kind::Response { id: Some(got) } => self.take_second(&message, got),
                     Kind::Request { id, method } => self.answer(id, method, message.get("params")),
                     _ => {}
                 }
@@ -273,7 +285,7 @@ impl Rig {
         if let Some(cursor) = cursor {
             params["cursor"] = cursor;
         }
-        self.request(method, &params, limit).await?.get("result").cloned()
+        self.request(method, &params, limit).await?.get_mut("result").map(Value::take)
     }
 
     fn answer(&mut self, id: &Value, method: &str, params: Option<&Value>) {

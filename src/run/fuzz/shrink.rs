@@ -88,7 +88,7 @@ impl Hunt<'_> {
         breach: Breach,
         shot: Option<(Shot, &Exchange)>,
         calls: Vec<Shot>,
-        stock: &Stock<'_>,
+        stock: &Stock,
     ) -> Result<Option<Found>, String> {
         let began = Instant::now();
         let made = self.rig.calls;
@@ -105,7 +105,7 @@ impl Hunt<'_> {
         breach: Breach,
         shot: Option<(Shot, &Exchange)>,
         calls: Vec<Shot>,
-        stock: &Stock<'_>,
+        stock: &Stock,
     ) -> Result<Option<Found>, String> {
         let started = self.rig.startup();
         let tool = shot.as_ref().map(|(shot, _)| shot.tool);
@@ -397,7 +397,7 @@ impl Hunt<'_> {
         test: &Test,
         calls: &mut [Shot],
         breach: &Breach,
-        stock: &Stock<'_>,
+        stock: &Stock,
         budget: &mut Budget,
     ) -> Result<Option<Sight>, String> {
         const BEFORE: usize = 4;
@@ -418,13 +418,14 @@ impl Hunt<'_> {
         test: &Test,
         calls: &mut [Shot],
         breach: &Breach,
-        stock: &Stock<'_>,
+        stock: &Stock,
         budget: &mut Budget,
     ) -> Result<Option<Sight>, String> {
         let shot = calls[at].clone();
         let call = &shot.call;
         if let Standing::Malformed(_, name) = call.standing {
-            let Some(bare) = Malformed::all(&json!({})).find(|odd| odd.name == name) else { return Ok(None) };
+            let Some(odd) = Malformed::kinds().into_iter().find(|odd| odd.name == name) else { return Ok(None) };
+            let bare = odd.of(&json!({}));
             calls[at].call = Arc::new(Call { arguments: Arguments::Raw(bare.arguments), ..(**call).clone() });
             let seen = self.fails(test, calls, breach, false, budget).await?;
             if seen.is_none() {

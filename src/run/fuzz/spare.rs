@@ -11,15 +11,16 @@ use tokio::task::JoinHandle;
 use crate::client::headers::Mirrored;
 use crate::client::{Pipe, Waited};
 use crate::run::conduct::Context;
-use crate::run::session::{full_capabilities, initialize_params, lean, stateless_meta};
+use crate::run::launch::lean;
+use crate::run::session::{full_capabilities, initialize_params, stateless_meta};
 use crate::spec::{Era, Revision, Transport};
 use crate::transcript::messages;
 use crate::wire::{Kind, same_id_loosely};
 
 /// The most that wait to be used.
 const MOST: usize = 1;
-/// With which one that is taken they begin to wait.
-const FROM: usize = 3;
+/// With which one that is taken they begin to wait: a failure that is as small as it can be takes four.
+const FROM: usize = 5;
 /// The id of the first request of a process.
 const FIRST: i64 = 1;
 /// How long a process that waited is listened to before it is used.
@@ -43,7 +44,8 @@ pub(super) struct Spares {
     /// The parameters of tools that are mirrored into headers.
     mirrored: Arc<Mirrored>,
     waiting: VecDeque<JoinHandle<Result<Opened, String>>>,
-    /// How many were taken: none waits until one was needed in place of another twice, as it may be in vain.
+    /// How many were taken: none waits until it is sure that calls are made fewer or smaller on fresh ones, as it
+    /// would be in vain.
     taken: usize,
 }
 
@@ -127,7 +129,7 @@ async fn open(context: Context, revision: Revision, mirrored: Arc<Mirrored>) -> 
     }
     let began = Instant::now();
     let process_id = context.renew_host().await?;
-    let pipe = lean(&context.plan, revision, &mirrored).map_err(|error| error.to_string())?;
+    let pipe = lean(&context, revision, &mirrored).map_err(|error| error.to_string())?;
     let opened = handshake(pipe, revision, context.plan.startup_timeout).await?;
     let process_id = process_id.or_else(|| opened.pipe.process_id());
     Ok(Opened { startup: began.elapsed(), process_id, ..opened })

@@ -74,15 +74,15 @@ impl Hunt<'_> {
             let mut cursor = None;
             for _ in 0..PAGES {
                 let began = Instant::now();
-                let Some(result) = self.rig.listing(method, cursor, limit).await else {
+                let Some(mut result) = self.rig.listing(method, cursor, limit).await else {
                     if began.elapsed() >= limit {
                         // It is not asked for again, as each time would take as long.
                         self.listed = &[];
                     }
                     return Ok(None);
                 };
-                lists.push(result.get(*member).cloned().unwrap_or_default());
                 cursor = result.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
+                lists.push(result.get_mut(*member).map(Value::take).unwrap_or_default());
                 if cursor.is_none() {
                     break;
                 }
@@ -92,7 +92,7 @@ impl Hunt<'_> {
     }
 
     /// Holds the lists after the calls of a tool that says `readOnlyHint` against those before.
-    pub(super) async fn look_at_lists(&mut self, before: Option<Value>, stock: &Stock<'_>) -> Result<(), String> {
+    pub(super) async fn look_at_lists(&mut self, before: Option<Value>, stock: &Stock) -> Result<(), String> {
         let after = self.lists().await?;
         // Lists that differ from one look to the next change by themselves.
         if before.is_none() || after.is_none() || before == after || after != self.lists().await? {
@@ -110,7 +110,7 @@ impl Hunt<'_> {
     }
 
     /// Calls again what was served before; says whether all of it still is.
-    pub(super) async fn look_at_canaries(&mut self, own: bool, stock: &Stock<'_>) -> Result<(), String> {
+    pub(super) async fn look_at_canaries(&mut self, own: bool, stock: &Stock) -> Result<(), String> {
         let canaries: Vec<Shot> = self.canaries.clone();
         for canary in canaries.iter().filter(|canary| !own || canary.tool == stock.tool).take(CANARIES) {
             let is_known = self.rig.has_history();
@@ -151,7 +151,7 @@ impl Hunt<'_> {
     }
 
     /// Looks at calls of a tool that says `idempotentHint` that were made twice in a row.
-    pub(super) async fn look_at_pairs(&mut self, done: &[Exchange], stock: &Stock<'_>) -> Result<(), String> {
+    pub(super) async fn look_at_pairs(&mut self, done: &[Exchange], stock: &Stock) -> Result<(), String> {
         for pair in done.windows(2) {
             if !Arc::ptr_eq(&pair[0].call, &pair[1].call) || !both_differ(&pair[0], &pair[1]) {
                 continue;
@@ -181,7 +181,7 @@ impl Hunt<'_> {
     }
 
     /// Looks for answers that go to another call than their own.
-    pub(super) async fn look_for_swaps(&mut self, stock: &mut Stock<'_>) -> Result<(), String> {
+    pub(super) async fn look_for_swaps(&mut self, stock: &mut Stock) -> Result<(), String> {
         let tool = stock.tool;
         let others = self.canaries.iter().filter(|canary| canary.tool != tool).take(OTHERS).cloned();
         // Those that were served differ in one value at a time, often; new ones differ in all of them.

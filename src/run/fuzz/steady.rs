@@ -114,7 +114,7 @@ pub(super) fn is_slower(times: &[Duration]) -> bool {
 
 impl Hunt<'_> {
     /// Makes the same calls of a tool again and again, and tells what only ever grows.
-    pub(super) async fn look_at_trends(&mut self, suspicion: Suspicion, stock: &Stock<'_>) -> Result<(), String> {
+    pub(super) async fn look_at_trends(&mut self, suspicion: Suspicion, stock: &Stock) -> Result<(), String> {
         let shots: Vec<Shot> = stock.picked(STRETCH).into_iter().map(|call| Shot::new(stock.tool, call)).collect();
         if shots.is_empty() {
             return Ok(());

@@ -11,11 +11,12 @@ use serde_json::Value;
 
 use super::pool::{Learnt, Pool};
 use super::reached::Reached;
+use super::recipe::{Making, Recipe, call};
 use super::shot::{Feed, Shot};
-use crate::check::fuzz::{Arguments, Call, Choices, Standing};
+use crate::check::fuzz::{Arguments, Call, Standing};
 use crate::event::Gap;
 use crate::fuzz::{
-    Generator, Malformed, Obligation, Random, Simplest, Site, Source as _, Tape, ToolSchema, ViolationError,
+    Generator, Malformed, Obligation, Oddity, Random, Simplest, Site, Source as _, ToolSchema, ViolationError,
 };
 use crate::verdict::CallKind;
 
@@ -23,20 +24,20 @@ use crate::verdict::CallKind;
 const SITES: usize = 400;
 /// How many ways of breaking one keyword are tried before chance decides.
 const AIMS: usize = 8;
-/// How long compiling what breaks them may take in all.
-const COMPILING: Duration = Duration::from_secs(3);
+/// How much of a schema is read to find what breaks its keywords, in bytes: it is read once for each. Ten times what
+/// the largest of 687 published tools takes.
+const COMPILED: usize = 8 << 20;
+/// How long that may take where even that is too slow, so that a hostile schema costs no more.
+const COMPILING: Duration = Duration::from_secs(10);
 /// How many arguments whose answer was new are kept.
 const KEPT: usize = 48;
 /// How many of the gaps are told.
 const GAPS: usize = 64;
 
-/// Addresses that lead nowhere else.
-const NEAR: [&str; 2] = ["data:text/plain,a", "http://localhost:9/"];
-
 /// A keyword of the schema, and what breaks it.
 pub(super) struct Breaker {
     pub(super) site: Arc<Site>,
-    generator: Option<Result<Generator, ViolationError>>,
+    generator: Option<Result<Arc<Generator>, ViolationError>>,
     /// The ways of breaking it that are still to be tried, such as each wrong type.
     aimed: VecDeque<Obligation>,
     pub(super) kept: u64,
@@ -50,7 +51,7 @@ impl Breaker {
 }
 
 /// The calls of one tool, as they are made up.
-pub(super) struct Stock<'s> {
+pub(super) struct Stock {
     /// The position of the tool.
     pub(super) tool: usize,
     /// Whether valid calls are made twice in a row, to see whether the second does the same.
@@ -58,7 +59,7 @@ pub(super) struct Stock<'s> {
     /// Some of the valid calls that were served.
     served: Vec<Arc<Call>>,
     served_count: u64,
-    schema: &'s ToolSchema,
+    making: Arc<Making>,
     random: Random,
     /// What is to be covered, and whether it is a boundary rather than a pair.
     pending: VecDeque<(Obligation, bool)>,
@@ -69,16 +70,13 @@ pub(super) struct Stock<'s> {
     /// How often every keyword had its turn.
     next_round: usize,
     compiling: Duration,
-    malformed: VecDeque<Malformed>,
+    /// What malformed calls are made of, and the kinds of them that are still to be made: they are enormous.
+    plain: Value,
+    malformed: VecDeque<Oddity>,
     /// Choices that led to an answer of a new kind.
     kept: Vec<Vec<u64>>,
     /// Which keywords look at what arguments have.
     reached: Reached,
-    seeds: Vec<(String, Value)>,
-    /// Values that the descriptions of properties quote.
-    described: Vec<(String, Vec<Value>)>,
-    /// Properties that are not left out, as their default leads to another machine.
-    away: Vec<String>,
     pub(super) gaps: Vec<Gap>,
     turn: u64,
 }
@@ -104,8 +102,8 @@ impl Share {
     }
 }
 
-impl<'s> Stock<'s> {
-    pub(super) fn new(tool: usize, schema: &'s ToolSchema, name: &str, seed: u64, seeds: &[(String, Value)]) -> Self {
+impl Stock {
+    pub(super) fn new(tool: usize, schema: &Arc<ToolSchema>, name: &str, seed: u64, seeds: &[(String, Value)]) -> Self {
         let plain = schema.minimal().unwrap_or_else(|_| Value::Object(serde_json::Map::new()));
         let count = schema.valid().obligations().len();
         let pairs = schema.valid().pairs().into_iter().map(|pair| (pair, false));
@@ -119,6 +117,12 @@ impl<'s> Stock<'s> {
             sites.truncate(SITES);
         }
         let reached = Reached::new(sites.iter().map(|site| site.pointer.as_str()));
+        let affordable = COMPILED / schema.schema().to_string().len().max(1);
+        if sites.len() > affordable {
+            let what = format!("{} of {} keywords", sites.len() - affordable, sites.len());
+            gaps.push(Gap { what, why: "the schema is too large to try all".to_owned() });
+            sites.truncate(affordable);
+        }
         let breaker =
             |site: Site| Breaker { site: Arc::new(site), generator: None, aimed: VecDeque::new(), kept: 0, broken: 0 };
         Self {
@@ -126,7 +130,7 @@ impl<'s> Stock<'s> {
             doubled: false,
             served: Vec::new(),
             served_count: 0,
-            schema,
+            making: Arc::new(Making::new(schema, seeds)),
             random: Random::new(mix(seed, name)),
             pending,
             obligations: count,
@@ -135,12 +139,10 @@ impl<'s> Stock<'s> {
             next_breaker: 0,
             next_round: 0,
             compiling: Duration::ZERO,
-            malformed: Malformed::all(&plain).collect(),
+            plain,
+            malformed: Malformed::kinds().into(),
             kept: Vec::new(),
             reached,
-            seeds: seeds.to_vec(),
-            described: schema.described(),
-            away: schema.leading_away(),
             gaps,
             turn: 0,
         }
@@ -157,10 +159,10 @@ impl<'s> Stock<'s> {
         let mut calls = Vec::new();
         while (calls.len() as u64) < most {
             let Some((obligation, is_boundary)) = self.pending.pop_front() else { break };
-            match self.schema.valid().meet(&obligation) {
+            match self.making.schema.valid().meet(&obligation) {
                 Some(mut arguments) => {
                     self.met += obligation.bundled();
-                    self.keep_near(&mut arguments, self.schema.valid());
+                    self.making.keep_near(&mut arguments, self.making.schema.valid());
                     let made = call(CallKind::Coverage, Standing::Valid, arguments, None);
                     if self.doubled {
                         calls.push(Arc::clone(&made));
@@ -188,6 +190,7 @@ impl<'s> Stock<'s> {
         let mut calls = Vec::new();
         while (calls.len() as u64) < most {
             let Some(odd) = self.malformed.pop_front() else { break };
+            let odd = odd.of(&self.plain);
             calls.push(Arc::new(Call {
                 kind: CallKind::Malformed,
                 standing: Standing::Malformed(odd.grammar, odd.name),
@@ -200,95 +203,59 @@ impl<'s> Stock<'s> {
 
     /// The next calls of the long phase, valid and invalid in turn; fewer where nothing can be made.
     pub(super) fn mixed(&mut self, most: u64) -> Vec<Arc<Call>> {
-        let mut calls = Vec::new();
-        let mut failed = 0;
-        while (calls.len() as u64) < most && failed < 64 {
+        let recipes = self.recipes(most);
+        self.making.all(&recipes)
+    }
+
+    /// What calls are made with.
+    pub(super) fn making(&self) -> &Arc<Making> {
+        &self.making
+    }
+
+    /// What the next calls of the long phase are made from.
+    pub(super) fn recipes(&mut self, most: u64) -> Vec<Recipe> {
+        let mut recipes = Vec::new();
+        let mut left = most;
+        while left > 0 {
             self.turn += 1;
             // While there are ways of breaking something that were never tried, most calls try one.
             let aims = self.next_round == 0 || self.breakers.iter().any(|breaker| !breaker.aimed.is_empty());
             let every = if self.doubled { 6 } else { 3 };
             let is_valid = if aims { self.turn.is_multiple_of(every) } else { !self.turn.is_multiple_of(2) };
-            let made = if is_valid { self.valid() } else { self.invalid() };
-            match made {
-                Some(call) => {
-                    if self.doubled && call.standing == Standing::Valid && (calls.len() as u64) + 1 < most {
-                        calls.push(Arc::clone(&call));
-                    }
-                    calls.push(call);
-                }
-                None => failed += 1,
-            }
+            let made = if is_valid { Some(self.valid()) } else { self.invalid() };
+            // Where nothing can be broken, all calls are valid ones.
+            let mut recipe = made.unwrap_or_else(|| self.valid());
+            recipe.twice = self.doubled && recipe.is_valid() && left > 1;
+            left -= if recipe.twice { 2 } else { 1 };
+            recipes.push(recipe);
         }
-        calls
+        recipes
     }
 
     /// So many random valid calls; fewer where one cannot be made.
     pub(super) fn valid_ones(&mut self, most: usize) -> Vec<Arc<Call>> {
-        (0..most).filter_map(|_| self.valid()).collect()
+        let recipes: Vec<Recipe> = (0..most).map(|_| self.valid()).collect();
+        self.making.all(&recipes)
     }
 
-    fn valid(&mut self) -> Option<Arc<Call>> {
-        let (mut arguments, choices) = if !self.kept.is_empty() && self.random.below(4) == 0 {
-            // Arguments that drew a new kind of answer are changed a little.
-            let at = self.random.index(self.kept.len());
-            let mut choices = self.kept[at].clone();
-            for _ in 0..=self.random.below(2) {
-                if !choices.is_empty() {
-                    let at = self.random.index(choices.len());
-                    choices[at] = self.random.below(choices[at].saturating_mul(2).max(4));
-                }
-            }
-            let mut tape = Tape::replay(choices);
-            let arguments = self.schema.generate(&mut tape).ok()?;
-            (arguments, Choices::Written(tape.into_used()))
-        } else {
-            let seed = self.random.next_bits();
-            (self.schema.generate(&mut Random::new(seed)).ok()?, Choices::Drawn(seed))
-        };
-        let seeded =
-            self.quote(&mut arguments) | self.sow(&mut arguments) | self.keep_near(&mut arguments, self.schema.valid());
-        Some(call(CallKind::Valid, Standing::Valid, arguments, (!seeded).then_some(choices)))
-    }
-
-    /// Gives properties values that their descriptions quote, every other time.
-    fn quote(&mut self, arguments: &mut Value) -> bool {
-        if self.described.is_empty() || self.random.below(2) == 0 {
-            return false;
+    fn valid(&mut self) -> Recipe {
+        let seed = self.random.next_bits();
+        if self.kept.is_empty() || self.random.below(4) != 0 {
+            return Recipe::drawn(seed);
         }
-        let chosen: Vec<(String, Value)> = self
-            .described
-            .iter()
-            .map(|(name, values)| (name.clone(), values[self.random.index(values.len())].clone()))
-            .collect();
-        put(self.schema, arguments, &chosen)
-    }
-
-    /// Gives properties a value whose default would lead the server to another machine.
-    fn keep_near(&self, arguments: &mut Value, class: &Generator) -> bool {
-        let mut kept = false;
-        for name in &self.away {
-            if arguments.as_object().is_none_or(|members| members.contains_key(name)) {
-                continue;
-            }
-            let near = NEAR.iter().find_map(|near| {
-                let mut with = arguments.clone();
-                with.as_object_mut()?.insert(name.clone(), Value::from(*near));
-                class.holds(&with).then_some(with)
-            });
-            if let Some(near) = near {
-                *arguments = near;
-                kept = true;
+        // Arguments that drew a new kind of answer are changed a little.
+        let at = self.random.index(self.kept.len());
+        let mut choices = self.kept[at].clone();
+        for _ in 0..=self.random.below(2) {
+            if !choices.is_empty() {
+                let at = self.random.index(choices.len());
+                choices[at] = self.random.below(choices[at].saturating_mul(2).max(4));
             }
         }
-        kept
+        Recipe::written(choices, seed)
     }
 
-    /// Puts the user's values where properties of their name stand, as long as the schema admits it.
-    pub(super) fn sow(&mut self, arguments: &mut Value) -> bool {
-        put(self.schema, arguments, &self.seeds)
-    }
-
-    fn invalid(&mut self) -> Option<Arc<Call>> {
+    fn invalid(&mut self) -> Option<Recipe> {
         for _ in 0..self.breakers.len() * 2 {
             let at = self.next_breaker;
             self.next_breaker = (at + 1) % self.breakers.len();
@@ -303,17 +270,7 @@ impl<'s> Stock<'s> {
             let seed = self.random.next_bits();
             let breaker = &mut self.breakers[at];
             let Some(Ok(generator)) = &breaker.generator else { continue };
-            let standing = Standing::Breaks(Arc::clone(&breaker.site));
-            let aimed = breaker.aimed.pop_front().and_then(|aim| generator.meet(&aim));
-            let choices = aimed.is_none().then_some(Choices::Drawn(seed));
-            let Some(mut arguments) = aimed.or_else(|| generator.generate(&mut Random::new(seed)).ok()) else {
-                continue;
-            };
-            let changed = !self.away.is_empty() && {
-                let generator = generator.clone();
-                self.keep_near(&mut arguments, &generator)
-            };
-            return Some(call(CallKind::Invalid, standing, arguments, choices.filter(|_| !changed)));
+            return Some(Recipe::breaking(&breaker.site, generator, breaker.aimed.pop_front(), seed));
         }
         None
     }
@@ -330,7 +287,7 @@ impl<'s> Stock<'s> {
             return;
         }
         let began = Instant::now();
-        let made = self.schema.violating(&site);
+        let made = self.making.schema.violating(&site);
         self.compiling += began.elapsed();
         match &made {
             Ok(_) | Err(ViolationError::Vacuous) => {}
@@ -342,7 +299,8 @@ impl<'s> Stock<'s> {
             let kinds = matches!(site.keyword.as_str(), "type" | "enum" | "const");
             let mut aimed = generator.aimed();
             if kinds {
-                let asked = self.schema.schema().pointer(&site.pointer).and_then(|beside| beside["type"].as_str());
+                let asked =
+                    self.making.schema.schema().pointer(&site.pointer).and_then(|beside| beside["type"].as_str());
                 let asked = asked.unwrap_or_default();
                 aimed.sort_by_cached_key(|aim| mistaken(generator.meet(aim).as_ref(), aim.place(), asked));
                 // One of each type comes before the second of any.
@@ -359,7 +317,7 @@ impl<'s> Stock<'s> {
             }
             self.breakers[at].aimed = aimed.into_iter().take(if kinds { AIMS } else { 1 }).collect();
         }
-        self.breakers[at].generator = Some(made);
+        self.breakers[at].generator = Some(made.map(Arc::new));
     }
 
     /// Compiles what breaks each keyword, for the lint.
@@ -370,12 +328,12 @@ impl<'s> Stock<'s> {
     /// What makes more of a call's class, to shrink it by.
     pub(super) fn generator(&self, standing: &Standing) -> Option<Generator> {
         match standing {
-            Standing::Valid => Some(self.schema.valid().clone()),
+            Standing::Valid => Some(self.making.schema.valid().clone()),
             Standing::Breaks(site) => {
                 let breaker = self.breakers.iter().find(|breaker| *breaker.site == **site)?;
                 match &breaker.generator {
-                    Some(Ok(generator)) => Some(generator.clone()),
-                    _ => self.schema.violating(site).ok(),
+                    Some(Ok(generator)) => Some(Generator::clone(generator)),
+                    _ => self.making.schema.violating(site).ok(),
                 }
             }
             Standing::Malformed(..) | Standing::Unknown => None,
@@ -414,7 +372,8 @@ impl<'s> Stock<'s> {
     /// Calls with values out of earlier results, at most so many; fewer where none fit.
     pub(super) fn stateful(&mut self, most: u64, pool: &Pool) -> Vec<Shot> {
         const TRIED: u64 = 4;
-        let Some(Value::Object(properties)) = self.schema.schema().get("properties") else { return Vec::new() };
+        let schema = Arc::clone(&self.making.schema);
+        let Some(Value::Object(properties)) = schema.schema().get("properties") else { return Vec::new() };
         let fitting: Vec<(&String, Vec<Learnt>)> =
             properties.keys().map(|name| (name, pool.of(name))).filter(|(_, values)| !values.is_empty()).collect();
         let mut calls = Vec::new();
@@ -423,9 +382,9 @@ impl<'s> Stock<'s> {
             tried += 1;
             // The simplest arguments beside what was learnt, every other time.
             let made = if tried % 2 == 0 {
-                self.schema.generate(&mut Simplest)
+                schema.generate(&mut Simplest)
             } else {
-                self.schema.generate(&mut Random::new(self.random.next_bits()))
+                schema.generate(&mut Random::new(self.random.next_bits()))
             };
             let Ok(mut arguments) = made else { break };
             let mut fed = Vec::new();
@@ -433,7 +392,7 @@ impl<'s> Stock<'s> {
                 let at = self.random.index(values.len());
                 let Some(members) = arguments.as_object_mut() else { break };
                 let before = members.insert((*name).clone(), values[at].value.clone());
-                if self.schema.is_valid(&arguments) {
+                if schema.is_valid(&arguments) {
                     let (origin, source) = (values[at].origin.clone(), Some(Arc::clone(&values[at].source)));
                     fed.push(Feed { property: (*name).clone(), origin, source });
                 } else if let Some(members) = arguments.as_object_mut() {
@@ -448,7 +407,7 @@ impl<'s> Stock<'s> {
                 }
             }
             if !fed.is_empty() {
-                self.keep_near(&mut arguments, self.schema.valid());
+                self.making.keep_near(&mut arguments, schema.valid());
                 let call = call(CallKind::Stateful, Standing::Valid, arguments, None);
                 calls.push(Shot { tool: self.tool, call, fed: fed.into() });
             }
@@ -459,7 +418,7 @@ impl<'s> Stock<'s> {
     /// Takes note that a call drew an answer of a new kind.
     pub(super) fn keep(&mut self, call: &Call) {
         if let (Standing::Valid, Some(choices)) = (&call.standing, &call.tape) {
-            let choices = choices.by(self.schema.valid());
+            let choices = choices.by(self.making.schema.valid());
             if self.kept.len() >= KEPT {
                 let at = self.random.index(KEPT);
                 self.kept.swap_remove(at);
@@ -468,8 +427,8 @@ impl<'s> Stock<'s> {
         }
     }
 
-    pub(super) fn schema(&self) -> &'s ToolSchema {
-        self.schema
+    pub(super) fn schema(&self) -> &ToolSchema {
+        &self.making.schema
     }
 
     /// Counts which keywords a call kept or broke.
@@ -529,40 +488,8 @@ fn mistaken(made: Option<&Value>, place: &str, asked: &str) -> usize {
     }
 }
 
-/// Puts values where properties of their name stand or may stand, as long as the schema admits it; says whether
-/// anything changed.
-fn put(schema: &ToolSchema, arguments: &mut Value, values: &[(String, Value)]) -> bool {
-    let mut changed = false;
-    for (name, value) in values {
-        let Some(members) = arguments.as_object_mut() else { break };
-        let is_property = members.contains_key(name)
-            || schema.schema().pointer("/properties").is_some_and(|properties| properties.get(name).is_some());
-        if !is_property || members.get(name) == Some(value) {
-            continue;
-        }
-        let before = members.insert(name.clone(), value.clone());
-        if schema.is_valid(arguments) {
-            changed = true;
-        } else if let Some(members) = arguments.as_object_mut() {
-            match before {
-                Some(before) => {
-                    members.insert(name.clone(), before);
-                }
-                None => {
-                    members.shift_remove(name);
-                }
-            }
-        }
-    }
-    changed
-}
-
 fn place(pointer: &str) -> &str {
     if pointer.is_empty() { "the root" } else { pointer }
-}
-
-fn call(kind: CallKind, standing: Standing, arguments: Value, tape: Option<Choices>) -> Arc<Call> {
-    Arc::new(Call { kind, standing, arguments: Arguments::Json(arguments), tape })
 }
 
 /// A seed of a tool's own.

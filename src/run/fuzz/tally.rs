@@ -85,7 +85,7 @@ impl Tally {
     }
 
     /// The report of the tool.
-    pub(super) fn report(&self, tool: &str, note: Option<String>, stock: Option<&Stock<'_>>) -> ToolFuzz {
+    pub(super) fn report(&self, tool: &str, note: Option<String>, stock: Option<&Stock>) -> ToolFuzz {
         let calls = self.counts.iter().map(|(&(kind, outcome), &count)| CallCount { kind, outcome, count }).collect();
         let mut responses: Vec<ResponseClass> = self
             .classes

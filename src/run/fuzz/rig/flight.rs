@@ -202,6 +202,8 @@ impl Rig {
             if self.history.is_empty() {
                 // It alone is more than is kept, and still the last one.
                 self.last = Some((id, shot));
+            } else if self.spent.len() < HISTORY {
+                self.spent.push(shot);
             }
         }
         Open { index, id, fence, since, alone }
