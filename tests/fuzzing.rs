@@ -30,6 +30,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("fuzzing/the-same-seed-makes-the-same-calls", the_same_seed_makes_the_same_calls),
         trial("fuzzing/a-crash-is-found-made-small-written-and-replayed", a_crash_is_found),
         trial("fuzzing/the-same-calls-are-made-on-several-processes", the_same_calls_are_made_on_several_processes),
+        trial("fuzzing/cases-do-not-see-what-calls-change", cases_do_not_see_what_calls_change),
         trial("fuzzing/a-hang-is-found", a_hang_is_found),
         trial("fuzzing/what-grows-is-written-and-replayed", what_grows_is_written_and_replayed),
         trial("fuzzing/a-server-that-answers-no-call-is-given-up", a_server_that_answers_no_call_is_given_up),
@@ -99,6 +100,32 @@ fn the_same_seed_makes_the_same_calls() -> Result<(), String> {
     }
     let differing: Vec<&String> = calls[0].symmetric_difference(&calls[1]).take(3).collect();
     if differing.is_empty() { Ok(()) } else { Err(format!("only one of the two made {differing:#?}")) }
+}
+
+/// A tool that does not say that it only reads is fuzzed when the cases of every revision are through: the processes
+/// of a server may share a file, and the cases must not be judged by what the fuzzer left in it.
+fn cases_do_not_see_what_calls_change() -> Result<(), String> {
+    const CALLS: usize = 40;
+    // Slow where an older revision is spoken.
+    const CHANGES: &str = r#"while IFS= read -r line; do
+        case $line in *'"protocolVersion":"2025-06-18"'*) old=old ;; esac
+        printf '%s %s\n' "$old" "$line" >>"$1"
+        if [ -n "$old" ]; then sleep 0.02; fi
+        printf '%s\n' "$line"
+    done | "$0" serve | sed -u -e 's/"readOnlyHint":true/"readOnlyHint":false,"destructiveHint":false/'"#;
+    let folder = folder()?;
+    let path = folder.path().join("lines");
+    let (calls, path) = (CALLS.to_string(), path.to_string_lossy());
+    let options = ["--select", "fuzz/internal-error", "--select", "lifecycle/*", "--select", "tools/*"];
+    let options = [&options[..], &["--tool", "echo", "--fuzz", &calls, "--regressions", "none"]].concat();
+    Run::of(folder.path(), &options, &["sh", "-c", CHANGES, PROGRAM, &path])?;
+    let lines = fs::read_to_string(&*path).map_err(|error| error.to_string())?;
+    let lines: Vec<&str> = lines.lines().collect();
+    let Some(last) = lines.iter().rposition(|line| line.starts_with("old")) else {
+        return Err("no older revision was judged".to_owned());
+    };
+    let after = lines[last..].iter().filter(|line| line.contains(r#""name":"echo""#)).count();
+    if after >= CALLS { Ok(()) } else { Err(format!("{after} calls came after the cases of the older revision")) }
 }
 
 fn a_crash_is_found() -> Result<(), String> {

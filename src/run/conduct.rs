@@ -262,11 +262,15 @@ impl Context {
         *self.under_way.borrow() > 0
     }
 
-    /// Waits until every revision is through its cases.
+    /// Waits until every revision is through its cases, or the run was asked to end.
     pub(super) async fn cases_through(&self) {
         // The sender is ours, so that somebody is always left to say so.
         let mut under_way = self.under_way.subscribe();
-        let _through = under_way.wait_for(|revisions| *revisions == 0).await;
+        let mut stop = self.stop.clone();
+        tokio::select! {
+            _through = under_way.wait_for(|revisions| *revisions == 0) => {}
+            Ok(_) = stop.wait_for(|stop| *stop) => {}
+        }
     }
 
     /// Counts one more process.
@@ -464,10 +468,11 @@ async fn judge(context: &Context) -> Option<Problem> {
     // The one that is fuzzed goes first in everything, so that this is done while the others go through their cases.
     let mut sessions = probed.sessions;
     sessions.sort_by_key(|session| (Some(session.revision) != newest, session.revision));
-    for session in sessions {
+    // Every revision is on its way before the first may look whether another is.
+    let sessions: Vec<_> = sessions.into_iter().map(|session| (session, context.under_way())).collect();
+    for (session, under_way) in sessions {
         let fuzzed = every || Some(session.revision) == newest;
         let context = context.in_haste(fuzzed);
-        let under_way = context.under_way();
         targets.spawn(target::judge(context, session, fuzzed, under_way));
     }
     let mut problem = None;

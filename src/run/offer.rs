@@ -77,6 +77,11 @@ impl Tool {
         }
     }
 
+    /// Whether an annotation of it is `true`.
+    pub(super) fn says(&self, annotation: &str) -> bool {
+        self.definition.get("annotations").and_then(|said| said.get(annotation)) == Some(&Value::Bool(true))
+    }
+
     /// Whether cases may use it: it may be called, and a first call was answered soon.
     pub(super) fn is_usable(&self) -> bool {
         self.barred.is_none()

@@ -118,8 +118,8 @@ pub(super) struct Kept {
 
 /// Judges the server in the revision of an opened session.
 ///
-/// Where it is `fuzzed`, that is done once its cases are through: beside those of other revisions, unless one process
-/// serves all of them. Its places among those who wait for a permit are taken at once.
+/// Where it is `fuzzed`, that is done once its cases are through: beside those of other revisions as far as its tools
+/// only read, unless one process serves all of them. Its places among those who wait for a permit are taken at once.
 pub(super) fn judge(
     context: Context,
     mut main: Session,

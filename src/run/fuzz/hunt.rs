@@ -49,6 +49,8 @@ pub(super) struct Hunt<'a> {
     pub(super) rig: Rig,
     pub(super) subjects: &'a [Subject],
     pub(super) schemas: Vec<Option<&'a ToolSchema>>,
+    /// Whether each tool says that it changes nothing.
+    pub(super) only_reads: Vec<bool>,
     /// A plain call of each tool that served it.
     pub(super) canaries: Vec<Shot>,
     /// The lists that the server offers, by method and member.
@@ -65,6 +67,8 @@ pub(super) struct Hunt<'a> {
     /// What the hunts side by side have found together.
     pub(super) seen_by_all: SeenByAll,
     pub(super) deadline: Instant,
+    /// How long it let the cases pass.
+    pub(super) waited: Duration,
     /// The part of the time that the tool under test gets.
     pub(super) turn: Turn,
     /// How long making failures small may take, beside the time for fuzzing.
@@ -114,6 +118,20 @@ impl Hunt<'_> {
     pub(super) fn time_left(&self) -> Duration {
         let until = self.deadline + self.shrinking_took.min(self.shrinking_until);
         until.saturating_duration_since(Instant::now())
+    }
+
+    /// Waits until the cases of every revision are through, unless a tool says that it only reads: what its calls change
+    /// in the files and the databases that all processes of the server share, the cases must not see. That is no part
+    /// of the time for fuzzing.
+    pub(super) async fn let_cases_pass(&mut self, of: usize) {
+        if self.only_reads[of] {
+            return;
+        }
+        let began = Instant::now();
+        self.context.cases_through().await;
+        let took = began.elapsed();
+        self.deadline += took;
+        self.waited += took;
     }
 
     /// Takes note of time that was no part of the tool's turn.

@@ -29,8 +29,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
 use self::ahead::Ahead;
 use self::hunt::{Found, Hunt, Turn};
 use self::pace::Pace;
@@ -159,6 +157,7 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         rig: Rig::new(context, target.revision, &chosen, plan.max_rate),
         subjects: &subjects,
         schemas: chosen.iter().map(|tool| tool.schema.as_deref()).collect(),
+        only_reads: chosen.iter().map(|tool| tool.says("readOnlyHint")).collect(),
         canaries: canaries(&chosen),
         listed: listed(offer),
         changeable: Vec::new(),
@@ -168,6 +167,7 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         found: Vec::new(),
         seen_by_all: seen_by_all.clone(),
         deadline,
+        waited: Duration::ZERO,
         turn: Turn::new(Duration::ZERO, Duration::ZERO),
         shrinking_until: SHRINKING,
         shrinking_took: Duration::ZERO,
@@ -199,7 +199,7 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         seed: context.plan.seed,
         calls: came.calls,
         shrinking: came.shrinking,
-        wall_ms: milliseconds(began.elapsed()),
+        wall_ms: milliseconds(began.elapsed().saturating_sub(came.waited)),
         restarts: came.restarts,
         ended_early: came.ended_early,
         tools,
@@ -221,6 +221,8 @@ struct Came {
     calls: u64,
     shrinking: u64,
     restarts: usize,
+    /// How long it let the cases pass.
+    waited: Duration,
     ended_early: Option<String>,
     /// Whether the server was given up as one that serves nothing.
     given_up: bool,
@@ -235,6 +237,7 @@ impl Came {
             calls: hunts.iter().map(|hunt| hunt.rig.calls).sum(),
             shrinking: hunts.iter().map(|hunt| hunt.shrinking).sum(),
             restarts: hunts.iter().map(|hunt| hunt.rig.starts.saturating_sub(1)).sum(),
+            waited: hunts.iter().map(|hunt| hunt.waited).max().unwrap_or_default(),
             ended_early: hunts.iter().find_map(|hunt| hunt.ended_early.clone()),
             given_up: hunts.iter().all(|hunt| hunt.patience.given_up),
             had_process: hunts.iter().any(|hunt| hunt.rig.had_process()),
@@ -288,6 +291,7 @@ struct Work<'s> {
 /// Fuzzes one tool by itself.
 async fn by_itself(hunt: &mut Hunt<'_>, work: &mut Work<'_>) {
     let Some(stock) = &mut work.stock else { return };
+    hunt.let_cases_pass(stock.tool).await;
     // What a process takes to start is no part of the turn: it could be all of it.
     let ready = hunt.rig.ready().await;
     hunt.begin(work.time, work.tool.called.map_or(Duration::ZERO, |(_, took)| took));
@@ -350,13 +354,11 @@ fn shots(tool: usize, calls: Vec<Arc<Call>>) -> Vec<Shot> {
 
 /// The phases of a tool by itself; returns how many calls are left for those with values of others.
 async fn phases(hunt: &mut Hunt<'_>, tool: &Tool, stock: &mut Stock, tally: &mut Tally) -> Result<u64, String> {
-    let says =
-        |name: &str| tool.definition.pointer("/annotations").and_then(|a| a.get(name)) == Some(&Value::Bool(true));
     let at = stock.tool;
-    stock.doubled = says("idempotentHint") && hunt.plan.calls >= 32;
+    stock.doubled = tool.says("idempotentHint") && hunt.plan.calls >= 32;
     hunt.rig.ready().await?;
     let mut watch = Watch::begin(hunt.rig.process_id());
-    let lists = if says("readOnlyHint") { hunt.lists().await? } else { None };
+    let lists = if tool.says("readOnlyHint") { hunt.lists().await? } else { None };
     hunt.look_at_canaries(true, stock).await?;
     let share = stock.share(hunt.plan.calls);
     let (mut coverage, mut malformed, mut rest) = (share.coverage, share.malformed, share.rest);
