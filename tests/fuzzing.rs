@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 use mcp_conformance::report::Report;
-use mcp_conformance::verdict::{Finding, Verdict};
+use mcp_conformance::verdict::{CallKind, Finding, Verdict};
 
 use crate::trial;
 
@@ -31,6 +31,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("fuzzing/a-crash-is-found-made-small-written-and-replayed", a_crash_is_found),
         trial("fuzzing/the-same-calls-are-made-on-several-processes", the_same_calls_are_made_on_several_processes),
         trial("fuzzing/cases-do-not-see-what-calls-change", cases_do_not_see_what_calls_change),
+        trial("fuzzing/what-several-tools-do-alike-is-tried-again-on-one-process", what_several_tools_do_alike),
         trial("fuzzing/a-hang-is-found", a_hang_is_found),
         trial("fuzzing/what-grows-is-written-and-replayed", what_grows_is_written_and_replayed),
         trial("fuzzing/a-server-that-answers-no-call-is-given-up", a_server_that_answers_no_call_is_given_up),
@@ -168,6 +169,37 @@ fn a_crash_is_found() -> Result<(), String> {
         return Err("the next run does not try the failing call first".to_owned());
     }
     Ok(())
+}
+
+/// Of failures that several tools have in common, only the first that an earlier run wrote down takes a process of its
+/// own, and none of them is told of a server that is mended.
+fn what_several_tools_do_alike() -> Result<(), String> {
+    const ODD: &str =
+        r#""$0" serve | sed -u -e 's/-32602,"message":"arguments must be an object"/-32603,"message":"it broke"/'"#;
+    let folder = folder()?;
+    let tools = ["--tool", "echo", "--tool", "add", "--tool", "weather", "--fuzz", "60"];
+    let options = [&["--select", "fuzz/internal-error", "--revision", "2025-11-25"], &tools[..]].concat();
+    let first = Run::of(folder.path(), &options, &filtered(ODD))?;
+    let second = Run::of(folder.path(), &options, &filtered(ODD))?;
+    let kinds = |run: &Run| {
+        let of = |finding: &&Finding| finding.counterexample.as_ref().map(|example| example.kind);
+        run.findings("fuzz/internal-error").iter().map(of).collect::<Vec<_>>()
+    };
+    if kinds(&first) != [Some(CallKind::Malformed); 3] || kinds(&second) != [Some(CallKind::Regression); 3] {
+        return Err(format!("first {:?}, then {:?}", kinds(&first), kinds(&second)));
+    }
+    let own = second.findings("fuzz/internal-error").iter().filter(|finding| finding.confirmation.is_some()).count();
+    if own != 1 {
+        return Err(format!("{own} of the three took a process of their own"));
+    }
+    let mended = Run::of(folder.path(), &options, &[PROGRAM, "serve"])?;
+    let result = mended.report.results().find(|result| result.case == "fuzz/internal-error");
+    let notes = result.map_or(0, |result| result.notes.iter().filter(|note| note.contains("fails no more")).count());
+    if kinds(&mended).is_empty() && notes == 3 {
+        Ok(())
+    } else {
+        Err(format!("of the mended server: {:?} and {notes} notes", kinds(&mended)))
+    }
 }
 
 fn a_hang_is_found() -> Result<(), String> {

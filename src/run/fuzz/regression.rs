@@ -14,7 +14,7 @@ use super::shot::{Feed, Served, Shot};
 use super::shrink::{Budget, Test};
 use super::steady::STRETCHES;
 use crate::case::Oracle;
-use crate::check::fuzz::{Arguments, Breach, Call, Standing, judge};
+use crate::check::fuzz::{Arguments, Breach, Call, Exchange, Fate, Standing, judge};
 use crate::fuzz::{Malformed, Site};
 use crate::spec::Revision;
 use crate::verdict::{CallKind, Confirmation, Verdict};
@@ -295,42 +295,67 @@ impl Hunt<'_> {
         calls: &[Shot],
         message: &str,
     ) -> Result<Option<Found>, String> {
+        if matches!(test, Test::Answer) {
+            return self.try_answer(oracle, calls, message).await;
+        }
         let mut breach = Breach::of_many(oracle, message, "it fails again, as in an earlier run");
+        breach.verdict = Verdict::Warn;
         let mut budget = Budget::new(self.rig.startup());
-        let Some(last) = calls.last() else { return Ok(None) };
-        let sight = if matches!(test, Test::Answer) {
-            self.rig.fresh().await?;
-            let mut served: Vec<Served> = Vec::new();
-            for earlier in &calls[..calls.len() - 1] {
-                let exchange = self.rig.one(&earlier.fed_by(&served), self.limit()).await?;
-                if let Some(result) = exchange.answers.first().and_then(|answer| answer.get("result")) {
-                    served.push((earlier.tool, Arc::clone(&earlier.call), result.clone()));
-                }
+        let Some(sight) = self.fails(test, calls, &breach, true, &mut budget).await? else { return Ok(None) };
+        let sight = std::iter::once(sight.exchange).chain(sight.more).collect();
+        Ok(self.failed_again(calls, breach, sight, true))
+    }
+
+    /// What is seen in the answer to the last call.
+    async fn try_answer(&mut self, oracle: Oracle, calls: &[Shot], message: &str) -> Result<Option<Found>, String> {
+        let [.., last] = calls else { return Ok(None) };
+        // What another tool was seen to do is likely to be done here as well, which takes no process of its own to see.
+        let alike =
+            |found: &Found| found.tool != last.tool && found.breach.oracle == oracle && found.breach.message == message;
+        if calls.len() == 1
+            && self.found.iter().any(alike)
+            && let Some((breach, exchange)) = self.answered(oracle, calls).await?
+            && self.seen_by_all.is_of_another(last.tool, &breach)
+        {
+            return Ok(self.failed_again(calls, breach, vec![exchange], false));
+        }
+        self.rig.fresh().await?;
+        let Some((breach, exchange)) = self.answered(oracle, calls).await? else { return Ok(None) };
+        self.seen_by_all.take(last.tool, &breach);
+        Ok(self.failed_again(calls, breach, vec![exchange], true))
+    }
+
+    /// Makes calls and says what is wrong with the answer to the last of them, if that is what an oracle looks for.
+    async fn answered(&mut self, oracle: Oracle, calls: &[Shot]) -> Result<Option<(Breach, Exchange)>, String> {
+        let Some((last, before)) = calls.split_last() else { return Ok(None) };
+        let mut served: Vec<Served> = Vec::new();
+        for earlier in before {
+            let exchange = self.rig.one(&earlier.fed_by(&served), self.limit()).await?;
+            if let Some(result) = exchange.answers.first().and_then(|answer| answer.get("result")) {
+                served.push((earlier.tool, Arc::clone(&earlier.call), result.clone()));
             }
-            let mut exchange = self.rig.one(&last.fed_by(&served), self.limit()).await?;
-            if exchange.fate == crate::check::fuzz::Fate::Answered {
-                self.rig.wait_for_more(&mut exchange).await;
-            }
-            let judged = judge(&self.subjects[last.tool], &exchange);
-            let Some(again) = judged.into_iter().find(|again| again.oracle == oracle) else { return Ok(None) };
-            breach = again;
-            vec![exchange]
-        } else {
-            breach.verdict = Verdict::Warn;
-            let Some(sight) = self.fails(test, calls, &breach, true, &mut budget).await? else { return Ok(None) };
-            let mut all = vec![sight.exchange];
-            all.extend(sight.more);
-            all
-        };
-        let counterexample = self.counterexample(last.tool, &sight[0], &sight[0], &calls[..calls.len() - 1], 1);
-        Ok(Some(Found {
+        }
+        let mut exchange = self.rig.one(&last.fed_by(&served), self.limit()).await?;
+        if exchange.fate == Fate::Answered {
+            self.rig.wait_for_more(&mut exchange).await;
+        }
+        let breaches = judge(&self.subjects[last.tool], &exchange);
+        Ok(breaches.into_iter().find(|breach| breach.oracle == oracle).map(|breach| (breach, exchange)))
+    }
+
+    /// What is told of calls that fail as they did in an earlier run, on a fresh process or on one that others were made
+    /// to before.
+    fn failed_again(&self, calls: &[Shot], breach: Breach, sight: Vec<Exchange>, fresh: bool) -> Option<Found> {
+        let (last, before) = calls.split_last()?;
+        let counterexample = self.counterexample(last.tool, &sight[0], &sight[0], before, 1);
+        Some(Found {
             tool: last.tool,
             breach,
             count: 1,
             exchanges: sight,
             counterexample: Some(counterexample),
-            confirmation: Some(Confirmation { tried: 1, failed: 1 }),
-        }))
+            confirmation: fresh.then_some(Confirmation { tried: 1, failed: 1 }),
+        })
     }
 
     fn shot_of(&self, tool: usize, regression: &Regression) -> Option<Shot> {

@@ -109,7 +109,7 @@ impl Hunt<'_> {
     ) -> Result<Option<Found>, String> {
         let started = self.rig.startup();
         let tool = shot.as_ref().map(|(shot, _)| shot.tool);
-        let brief = tool.is_some_and(|tool| self.seen_by_all.is_of_another(tool, &breach));
+        let brief = tool.is_some_and(|tool| self.seen_by_all.take(tool, &breach));
         let mut budget = if brief { Budget::brief() } else { Budget::new(started) };
         let mut tried = 0;
         let mut needed: Vec<Shot> = Vec::new();
