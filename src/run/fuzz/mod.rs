@@ -184,10 +184,11 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         first.ended_early = Some(problem);
         Vec::new()
     });
-    let canaries = first.canaries.clone();
     let beside = if plan.replay.is_some() { 0 } else { side::worth(context, plan, offer, &chosen) };
-    let hunts =
-        std::iter::once(first).chain((1..beside).map(|_| Hunt { canaries: canaries.clone(), ..make() })).collect();
+    // The others begin where the first is now; what that has waited for is no part of their time either.
+    let (canaries, deadline) = (first.canaries.clone(), first.deadline);
+    let others = (1..beside).map(|_| Hunt { canaries: canaries.clone(), deadline, ..make() });
+    let hunts = std::iter::once(first).chain(others).collect();
     let (reports, came) = side::every_tool(hunts, if beside == 0 { &[] } else { &chosen }).await;
     let mut reports = reports.into_iter();
     let tools = tools
