@@ -14,15 +14,7 @@ use crate::verdict::Verdict;
 
 impl Page {
     pub(super) fn unjudged(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let mut reasons = Reasons::default();
-        for result in report.results().filter(|result| result.verdict == Verdict::Error) {
-            reasons.add(result.reason.as_deref().unwrap_or("no reason was given"), &result.case, result.revision);
-        }
-        if !reasons.0.is_empty() {
-            self.heading("Could not be judged", out)?;
-            self.reasons(&reasons, out)?;
-            writeln!(out)?;
-        }
+        self.section("Could not be judged", &Reasons::of(report, Verdict::Error), out)?;
         let mut early = false;
         for target in &report.targets {
             if let Some(reason) = &target.summary.ended_early {
@@ -46,24 +38,20 @@ impl Page {
                 notes.add(note, &result.case, result.revision);
             }
         }
-        if notes.0.is_empty() {
-            return Ok(());
-        }
-        self.heading("Worth knowing", out)?;
-        self.reasons(&notes, out)?;
-        writeln!(out)
+        self.section("Worth knowing", &notes, out)
     }
 
     pub(super) fn skips(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let mut reasons = Reasons::default();
-        for result in report.results().filter(|result| result.verdict == Verdict::Skip) {
-            reasons.add(result.reason.as_deref().unwrap_or("no reason was given"), &result.case, result.revision);
-        }
+        self.section("Skipped", &Reasons::of(report, Verdict::Skip), out)
+    }
+
+    /// Reasons below a heading of their own, if there are any.
+    fn section(&self, heading: &str, reasons: &Reasons, out: &mut dyn Write) -> io::Result<()> {
         if reasons.0.is_empty() {
             return Ok(());
         }
-        self.heading("Skipped", out)?;
-        self.reasons(&reasons, out)?;
+        self.heading(heading, out)?;
+        self.reasons(reasons, out)?;
         writeln!(out)
     }
 
@@ -109,6 +97,15 @@ struct Reasons<'a>(Vec<(&'a str, Cases<'a>)>);
 type Cases<'a> = Vec<(&'a str, Vec<Revision>)>;
 
 impl<'a> Reasons<'a> {
+    /// Those of the results with a verdict.
+    fn of(report: &'a Report, verdict: Verdict) -> Self {
+        let mut reasons = Self::default();
+        for result in report.results().filter(|result| result.verdict == verdict) {
+            reasons.add(result.reason.as_deref().unwrap_or("no reason was given"), &result.case, result.revision);
+        }
+        reasons
+    }
+
     fn add(&mut self, reason: &'a str, case: &'a str, revision: Revision) {
         let at = self.0.iter().position(|(known, _)| *known == reason).unwrap_or_else(|| {
             self.0.push((reason, Vec::new()));
