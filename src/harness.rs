@@ -270,11 +270,11 @@ mod tests {
     fn a_conforming_server_fails_no_trial_and_a_fault_fails_its_own() {
         let fine = ended(Judge::built_in([]), &["lifecycle/"]);
         assert!(fine.num_failed == 0 && fine.num_passed > 10, "{fine:?}");
-        let fault: crate::mock::Fault = "structured-mismatch".parse().expect("it is known");
+        let fault: crate::reference::Fault = "structured-mismatch".parse().expect("it is known");
         let broken = ended(Judge::built_in([fault]), &["--exact", "content/structured-conforms"]);
         assert_eq!((broken.num_failed, broken.num_passed), (1, 0));
         // What only ought to be is no failure, unless it is asked for.
-        let slack: crate::mock::Fault = "unknown-tool-is-error".parse().expect("it is known");
+        let slack: crate::reference::Fault = "unknown-tool-is-error".parse().expect("it is known");
         let lenient = Judge::built_in([slack]);
         assert_eq!(ended(lenient.clone(), &["--exact", "tools/call/unknown-tool"]).num_failed, 0);
         assert_eq!(ended(lenient.fail_on(FailOn::Should), &["--exact", "tools/call/unknown-tool"]).num_failed, 1);

@@ -62,7 +62,7 @@ pub mod guided;
 #[cfg(feature = "harness")]
 pub mod harness;
 mod judge;
-pub mod mock;
+pub mod reference;
 pub mod report;
 #[doc(hidden)]
 pub mod run;

@@ -61,14 +61,14 @@ pub struct Evidence {
     pub text: String,
     /// How many bytes were cut from `text`.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub cut: usize,
+    pub omitted: usize,
 }
 
 impl Evidence {
     /// A whole message, so many milliseconds after the connection was opened.
     #[must_use]
     pub fn new(direction: Direction, at_ms: f64, text: String) -> Self {
-        Self { direction, at_ms, text, cut: 0 }
+        Self { direction, at_ms, text, omitted: 0 }
     }
 }
 
@@ -128,9 +128,9 @@ pub struct Finding {
     /// The page of the specification.
     pub link: String,
     /// How to mend a server that breaks the rule.
-    pub hint: String,
+    pub fix: String,
     /// The command that shows just this again.
-    pub replay: String,
+    pub reproduce: String,
     /// What the fuzzer called to draw it, made small.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterexample: Option<Box<Counterexample>>,
@@ -164,8 +164,8 @@ impl Finding {
             subjects: Vec::new(),
             evidence: Vec::new(),
             link: requirement.link(revision),
-            hint: String::new(),
-            replay: String::new(),
+            fix: String::new(),
+            reproduce: String::new(),
             counterexample: None,
             confirmation: None,
             accepted: None,
@@ -223,18 +223,18 @@ pub struct Counterexample {
     pub kind: CallKind,
     /// The keyword that the arguments break, as a pointer into the inputSchema and the keyword, for an invalid call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub breaks: Option<String>,
+    pub violated: Option<String>,
     /// The arguments that failed first; cut to a note where they are enormous.
     pub original: Value,
     /// The smallest arguments that still fail.
     pub arguments: Value,
     /// The `tools/call` params that have to be sent before it, in order; empty where it fails by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub before: Vec<Value>,
+    pub preceding: Vec<Value>,
     /// How many calls shrinking took.
     pub attempts: usize,
     /// Each line to paste into a pipe after the opening, without its newline; the last draws the failure.
-    pub lines: Vec<String>,
+    pub messages: Vec<String>,
     /// The file that replays it, where one was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_conformance::case::{self, Case};
 use mcp_conformance::client::Site;
 use mcp_conformance::event::{CaseResult, Event, RunSummary, Sink};
-use mcp_conformance::mock::{Fault, FaultSet, HttpFault, serve_http, serve_http_protected};
+use mcp_conformance::reference::{Fault, FaultSet, HttpFault, serve_http, serve_http_protected};
 use mcp_conformance::run::{Calls, HttpServer, Launcher, Plan, Revisions, run};
 use mcp_conformance::spec::Revision;
 use tokio::sync::watch;
@@ -116,7 +116,7 @@ async fn carry_out(launcher: Launcher, revisions: &[Revision], cases: Vec<Arc<Ca
         launcher,
         revisions: Revisions::Named(revisions.to_vec()),
         cases,
-        calls: Calls::Harmless,
+        calls: Calls::NonDestructive,
         hints: Vec::new(),
         timeout: Duration::from_secs(2),
         startup_timeout: Duration::from_secs(5),

@@ -20,7 +20,7 @@ use jsonschema::Validator;
 use libtest_mimic::Trial;
 use mcp_conformance::case::Body;
 use mcp_conformance::check::{Connected, Watched, watch};
-use mcp_conformance::mock::{FaultSet, serve};
+use mcp_conformance::reference::{FaultSet, serve};
 use mcp_conformance::spec::{Era, Level, Revision};
 use mcp_conformance::transcript::{Entry, Event, Terms, Transcript};
 use mcp_conformance::verdict::Verdict;

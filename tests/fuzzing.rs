@@ -140,15 +140,15 @@ fn a_crash_is_found() -> Result<(), String> {
     let [finding] = findings.as_slice() else { return Err(format!("{} findings", findings.len())) };
     let example = finding.counterexample.as_deref().ok_or("it has no counterexample")?;
     let text = example.arguments["text"].as_str().unwrap_or_default();
-    if text.len() != 1 || !text.chars().all(|c| c.is_ascii_uppercase()) || !example.before.is_empty() {
-        return Err(format!("the counterexample is {} after {:?}", example.arguments, example.before));
+    if text.len() != 1 || !text.chars().all(|c| c.is_ascii_uppercase()) || !example.preceding.is_empty() {
+        return Err(format!("the counterexample is {} after {:?}", example.arguments, example.preceding));
     }
     if finding.confirmation.is_none_or(mcp_conformance::verdict::Confirmation::is_flaky) {
         return Err(format!("it is not confirmed: {:?}", finding.confirmation));
     }
     let file = example.file.as_deref().ok_or("it was not written down")?;
-    if !finding.replay.contains("replay") || !finding.replay.contains(file) {
-        return Err(format!("the command that replays it is {}", finding.replay));
+    if !finding.reproduce.contains("replay") || !finding.reproduce.contains(file) {
+        return Err(format!("the command that replays it is {}", finding.reproduce));
     }
     let replay = |server: &[&str]| {
         let status = Command::new(PROGRAM)
@@ -254,7 +254,7 @@ fn a_server_that_answers_no_call_is_given_up() -> Result<(), String> {
     }
     let fuzzed =
         run.report.targets.iter().find_map(|target| target.summary.fuzz.as_ref()).ok_or("nothing was fuzzed")?;
-    let why = fuzzed.ended_early.as_deref().ok_or("it was not given up")?;
+    let why = fuzzed.stopped_early.as_deref().ok_or("it was not given up")?;
     if !why.contains("in a row were not served") {
         return Err(format!("it was given up as {why}"));
     }

@@ -181,7 +181,8 @@ fn a_failure_that_comes_back_is_confirmed() -> Result<(), String> {
     let fault = ["unknown-tool-succeeds"];
     judge(folder.path(), &["--quiet", "--report", "json=r.json"], &fault)?.with_code(1)?;
     let read = report(folder.path(), "r.json")?;
-    let failed = |result: &&mcp_conformance::event::CaseResult| result.verdict == Verdict::Fail && result.took_ms > 0.0;
+    let failed =
+        |result: &&mcp_conformance::event::CaseResult| result.verdict == Verdict::Fail && result.duration_ms > 0.0;
     let result = read.results().find(failed).ok_or("no acting case fails")?;
     match result.findings[0].confirmation {
         Some(Confirmation { tried: 1, failed: 1 }) => Ok(()),
@@ -226,7 +227,7 @@ fn masked(report: &Report) -> Result<Value, String> {
         target.summary.fuzz = None;
         target.summary.stderr.clear();
         for result in &mut target.results {
-            (result.took_ms, result.seen) = (0.0, 0);
+            (result.duration_ms, result.observed) = (0.0, 0);
             for finding in &mut result.findings {
                 // Ids of messages are numbers of the session that they went over.
                 (finding.value, finding.count) = (None, 0);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use mcp_conformance::mock::Fault;
+use mcp_conformance::reference::Fault;
 use mcp_conformance::report::Report;
 use mcp_conformance::verdict::Verdict;
 use rustix::process::{Pid, Signal, kill_process};

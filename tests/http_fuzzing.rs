@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libtest_mimic::Trial;
-use mcp_conformance::mock::HiddenFault;
+use mcp_conformance::reference::EvaluationFault;
 use mcp_conformance::report::Report;
 use mcp_conformance::verdict::Verdict;
 use serde_json::json;
@@ -114,7 +114,7 @@ fn the_conforming_server_has_no_finding() -> Result<(), String> {
 fn a_sample_is_found() -> Result<(), String> {
     let next = AtomicUsize::new(0);
     let missed = Mutex::new(Vec::new());
-    let fault_of = |name: &str| HiddenFault::all().find(|fault| fault.name() == name);
+    let fault_of = |name: &str| EvaluationFault::all().find(|fault| fault.name() == name);
     std::thread::scope(|scope| {
         for _ in 0..WORKERS {
             scope.spawn(|| {
@@ -183,7 +183,7 @@ fn a_server_that_dies_is_told() -> Result<(), String> {
         server.wait().map_err(told)?;
     }
     let run = run?;
-    let said = run.summary().and_then(|fuzz| fuzz.ended_early.clone()).unwrap_or_default();
+    let said = run.summary().and_then(|fuzz| fuzz.stopped_early.clone()).unwrap_or_default();
     if !ended || run.code != Some(1) || !said.contains("the server died") {
         return Err(format!("ended: {ended}, said: {said}\n{}", run.words));
     }
@@ -229,7 +229,7 @@ fn a_limit_ends_it() -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(told)?;
     let url = format!("http://{address}/mcp");
     let run = Run::of(folder.path(), &["--select", "fuzz/*", "--revision", "2025-06-18", &url])?;
-    let said = run.summary().and_then(|fuzz| fuzz.ended_early.clone()).unwrap_or_default();
+    let said = run.summary().and_then(|fuzz| fuzz.stopped_early.clone()).unwrap_or_default();
     let hangs = run.complaints().iter().any(|case| case == "fuzz/hang" || case == "fuzz/crash");
     if said.contains("429") && said.contains("--max-rate") && !hangs {
         return Ok(());

@@ -6,7 +6,7 @@ use std::fs;
 use std::net::TcpListener;
 
 use libtest_mimic::Trial;
-use mcp_conformance::mock::Fault;
+use mcp_conformance::reference::Fault;
 use mcp_conformance::report::Report;
 use mcp_conformance::spec::{Revision, Transport};
 use mcp_conformance::verdict::Verdict;

@@ -6,14 +6,14 @@ use std::sync::{Arc, OnceLock};
 use libtest_mimic::Trial;
 use mcp_conformance::case::{Body, Case, HttpKind};
 use mcp_conformance::event::CaseResult;
-use mcp_conformance::mock::{Fault, FaultSet};
+use mcp_conformance::reference::{Fault, FaultSet};
 use mcp_conformance::spec::Revision;
 use mcp_conformance::verdict::{Finding, Verdict};
 
 use crate::builtin::{
     ENDPOINTS, Found, HTTP_VARIANTS, cases, clean, clean_over_http, http_cases, judge, judge_over_http, variants,
 };
-use crate::hidden::fuzz_in;
+use crate::evaluation::fuzz_in;
 use crate::trial;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -205,7 +205,7 @@ fn it_passes_while_fuzzing(case: &Case) -> Result<(), String> {
 
 fn its_fault_turns_it_red_while_fuzzing(case: &Case) -> Result<(), String> {
     let fault = fault_of(case)?;
-    let Fault::Hidden(hidden) = fault else { return Err(format!("`{fault}` is not one for the fuzzer")) };
+    let Fault::Evaluation(hidden) = fault else { return Err(format!("`{fault}` is not one for the fuzzer")) };
     let revisions = common(case, fault);
     let (Some(oldest), Some(newest)) = (revisions.first(), revisions.last()) else {
         return Err(format!("the fault `{fault}` shows in no revision that the case runs in"));
@@ -237,7 +237,8 @@ fn is_red(case: &Case, fault: Fault, result: &CaseResult) -> Result<(), String> 
     }
     // What is wrong with a definition, or with many calls together, no single message proves.
     let of_many = |finding: &Finding| finding.counterexample.is_none();
-    let unproven = |finding: &Finding| finding.replay.is_empty() || (finding.evidence.is_empty() && !of_many(finding));
+    let unproven =
+        |finding: &Finding| finding.reproduce.is_empty() || (finding.evidence.is_empty() && !of_many(finding));
     if result.findings.iter().any(unproven) {
         return Err("a finding comes without evidence, or without a command that replays it".to_owned());
     }

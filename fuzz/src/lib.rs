@@ -6,7 +6,7 @@ pub mod poison;
 use std::sync::{Arc, OnceLock};
 
 use mcp_conformance::case::{self, Case};
-use mcp_conformance::mock::Fault;
+use mcp_conformance::reference::Fault;
 
 /// The built-in cases.
 pub fn cases() -> &'static [Arc<Case>] {

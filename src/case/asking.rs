@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// An answer to a request of the server.
 ///
-/// In its strings the placeholders `${asked...}` stand for what the request at hand makes of them.
+/// In its strings the placeholders `${client-request...}` stand for what the request at hand makes of them.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Reply {
@@ -21,13 +21,13 @@ pub enum Reply {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Retry {
     /// The step whose answer asked, by name; it may be a retry itself.
-    pub of: String,
+    pub step: String,
     /// What `inputResponses` is.
     #[serde(default)]
-    pub answers: Answers,
+    pub input_responses: InputResponses,
     /// What `requestState` is.
     #[serde(default)]
-    pub state: State,
+    pub request_state: RequestState,
     /// Members of `params` that differ from those of the request.
     #[serde(default)]
     pub params: Option<Value>,
@@ -39,7 +39,7 @@ pub struct Retry {
 /// What a retry gives as `inputResponses`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Answers {
+pub enum InputResponses {
     /// An answer to each request.
     #[default]
     All,
@@ -48,24 +48,24 @@ pub enum Answers {
     /// An object without members.
     Empty,
     /// An answer to each request, and one to a request that nobody made.
-    Surplus,
+    Extra,
     /// A number under each key.
     Malformed,
     /// A text in the place of the object.
-    Text,
+    String,
 }
 
 /// What a retry gives as `requestState`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum RequestState {
     /// What the server gave, if it gave anything.
     #[default]
     Echoed,
     /// What the server gave; without it the case does not apply.
-    Needed,
+    Required,
     /// What the server gave with one character changed.
     Altered,
     /// The first half of what the server gave.
-    Cut,
+    Truncated,
 }

@@ -23,19 +23,19 @@ pub struct HttpCall {
     pub body: Option<Value>,
     /// Whether names of headers are written in title case.
     #[serde(default)]
-    pub title_case: bool,
+    pub title_case_headers: bool,
     /// Whether Mcp-Name and Mcp-Param-* are written in Base64 also where that is not needed.
     #[serde(default)]
-    pub encoded: bool,
+    pub base64: bool,
     /// How far the answer is read.
     #[serde(default)]
     pub until: Until,
     /// For how many milliseconds it is read at most.
     #[serde(default)]
-    pub wait_ms: Option<u64>,
+    pub timeout_ms: Option<u64>,
     /// Whether later steps go on while the answer is read: until the case ends or a step closes it.
     #[serde(default)]
-    pub open: bool,
+    pub keep_open: bool,
 }
 
 impl HttpCall {
@@ -69,12 +69,12 @@ pub enum HeaderValues {
 #[serde(rename_all = "kebab-case")]
 pub enum Until {
     /// To the end of its head; then it is closed.
-    Head,
+    Headers,
     /// To the first event of a stream.
     Event,
     /// To the response to the message that was sent.
     #[default]
-    Answer,
+    Response,
     /// To its end.
     End,
 }
@@ -152,7 +152,7 @@ mod tests {
         .expect("a call");
         let replaced: Vec<(&str, Vec<&str>)> = call.replaced().collect();
         assert_eq!(replaced, [("a", vec![]), ("b", vec!["x"]), ("c", vec!["y", "z"])]);
-        assert_eq!(call.until, Until::Answer);
+        assert_eq!(call.until, Until::Response);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::schema;
 use crate::spec::{Catalogue, Revision, RevisionSet};
 
 /// What a step may send, by the member that says it.
-const ACTIONS: [&str; 9] = ["send", "notify", "batch", "raw", "walk", "retry", "http", "close", "shutdown"];
+const ACTIONS: [&str; 9] = ["send", "notify", "batch", "raw", "paginate", "retry", "http", "close", "shutdown"];
 
 /// How a process may end, as outcomes of `shutdown` and of nothing else.
 const ENDINGS: [&str; 3] = ["stdin-closed", "sigterm", "sigkill"];
@@ -71,7 +71,7 @@ impl Inspection {
                     .nearest(fault, faults.iter().copied()),
             );
         }
-        for name in ["tool", "asked"] {
+        for name in ["tool", "client-request"] {
             if let Some(schema) = case.get("needs").and_then(|needs| needs.get(name)) {
                 self.json_schema(schema, &format!("/needs/{name}"));
             }
@@ -156,11 +156,12 @@ impl Inspection {
     /// Whether it watches or acts, and that it does nothing of the other.
     fn kind(&mut self, case: &Map<String, Value>) {
         let has = |name: &str| case.contains_key(name);
-        if has("must") && !has("watch") {
-            self.tell_on_name("/must", "`must` speaks of nothing without `watch`");
+        if has("rules") && !has("watch") {
+            self.tell_on_name("/rules", "`rules` speaks of nothing without `watch`");
         }
         if has("fuzz") {
-            let foreign = ["watch", "must", "steps", "each", "process", "declare", "finally", "needs"];
+            let foreign =
+                ["watch", "rules", "steps", "for-each", "process", "client-capabilities", "across-steps", "needs"];
             for name in foreign.into_iter().filter(|name| has(name)) {
                 self.tell_on_name(format!("/{name}"), format!("`{name}` has no place in a case that fuzzes"));
             }
@@ -174,12 +175,15 @@ impl Inspection {
         }
         match (has("watch"), has("steps")) {
             (true, true) => self.tell_on_name("/steps", "the case has both `watch` and `steps`: it does either"),
-            (false, false) if !has("must") => self.tell("", "the case has none of `watch`, `steps` and `fuzz`"),
+            (false, false) if !has("rules") => self.tell("", "the case has none of `watch`, `steps` and `fuzz`"),
             (true, false) => {
-                if !has("must") {
-                    self.tell_on_name("/watch", "`watch` judges nothing without `must`");
+                if !has("rules") {
+                    self.tell_on_name("/watch", "`watch` judges nothing without `rules`");
                 }
-                for name in ["each", "process", "declare", "answers", "finally"].into_iter().filter(|name| has(name)) {
+                for name in ["for-each", "process", "client-capabilities", "client-responses", "across-steps"]
+                    .into_iter()
+                    .filter(|name| has(name))
+                {
                     self.tell_on_name(format!("/{name}"), format!("`{name}` speaks of steps, and the case watches"));
                 }
             }
@@ -189,25 +193,28 @@ impl Inspection {
 
     fn watching(&mut self, case: &Map<String, Value>) {
         let watch = case.get("watch").and_then(Value::as_object);
-        let what = watch.and_then(|watch| text(watch, "what")).unwrap_or_default();
+        let what = watch.and_then(|watch| text(watch, "kind")).unwrap_or_default();
         let connection = what == "connection";
         if let Some(watch) = watch {
             self.place(watch, "/watch");
-            if let Some(filter) = watch.get("where") {
-                self.json_schema(filter, "/watch/where");
+            if let Some(filter) = watch.get("matching") {
+                self.json_schema(filter, "/watch/matching");
             }
-            for name in ["at", "where"].into_iter().filter(|name| connection && watch.contains_key(*name)) {
+            for name in ["path", "matching"].into_iter().filter(|name| connection && watch.contains_key(*name)) {
                 self.tell_on_name(
                     format!("/watch/{name}"),
                     format!("`{name}` picks nothing from a connection as a whole"),
                 );
             }
-            if matches!(what, "line" | "message" | "connection") && watch.contains_key("of") {
-                self.tell_on_name("/watch/of", format!("`of` picks messages by method, and `{what}` has none"));
+            if matches!(what, "line" | "message" | "connection") && watch.contains_key("methods") {
+                self.tell_on_name(
+                    "/watch/methods",
+                    format!("`methods` selects messages by method, and `{what}` has none"),
+                );
             }
         }
-        for (index, rule) in objects(case, "must") {
-            let at = format!("/must/{index}");
+        for (index, rule) in objects(case, "rules") {
+            let at = format!("/rules/{index}");
             self.in_force(rule, &at, self.revisions);
             match (rule.get("schema"), rule.get("check")) {
                 (Some(_), Some(_)) => self.tell(&at, "the rule has both `schema` and `check`: it has either"),
@@ -245,17 +252,21 @@ impl Inspection {
     }
 
     fn acting(&mut self, case: &Map<String, Value>) {
-        if case.contains_key("declare") && !matches!(text(case, "process"), Some("fresh" | "unopened")) {
-            self.tell_on_name("/declare", "`declare` asks for a process of the case's own: set `process` to `fresh`");
+        if case.contains_key("client-capabilities") && !matches!(text(case, "process"), Some("fresh" | "uninitialized"))
+        {
+            self.tell_on_name(
+                "/client-capabilities",
+                "`client-capabilities` asks for a process of the case's own: set `process` to `fresh`",
+            );
         }
-        if let Some(declare) = case.get("declare") {
-            self.not_filled(declare, "/declare");
+        if let Some(declare) = case.get("client-capabilities") {
+            self.not_filled(declare, "/client-capabilities");
         }
-        if let Some(answers) = case.get("answers") {
-            each_text(answers, "/answers", &mut |pointer, on_name, text| {
+        if let Some(answers) = case.get("client-responses") {
+            each_text(answers, "/client-responses", &mut |pointer, on_name, text| {
                 for (_, found) in scan(text) {
                     match found {
-                        Ok(placeholder) if placeholder.is_of_asked() => {}
+                        Ok(placeholder) if placeholder.is_of_client_request() => {}
                         Ok(placeholder) => {
                             let message = format!("`{placeholder}` is not filled in here, only in what a step sends");
                             self.flaws.push(Flaw { on_name, ..Flaw::at(pointer, message) });
@@ -280,19 +291,25 @@ impl Inspection {
                 self.tell(format!("{at}/name"), format!("another step is named `{name}` too"));
             }
         }
-        if case.contains_key("each") && case.contains_key("steps") && !of_tool {
-            self.tell_on_name("/each", "the steps are the same for each tool: none holds a placeholder `${tool...}`");
+        if case.contains_key("for-each") && case.contains_key("steps") && !of_tool {
+            self.tell_on_name(
+                "/for-each",
+                "the steps are the same for each tool: none holds a placeholder `${tool...}`",
+            );
         }
-        if case.contains_key("steps") && !judges && !case.contains_key("finally") {
-            self.tell_on_name("/steps", "the case judges nothing: it has neither `expect` in a step nor `finally`");
+        if case.contains_key("steps") && !judges && !case.contains_key("across-steps") {
+            self.tell_on_name(
+                "/steps",
+                "the case judges nothing: it has neither `expect` in a step nor `across-steps`",
+            );
         }
-        for (index, together) in objects(case, "finally") {
-            let at = format!("/finally/{index}");
+        for (index, together) in objects(case, "across-steps") {
+            let at = format!("/across-steps/{index}");
             self.in_force(together, &at, self.revisions);
             self.place(together, &at);
-            for (position, name) in strings(together, "of") {
+            for (position, name) in strings(together, "steps") {
                 if !names.contains(name) {
-                    let flaw = Flaw::at(format!("{at}/of/{position}"), format!("no step is named `{name}`"));
+                    let flaw = Flaw::at(format!("{at}/steps/{position}"), format!("no step is named `{name}`"));
                     self.flaws.push(flaw.nearest(name, names.iter().copied()));
                 }
             }
@@ -301,9 +318,9 @@ impl Inspection {
 
     /// A retry is one of an earlier step.
     fn retry(&mut self, step: &Map<String, Value>, at: &str, earlier: &BTreeSet<&str>) {
-        let of = step.get("retry").and_then(|retry| retry.get("of")).and_then(Value::as_str);
+        let of = step.get("retry").and_then(|retry| retry.get("step")).and_then(Value::as_str);
         if let Some(of) = of.filter(|of| !earlier.contains(of)) {
-            let flaw = Flaw::at(format!("{at}/retry/of"), format!("no earlier step is named `{of}`"));
+            let flaw = Flaw::at(format!("{at}/retry/step"), format!("no earlier step is named `{of}`"));
             self.flaws.push(flaw.nearest(of, earlier.iter().copied()));
         }
     }
@@ -323,7 +340,7 @@ impl Inspection {
             [_] => {}
             [] => self.tell(
                 at,
-                "the step sends nothing: it has one of `send`, `notify`, `batch`, `raw`, `walk`, `retry`, `http`, `close` and `shutdown`",
+                "the step sends nothing: it has one of `send`, `notify`, `batch`, `raw`, `paginate`, `retry`, `http`, `close` and `shutdown`",
             ),
             [first, rest @ ..] => {
                 for action in rest {
@@ -370,10 +387,10 @@ impl Inspection {
         }
 
         let mut of_tool = false;
-        for name in ["send", "notify", "batch", "raw", "walk", "retry", "http", "meta"] {
+        for name in ["send", "notify", "batch", "raw", "paginate", "retry", "http", "meta"] {
             let Some(value) = step.get(name) else { continue };
             let here = format!("{at}/{name}");
-            if name == "walk" {
+            if name == "paginate" {
                 self.not_filled(value, &here);
                 continue;
             }
@@ -383,8 +400,8 @@ impl Inspection {
                         Ok(Placeholder::Saved(name) | Placeholder::Declined(name)) => {
                             self.use_of_saved(&name, pointer, on_name, saved);
                         }
-                        Ok(placeholder) if placeholder.is_of_asked() => {
-                            let message = format!("`{placeholder}` is filled in in `answers` only");
+                        Ok(placeholder) if placeholder.is_of_client_request() => {
+                            let message = format!("`{placeholder}` is filled in in `client-responses` only");
                             self.flaws.push(Flaw { on_name, ..Flaw::at(pointer, message) });
                         }
                         Ok(placeholder) => of_tool |= placeholder.is_of_tool(),
@@ -452,20 +469,21 @@ impl Inspection {
                     self.json_schema(schema, &format!("{here}/{name}"));
                 }
             }
-            let outcomes: Vec<_> = strings(row, "is").collect();
+            let outcomes: Vec<_> = strings(row, "outcome").collect();
             for (position, outcome) in &outcomes {
                 if !action.is_empty() && ENDINGS.contains(outcome) != (action == "shutdown") {
-                    self.tell(format!("{here}/is/{position}"), format!("`{outcome}` never comes of a `{action}`"));
+                    self.tell(format!("{here}/outcome/{position}"), format!("`{outcome}` never comes of a `{action}`"));
                 }
             }
             if row.contains_key("code")
                 && !outcomes.is_empty()
                 && outcomes.iter().all(|(_, outcome)| *outcome != "error")
             {
-                self.tell_on_name(format!("{here}/code"), "only an `error` has a code, and `is` does not name it");
+                self.tell_on_name(format!("{here}/code"), "only an `error` has a code, and `outcome` does not name it");
             }
-            let fits_all =
-                ["is", "code", "schema", "status", "exchange", "revisions"].iter().all(|name| !row.contains_key(*name));
+            let fits_all = ["outcome", "code", "schema", "status", "exchange", "revisions"]
+                .iter()
+                .all(|name| !row.contains_key(*name));
             if fits_all && (index + 1 < rows.len() || step.contains_key("otherwise")) {
                 self.tell(&here, "every answer fits this row, so nothing after it is ever reached");
             }
@@ -494,8 +512,8 @@ impl Inspection {
     }
 
     fn place(&mut self, part: &Map<String, Value>, at: &str) {
-        if let Some(Err(error)) = text(part, "at").map(str::parse::<Place>) {
-            self.tell(format!("{at}/at"), error.to_string());
+        if let Some(Err(error)) = text(part, "path").map(str::parse::<Place>) {
+            self.tell(format!("{at}/path"), error.to_string());
         }
     }
 

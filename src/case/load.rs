@@ -288,9 +288,9 @@ pub(super) fn case_of(id: &str, value: &serde_json::Value) -> Case {
 mod tests {
     use std::path::PathBuf;
 
-    use super::super::asking::{Answers, State};
+    use super::super::asking::{InputResponses, RequestState};
     use super::super::loaded::Body;
-    use super::super::model::{Outcome, Process, What};
+    use super::super::model::{Outcome, Process, WatchKind};
     use super::super::placeholder::Placeholder;
     use super::*;
     use crate::spec::Revision;
@@ -303,11 +303,11 @@ mod tests {
   "requirements": ["tool-name-string"],
   "tags": ["shape"],
   "why": "A client calls a tool by its name.",
-  "mend": "Give each tool a name.",
+  "fix": "Give each tool a name.",
   "fault": "tool-name-number",
-  "watch": {"what": "result", "of": ["tools/list"], "at": "/tools/*", "where": {"type": "object"}},
-  "must": [
-    {"schema": {"required": ["name"], "properties": {"name": {"type": "string"}}}, "say": "A tool has no name."},
+  "watch": {"kind": "result", "methods": ["tools/list"], "path": "/tools/*", "matching": {"type": "object"}},
+  "rules": [
+    {"schema": {"required": ["name"], "properties": {"name": {"type": "string"}}}, "message": "A tool has no name."},
     {"schema": {"properties": {"title": {"type": "string"}}}, "revisions": "2025-06-18..", "verdict": "warn"},
     {"check": "tool-known"},
   ],
@@ -317,20 +317,20 @@ mod tests {
     const CONNECTION: &str = r#"{
   "title": "Every request is answered once",
   "requirements": ["jsonrpc-result-id-echo"],
-  "mend": "Write one response for each request.",
-  "watch": {"what": "connection"},
-  "must": [{"check": "answered-once"}],
+  "fix": "Write one response for each request.",
+  "watch": {"kind": "connection"},
+  "rules": [{"check": "answered-once"}],
 }
 "#;
 
     const ACTING: &str = r#"{
   "title": "A call of an unknown tool is refused",
   "requirements": ["tools-call-unknown-tool-must-error", "tools-call-unknown-tool-error"],
-  "mend": "Answer with an error.",
+  "fix": "Answer with an error.",
   "needs": {"capabilities": ["tools", "!tools.listChanged"], "tool": {"required": ["inputSchema"]}},
-  "each": "tool",
+  "for-each": "tool",
   "process": "fresh",
-  "declare": {"roots": {}},
+  "client-capabilities": {"roots": {}},
   "steps": [
     {
       "name": "first",
@@ -341,20 +341,20 @@ mod tests {
     {"notify": {"method": "x/${unknown-method}"}, "revisions": "2025-06-18.."},
     {"batch": [{"method": "ping"}], "meta": {"a": "${random}"}, "revisions": "2025-03-26"},
     {"raw": "{\"id\": ${id}, \"_meta\": ${meta}, \"x\": \"${saved.text}", "pipelined": true},
-    {"name": "all", "walk": "tools/list"},
+    {"name": "all", "paginate": "tools/list"},
     {
       "send": {"method": "tools/call", "params": {"name": "${unknown-tool}", "x": "${text.5000}"}},
       "meta": false,
       "expect": [
-        {"is": ["error"], "code": [-32602]},
-        {"is": ["tool-error"], "verdict": "warn", "say": "It is refused as a failed call.", "revisions": "2024-11-05.."},
+        {"outcome": ["error"], "code": [-32602]},
+        {"outcome": ["tool-error"], "verdict": "warn", "message": "It is refused as a failed call.", "revisions": "2024-11-05.."},
         {"schema": {"required": ["error"]}},
       ],
-      "otherwise": {"verdict": "fail", "say": "It is served."},
+      "otherwise": {"verdict": "fail", "message": "It is served."},
     },
-    {"shutdown": "sigterm", "expect": [{"is": ["stdin-closed", "sigterm"]}]},
+    {"shutdown": "sigterm", "expect": [{"outcome": ["stdin-closed", "sigterm"]}]},
   ],
-  "finally": [{"check": "same", "of": ["first", "all"], "at": "/result/*"}],
+  "across-steps": [{"check": "same", "steps": ["first", "all"], "path": "/result/*"}],
 }
 "#;
 
@@ -383,8 +383,8 @@ mod tests {
         assert_eq!((case.id.as_str(), case.area()), ("tools/x", "tools"));
         assert_eq!(case.revisions, crate::spec::RevisionSet::ALL);
         let Body::Watch { watch, rules } = &case.body else { panic!("it watches") };
-        assert_eq!(watch.what, What::Result);
-        assert_eq!(watch.at.as_ref().map(super::super::Place::as_str), Some("/tools/*"));
+        assert_eq!(watch.kind, WatchKind::Result);
+        assert_eq!(watch.path.as_ref().map(super::super::Place::as_str), Some("/tools/*"));
         let pattern = rules[0].schema.as_ref().expect("the first rule is a schema");
         assert!(pattern.fits(&serde_json::json!({"name": "a"})));
         assert!(!pattern.fits(&serde_json::json!({"name": 1})));
@@ -398,7 +398,7 @@ mod tests {
         let case = loaded(ACTING);
         let Body::Act(act) = &case.body else { panic!("it acts") };
         assert_eq!(act.process, Process::Fresh);
-        assert_eq!(act.steps[5].expect[0].is, [Outcome::Error]);
+        assert_eq!(act.steps[5].expect[0].outcome, [Outcome::Error]);
         let placeholders = case.placeholders();
         for placeholder in [
             Placeholder::Tool,
@@ -417,45 +417,54 @@ mod tests {
             r#"{
   "title": "A state that was altered is refused",
   "requirements": ["mrtr-state-integrity"],
-  "mend": "Refuse it.",
-  "needs": {"asked": {"properties": {"method": {"const": "roots/list"}}}},
-  "answers": {"roots/list": [{"result": {"roots": []}}, {"error": {"code": -1, "message": "${asked.count}"}}]},
+  "fix": "Refuse it.",
+  "needs": {"client-request": {"properties": {"method": {"const": "roots/list"}}}},
+  "client-responses": {"roots/list": [{"result": {"roots": []}}, {"error": {"code": -1, "message": "${client-request.count}"}}]},
   "steps": [
     {"name": "ask", "send": {"method": "tools/call", "params": {"name": "${tool}"}}},
     {
-      "retry": {"of": "ask", "state": "altered", "params": {"arguments": "${tool.arguments.other}"}, "rounds": 2},
-      "expect": [{"is": ["error", "input-required"]}],
+      "retry": {"step": "ask", "request-state": "altered", "params": {"arguments": "${tool.arguments.alternative}"}, "rounds": 2},
+      "expect": [{"outcome": ["error", "input-required"]}],
     },
   ],
 }"#,
         );
         let Body::Act(act) = &case.body else { panic!("it acts") };
-        assert_eq!(act.answers["roots/list"].len(), 2);
+        assert_eq!(act.client_responses["roots/list"].len(), 2);
         let retry = act.steps[1].retry.as_ref().expect("it comes back");
-        assert_eq!((retry.answers, retry.state, retry.rounds), (Answers::All, State::Altered, Some(2)));
-        assert!(case.placeholders().contains(&Placeholder::ToolArgumentsOther));
-        assert!(case.needs.asked.expect("it names a question").fits(&serde_json::json!({"method": "roots/list"})));
+        assert_eq!(
+            (retry.input_responses, retry.request_state, retry.rounds),
+            (InputResponses::All, RequestState::Altered, Some(2))
+        );
+        assert!(case.placeholders().contains(&Placeholder::ToolArgumentsAlternative));
+        assert!(
+            case.needs.client_request.expect("it names a question").fits(&serde_json::json!({"method": "roots/list"}))
+        );
     }
 
     #[test]
     fn a_fault_of_how_it_answers_is_told_at_its_place() {
         let case = |rest: &str| {
             told(&format!(
-                "{{\n\"title\": \"x\", \"requirements\": [\"mrtr-state-integrity\"], \"mend\": \"y\",\n{rest}\n}}"
+                "{{\n\"title\": \"x\", \"requirements\": [\"mrtr-state-integrity\"], \"fix\": \"y\",\n{rest}\n}}"
             ))
         };
-        let steps = r#""steps": [{"name": "a", "send": {"method": "x"}, "expect": [{"is": ["error"]}]}]"#;
+        let steps = r#""steps": [{"name": "a", "send": {"method": "x"}, "expect": [{"outcome": ["error"]}]}]"#;
         let of_answers =
-            case(&format!(r#""answers": {{"roots/list": [{{"result": {{"a": "${{tool}}"}}}}]}}, {steps}"#));
+            case(&format!(r#""client-responses": {{"roots/list": [{{"result": {{"a": "${{tool}}"}}}}]}}, {steps}"#));
         assert_eq!(of_answers.len(), 1, "{of_answers:?}");
         assert!(
             of_answers[0].ends_with("`${tool}` is not filled in here, only in what a step sends"),
             "{of_answers:?}"
         );
-        let of_step = case(r#""steps": [{"send": {"method": "${asked.tool}"}, "expect": [{"is": ["error"]}]}]"#);
-        assert!(of_step[0].ends_with("`${asked.tool}` is filled in in `answers` only"), "{of_step:?}");
+        let of_step =
+            case(r#""steps": [{"send": {"method": "${client-request.tool}"}, "expect": [{"outcome": ["error"]}]}]"#);
+        assert!(
+            of_step[0].ends_with("`${client-request.tool}` is filled in in `client-responses` only"),
+            "{of_step:?}"
+        );
         let of_retry = case(
-            r#""steps": [{"name": "first", "send": {"method": "x"}}, {"retry": {"of": "frist"}, "expect": [{"is": ["error"]}]}]"#,
+            r#""steps": [{"name": "first", "send": {"method": "x"}}, {"retry": {"step": "frist"}, "expect": [{"outcome": ["error"]}]}]"#,
         );
         assert!(of_retry[0].ends_with("no earlier step is named `frist` (did you mean `first`?)"), "{of_retry:?}");
     }
@@ -472,7 +481,7 @@ mod tests {
 
     /// A watching case with these lines between its fourth and its last.
     fn watching(lines: &str) -> String {
-        format!("{{\n\"title\": \"x\",\n\"requirements\": [\"tool-name-string\"],\n\"mend\": \"y\",\n{lines}\n}}")
+        format!("{{\n\"title\": \"x\",\n\"requirements\": [\"tool-name-string\"],\n\"fix\": \"y\",\n{lines}\n}}")
     }
 
     /// An acting case of these steps, the first of which stands on line 6.
@@ -481,13 +490,13 @@ mod tests {
     }
 
     /// A part of a watching case that watches results.
-    const WATCH: &str = r#""watch": {"what": "result"}"#;
+    const WATCH: &str = r#""watch": {"kind": "result"}"#;
 
     /// What holds of them.
-    const MUST: &str = r#""must": [{"check": "tool-known"}]"#;
+    const MUST: &str = r#""rules": [{"check": "tool-known"}]"#;
 
     /// What may come back to a step.
-    const EXPECT: &str = r#""expect": [{"is": ["error"]}]"#;
+    const EXPECT: &str = r#""expect": [{"outcome": ["error"]}]"#;
 
     /// Holds each text against the one fault that it has.
     fn hold(table: &[(String, &str)]) {
@@ -520,7 +529,7 @@ mod tests {
                 "1:1: the member `mend` is missing",
             ),
             (
-                watching(&format!("\"watch\": {{\"what\": \"reslt\"}}, {MUST}")),
+                watching(&format!("\"watch\": {{\"kind\": \"reslt\"}}, {MUST}")),
                 "5:19: unknown word `reslt`: here stands one of `line`, `message`, `response`, `result`, `error`, `request`, `asked`, `notification`, `exchange`, `connection` (did you mean `result`?)",
             ),
             (
@@ -580,13 +589,13 @@ mod tests {
             ),
             (
                 watching(&format!(
-                    "\"revisions\": \"2025-06-18\", {WATCH}, \"must\": [\n{{\"check\": \"tool-known\", \"revisions\": \"2024-11-05\"}}]"
+                    "\"revisions\": \"2025-06-18\", {WATCH}, \"rules\": [\n{{\"check\": \"tool-known\", \"revisions\": \"2024-11-05\"}}]"
                 )),
                 "6:38: this is never in force: what it stands in runs in 2025-06-18 only",
             ),
             (
                 watching(&format!(
-                    "{WATCH}, \"must\": [\n{{\"check\": \"tool-known\", \"revisions\": \"2024-11-05\", \"requirement\": \"tool-name-charset\"}}]"
+                    "{WATCH}, \"rules\": [\n{{\"check\": \"tool-known\", \"revisions\": \"2024-11-05\", \"requirement\": \"tool-name-charset\"}}]"
                 )),
                 "6:67: the requirement `tool-name-charset` is stated in none of the revisions here (2024-11-05)",
             ),
@@ -611,55 +620,57 @@ mod tests {
             ),
             // What it watches.
             (
-                watching(&format!("\"watch\": {{\"what\": \"result\", \"at\": \"tools\"}}, {MUST}")),
+                watching(&format!("\"watch\": {{\"kind\": \"result\", \"path\": \"tools\"}}, {MUST}")),
                 "5:35: the place `tools` does not begin with `/`",
             ),
             (
-                watching(r#""watch": {"what": "line", "of": ["ping"]}, "must": [{"schema": {"type": "object"}}]"#),
+                watching(
+                    r#""watch": {"kind": "line", "methods": ["ping"]}, "rules": [{"schema": {"type": "object"}}]"#,
+                ),
                 "5:27: `of` picks messages by method, and `line` has none",
             ),
             (
                 watching(
-                    "\"watch\": {\"what\": \"connection\", \"at\": \"/a\"}, \"must\": [{\"check\": \"answered-once\"}]",
+                    "\"watch\": {\"kind\": \"connection\", \"path\": \"/a\"}, \"rules\": [{\"check\": \"answered-once\"}]",
                 ),
                 "5:33: `at` picks nothing from a connection as a whole",
             ),
             (
-                watching(&format!("{WATCH}, \"must\": [\n{{\"say\": \"z\"}}]")),
+                watching(&format!("{WATCH}, \"rules\": [\n{{\"message\": \"z\"}}]")),
                 "6:1: the rule has neither `schema` nor `check`",
             ),
             (
                 watching(&format!(
-                    "{WATCH}, \"must\": [\n{{\"check\": \"tool-known\", \"schema\": {{\"type\": \"string\"}}}}]"
+                    "{WATCH}, \"rules\": [\n{{\"check\": \"tool-known\", \"schema\": {{\"type\": \"string\"}}}}]"
                 )),
                 "6:1: the rule has both `schema` and `check`: it has either",
             ),
             (
-                watching(&format!("{WATCH}, \"must\": [\n{{\"check\": \"json-shema\"}}]")),
+                watching(&format!("{WATCH}, \"rules\": [\n{{\"check\": \"json-shema\"}}]")),
                 "6:11: unknown check `json-shema` (did you mean `json-schema`?)",
             ),
             (
-                watching(&format!("{WATCH}, \"must\": [\n{{\"check\": \"answered-once\"}}]")),
+                watching(&format!("{WATCH}, \"rules\": [\n{{\"check\": \"answered-once\"}}]")),
                 "6:11: the check `answered-once` is of a connection: watch `connection`",
             ),
             (
-                watching("\"watch\": {\"what\": \"connection\"}, \"must\": [\n{\"check\": \"tool-known\"}]"),
+                watching("\"watch\": {\"kind\": \"connection\"}, \"rules\": [\n{\"check\": \"tool-known\"}]"),
                 "6:11: the check `tool-known` is of a value, not of a connection",
             ),
             (
-                watching("\"watch\": {\"what\": \"connection\"}, \"must\": [\n{\"schema\": {\"type\": \"object\"}}]"),
+                watching("\"watch\": {\"kind\": \"connection\"}, \"rules\": [\n{\"schema\": {\"type\": \"object\"}}]"),
                 "6:2: a connection as a whole fits no schema: name a `check`",
             ),
             (
-                watching(&format!("{WATCH}, \"must\": [\n{{\"schema\": {{\"title\": \"z\"}}}}]")),
+                watching(&format!("{WATCH}, \"rules\": [\n{{\"schema\": {{\"title\": \"z\"}}}}]")),
                 "6:12: the schema accepts everything, so the rule cannot be broken",
             ),
             (
-                watching(&format!("{WATCH}, \"must\": [\n{{\"schema\": {{\"pattern\": \"a(\"}}}}]")),
+                watching(&format!("{WATCH}, \"rules\": [\n{{\"schema\": {{\"pattern\": \"a(\"}}}}]")),
                 "6:24: bad regular expression `a(`",
             ),
             (
-                watching(&format!("{WATCH}, \"must\": [\n{{\"schema\": {{\"const\": \"${{tool}}\"}}}}]")),
+                watching(&format!("{WATCH}, \"rules\": [\n{{\"schema\": {{\"const\": \"${{tool}}\"}}}}]")),
                 "6:22: `${tool}` is not filled in here, only in what a step sends",
             ),
         ]);
@@ -727,11 +738,11 @@ mod tests {
                 "7:10: another step is named `a` too",
             ),
             (
-                watching(&format!("\"each\": \"tool\", \"steps\": [{{\"raw\": \"\", {EXPECT}}}]")),
+                watching(&format!("\"for-each\": \"tool\", \"steps\": [{{\"raw\": \"\", {EXPECT}}}]")),
                 "5:1: the steps are the same for each tool: none holds a placeholder `${tool...}`",
             ),
             (
-                watching(&format!("\"declare\": {{}}, \"steps\": [{{\"raw\": \"\", {EXPECT}}}]")),
+                watching(&format!("\"client-capabilities\": {{}}, \"steps\": [{{\"raw\": \"\", {EXPECT}}}]")),
                 "5:1: `declare` asks for a process of the case's own: set `process` to `fresh`",
             ),
         ]);
@@ -742,38 +753,38 @@ mod tests {
         hold(&[
             // What may come back.
             (
-                acting("{\"raw\": \"\", \"expect\": [{\"is\": [\"eror\"]}]}"),
-                "6:32: unknown word `eror`: here stands one of `result`, `success`, `tool-error`, `input-required`, `error`, `malformed`, `silence`, `refused`, `closed`, `stdin-closed`, `sigterm`, `sigkill` (did you mean `error`?)",
+                acting("{\"raw\": \"\", \"expect\": [{\"outcome\": [\"eror\"]}]}"),
+                "6:32: unknown word `eror`: here stands one of `result`, `success`, `tool-error`, `input-required`, `error`, `malformed`, `no-response`, `http-error`, `closed`, `stdin-closed`, `sigterm`, `sigkill` (did you mean `error`?)",
             ),
             (
-                acting("{\"raw\": \"\", \"expect\": [{\"is\": [\"sigterm\"]}]}"),
+                acting("{\"raw\": \"\", \"expect\": [{\"outcome\": [\"sigterm\"]}]}"),
                 "6:32: `sigterm` never comes of a `raw`",
             ),
             (
-                acting("{\"raw\": \"\", \"expect\": [{\"is\": [\"result\"], \"code\": [1]}]}"),
+                acting("{\"raw\": \"\", \"expect\": [{\"outcome\": [\"result\"], \"code\": [1]}]}"),
                 "6:43: only an `error` has a code, and `is` does not name it",
             ),
             (acting("{\"raw\": \"\", \"expect\": [{\"code\": [1.5]}]}"), "6:34: expected an integer, found a number"),
             (
-                acting("{\"raw\": \"\", \"expect\": [{\"say\": \"z\"}, {\"is\": [\"error\"]}]}"),
+                acting("{\"raw\": \"\", \"expect\": [{\"message\": \"z\"}, {\"outcome\": [\"error\"]}]}"),
                 "6:24: every answer fits this row, so nothing after it is ever reached",
             ),
             (
                 watching(
-                    "\"finally\": [{\"check\": \"same\", \"of\": [\"a\", \"b\"]}],\n\"steps\": [{\"name\": \"a\", \"raw\": \"\", \"otherwise\": {\"say\": \"z\"}}, {\"name\": \"b\", \"raw\": \"\"}]",
+                    "\"across-steps\": [{\"check\": \"same\", \"steps\": [\"a\", \"b\"]}],\n\"steps\": [{\"name\": \"a\", \"raw\": \"\", \"otherwise\": {\"message\": \"z\"}}, {\"name\": \"b\", \"raw\": \"\"}]",
                 ),
                 "6:36: `otherwise` needs rows in `expect`: without them any answer does",
             ),
             // What holds of several steps.
             (
                 watching(
-                    "\"finally\": [{\"check\": \"same\", \"of\": [\"first\", \"frist\"]}],\n\"steps\": [{\"name\": \"first\", \"raw\": \"\"}]",
+                    "\"across-steps\": [{\"check\": \"same\", \"steps\": [\"first\", \"frist\"]}],\n\"steps\": [{\"name\": \"first\", \"raw\": \"\"}]",
                 ),
                 "5:47: no step is named `frist` (did you mean `first`?)",
             ),
             (
                 watching(
-                    "\"finally\": [{\"check\": \"same\", \"of\": [\"a\"]}],\n\"steps\": [{\"name\": \"a\", \"raw\": \"\"}]",
+                    "\"across-steps\": [{\"check\": \"same\", \"steps\": [\"a\"]}],\n\"steps\": [{\"name\": \"a\", \"raw\": \"\"}]",
                 ),
                 "5:37: it has fewer than 2 items",
             ),
@@ -783,7 +794,7 @@ mod tests {
     #[test]
     fn all_faults_of_all_files_are_told_in_order() {
         let bad = watching(
-            "\"whi\": 1,\n\"watch\": {\"what\": \"reslt\"},\n\"must\": [{\"check\": \"x\"}, {}],\n\"fault\": 5",
+            "\"whi\": 1,\n\"watch\": {\"kind\": \"reslt\"},\n\"rules\": [{\"check\": \"x\"}, {}],\n\"fault\": 5",
         );
         let texts = vec![text("b/x", &bad), text("a/y", "{"), text("a/z", WATCHING)];
         let error = understand(texts, &[], Trust::Nothing).expect_err("two of them are broken");
@@ -809,7 +820,7 @@ mod tests {
         let many = |item: &str| vec![item; MAX_FILE_BYTES / item.len() / 16].join(",");
         for broken in [
             watching(&format!("\"tags\": [{}]", many("1"))),
-            watching(&format!("\"must\": [{}]", many("{}"))),
+            watching(&format!("\"rules\": [{}]", many("{}"))),
             acting(&many("{\"raw\":\"${x}\"}")),
             watching(&format!("\"needs\": {{\"tool\": {}{}}}", "{\"not\":".repeat(110), "}".repeat(110))),
             watching(&format!("\"watch\": {}1{}", "{\"where\":".repeat(50_000), "}".repeat(50_000))),
@@ -834,7 +845,7 @@ mod tests {
 
     #[test]
     fn a_trusted_case_that_is_broken_is_told_all_the_same() {
-        let broken = watching("\"watch\": {\"what\": \"reslt\"}, \"must\": [{\"check\": \"tool-known\"}]");
+        let broken = watching("\"watch\": {\"kind\": \"reslt\"}, \"rules\": [{\"check\": \"tool-known\"}]");
         let embedded = CaseText { source: Source::Embedded, ..text("a/b", &broken) };
         let error = understand(vec![embedded], &[], Trust::Embedded).expect_err("it is broken");
         assert_eq!(error.faults[0].suggestion.as_deref(), Some("result"));

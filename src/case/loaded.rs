@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::asking::Reply;
 use super::checks::{Check, Oracle};
 use super::http::{HeaderValues, HttpKind};
-use super::model::{CaseFile, Each, Needs, Process, Rule, Step, Together, Watch, What};
+use super::model::{CaseFile, Each, Needs, Process, Rule, Step, Together, Watch, WatchKind};
 use super::placeholder::{Placeholder, find};
 use crate::spec::{Catalogue, Requirement, Revision, RevisionSet, Transport};
 
@@ -39,7 +39,7 @@ pub struct Case {
     /// Why the rule matters and how fair readings of it differ.
     pub why: Option<String>,
     /// How to mend a server that breaks it.
-    pub mend: String,
+    pub fix: String,
     /// The named fault of the built-in server that turns it red.
     pub fault: Option<String>,
     /// What the server has to offer before it applies.
@@ -70,15 +70,15 @@ pub struct Act {
     /// What it sends: never empty, each with exactly one thing to send.
     pub steps: Vec<Step>,
     /// What it repeats its steps for.
-    pub each: Option<Each>,
+    pub for_each: Option<Each>,
     /// The process that its steps run in.
     pub process: Process,
     /// The capabilities that the client declares in a process of its own.
-    pub declare: Option<Value>,
+    pub client_capabilities: Option<Value>,
     /// What the client answers to requests of the server, by method; the methods that are not there as usual.
-    pub answers: BTreeMap<String, Vec<Reply>>,
+    pub client_responses: BTreeMap<String, Vec<Reply>>,
     /// What holds of several steps together.
-    pub finally: Vec<Together>,
+    pub across_steps: Vec<Together>,
 }
 
 impl Case {
@@ -90,17 +90,17 @@ impl Case {
         let stated = requirements.iter().fold(RevisionSet::default(), |set, r| set.union(r.revisions()));
         let revisions = file.revisions.unwrap_or(RevisionSet::ALL).intersection(stated);
         let body = match (file.watch, file.fuzz) {
-            (Some(watch), None) if !file.must.is_empty() && file.steps.is_empty() => {
-                Body::Watch { watch, rules: file.must }
+            (Some(watch), None) if !file.rules.is_empty() && file.steps.is_empty() => {
+                Body::Watch { watch, rules: file.rules }
             }
-            (None, Some(oracle)) if file.must.is_empty() && file.steps.is_empty() => Body::Fuzz(oracle),
-            (None, None) if file.must.is_empty() && !file.steps.is_empty() => Body::Act(Act {
+            (None, Some(oracle)) if file.rules.is_empty() && file.steps.is_empty() => Body::Fuzz(oracle),
+            (None, None) if file.rules.is_empty() && !file.steps.is_empty() => Body::Act(Act {
                 steps: file.steps,
-                each: file.each,
+                for_each: file.for_each,
                 process: file.process,
-                declare: file.declare,
-                answers: file.answers,
-                finally: file.finally,
+                client_capabilities: file.client_capabilities,
+                client_responses: file.client_responses,
+                across_steps: file.across_steps,
             }),
             _ => return None,
         };
@@ -112,7 +112,7 @@ impl Case {
             revisions,
             tags: file.tags,
             why: file.why,
-            mend: file.mend,
+            fix: file.fix,
             fault: file.fault,
             needs: file.needs,
             body,
@@ -156,7 +156,7 @@ impl Case {
             }),
             Body::Watch { watch, rules } => {
                 let of_http = |rule: &Rule| matches!(rule.check, Some(Check::Connection(check)) if check.is_of_http());
-                watch.what == What::Exchange || rules.iter().any(of_http)
+                watch.kind == WatchKind::Exchange || rules.iter().any(of_http)
             }
             Body::Fuzz(_) => false,
         }

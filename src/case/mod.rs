@@ -25,7 +25,7 @@ mod select;
 mod shape;
 mod shard;
 
-pub use asking::{Answers, Reply, Retry, State};
+pub use asking::{InputResponses, Reply, RequestState, Retry};
 pub use baseline::{BASELINE_SCHEMA, Baseline, Change, Line, NO_REASON_YET};
 pub use checks::{Check, Comparison, ConnectionCheck, Oracle, UnknownName, ValueCheck};
 pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, reasons};
@@ -36,7 +36,7 @@ pub use http::{HeaderValues, HttpCall, HttpKind, Status, Until};
 pub use load::{CaseText, MAX_FILE_BYTES, MAX_FILES, Trust, load, read_directory, read_embedded, understand};
 pub use loaded::{Act, Body, Case, Source};
 pub use model::{
-    CaseFile, Each, Needs, Otherwise, Outcome, Poll, Process, Row, Rule, Shutdown, Step, Together, Watch, What,
+    CaseFile, Each, Needs, Otherwise, Outcome, Poll, Process, Row, Rule, Shutdown, Step, Together, Watch, WatchKind,
 };
 pub use pattern::Pattern;
 pub use place::{Place, PlaceError};

@@ -46,7 +46,7 @@ pub struct CaseFile {
     #[serde(default)]
     pub why: Option<String>,
     /// How to mend a server that breaks it.
-    pub mend: String,
+    pub fix: String,
     /// The named fault of the built-in server that turns it red. Ours each have one.
     #[serde(default)]
     pub fault: Option<String>,
@@ -58,7 +58,7 @@ pub struct CaseFile {
     pub watch: Option<Watch>,
     /// What holds of everything that it watches.
     #[serde(default)]
-    pub must: Vec<Rule>,
+    pub rules: Vec<Rule>,
     /// What it looks at in the answers to generated calls.
     #[serde(default)]
     pub fuzz: Option<Oracle>,
@@ -67,20 +67,20 @@ pub struct CaseFile {
     pub steps: Vec<Step>,
     /// What it repeats its steps for.
     #[serde(default)]
-    pub each: Option<Each>,
+    pub for_each: Option<Each>,
     /// The process that its steps run in.
     #[serde(default)]
     pub process: Process,
     /// The capabilities that the client declares, where the case wants a connection of its own terms.
     #[serde(default)]
-    pub declare: Option<Value>,
+    pub client_capabilities: Option<Value>,
     /// What the client answers to requests of the server, by method: one after the other, the last again
     /// and again up to two dozen times. By default it answers as a willing client does.
     #[serde(default)]
-    pub answers: BTreeMap<String, Vec<Reply>>,
+    pub client_responses: BTreeMap<String, Vec<Reply>>,
     /// What holds of several steps together.
     #[serde(default)]
-    pub finally: Vec<Together>,
+    pub across_steps: Vec<Together>,
 }
 
 /// What the server has to offer before a case applies.
@@ -95,7 +95,7 @@ pub struct Needs {
     pub tool: Option<Pattern>,
     /// A JSON Schema that a request has to fit which a call of the tool led the server to make.
     #[serde(default)]
-    pub asked: Option<Pattern>,
+    pub client_request: Option<Pattern>,
     /// The transport over HTTP, for a case that speaks of HTTP; by default Streamable HTTP.
     #[serde(default)]
     pub http: Option<HttpKind>,
@@ -121,11 +121,11 @@ pub enum Process {
     Shared,
     /// A session that declares no client capabilities and is replaced when a case has ended it: for
     /// what may harm the server.
-    Expendable,
+    Disposable,
     /// A process of its own, opened as usual.
     Fresh,
     /// A process of its own in which nothing has been sent: the first step is the first message.
-    Unopened,
+    Uninitialized,
 }
 
 /// The messages that a watching case looks at.
@@ -133,22 +133,22 @@ pub enum Process {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Watch {
     /// The kind of thing.
-    pub what: What,
+    pub kind: WatchKind,
     /// The methods that count: of the request that was answered, or of the message itself. Empty: all.
     #[serde(default)]
-    pub of: Vec<String>,
+    pub methods: Vec<String>,
     /// A JSON pointer into it, where `*` stands for each member or item and a leading `**` for any depth.
     #[serde(default)]
-    pub at: Option<Place>,
+    pub path: Option<Place>,
     /// A JSON Schema that it has to fit to count.
-    #[serde(default, rename = "where")]
-    pub filter: Option<Pattern>,
+    #[serde(default)]
+    pub matching: Option<Pattern>,
 }
 
 /// The kinds of thing that a case can watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum What {
+pub enum WatchKind {
     /// A line on standard output, as `{"text", "bytes", "damage", "json"}`; `damage` is null or a word.
     Line,
     /// A JSON value that the server wrote as one line.
@@ -162,7 +162,7 @@ pub enum What {
     /// A request that the server sent.
     Request,
     /// What the server asks of the client: a request that it sends, or one inside an `input_required` result.
-    Asked,
+    ClientRequest,
     /// A notification that the server sent.
     Notification,
     /// An HTTP request of ours with its answer, as `{"request": {"method", "target", "headers", "message"},
@@ -193,7 +193,7 @@ pub struct Rule {
     pub verdict: Option<Verdict>,
     /// What is wrong when it does not hold, in one sentence.
     #[serde(default)]
-    pub say: Option<String>,
+    pub message: Option<String>,
 }
 
 /// One step of an acting case: something to send, and what may come back.
@@ -217,7 +217,7 @@ pub struct Step {
     pub raw: Option<String>,
     /// A list method whose pages are read to the end.
     #[serde(default)]
-    pub walk: Option<String>,
+    pub paginate: Option<String>,
     /// An earlier request again, with answers to what its result asked for.
     #[serde(default)]
     pub retry: Option<Retry>,
@@ -267,10 +267,10 @@ pub struct Poll {
     pub until: Pattern,
     /// How often it is sent at most.
     #[serde(default = "Poll::default_times")]
-    pub times: u32,
+    pub max_attempts: u32,
     /// After how many milliseconds it is not sent again.
     #[serde(default = "Poll::default_within_ms")]
-    pub within_ms: u64,
+    pub timeout_ms: u64,
     /// What it means that a bound ended it; by default that the case is skipped.
     #[serde(default)]
     pub otherwise: Option<Otherwise>,
@@ -302,7 +302,7 @@ pub enum Shutdown {
 pub struct Row {
     /// The kinds of outcome that it speaks of; any of them.
     #[serde(default)]
-    pub is: Vec<Outcome>,
+    pub outcome: Vec<Outcome>,
     /// The error codes that it speaks of; any of them.
     #[serde(default)]
     pub code: Vec<i64>,
@@ -326,7 +326,7 @@ pub struct Row {
     pub requirement: Option<String>,
     /// What is wrong (or worth knowing), in one sentence.
     #[serde(default)]
-    pub say: Option<String>,
+    pub message: Option<String>,
 }
 
 /// What an answer is that no row fits.
@@ -341,7 +341,7 @@ pub struct Otherwise {
     pub requirement: Option<String>,
     /// What is wrong, in one sentence.
     #[serde(default)]
-    pub say: Option<String>,
+    pub message: Option<String>,
 }
 
 /// What may come back for something that we sent.
@@ -361,9 +361,9 @@ pub enum Outcome {
     /// A response with neither result nor error object, or with both.
     Malformed,
     /// No answer, though the server was there to give one.
-    Silence,
+    NoResponse,
     /// An HTTP status of 400 or more, without a JSON-RPC message. A row that takes an error takes it as well.
-    Refused,
+    HttpError,
     /// The server closed the connection or ended before it answered.
     Closed,
     /// The process ended when its input was closed.
@@ -381,10 +381,10 @@ pub struct Together {
     /// The comparison by name.
     pub check: Comparison,
     /// The steps, by name.
-    pub of: Vec<String>,
+    pub steps: Vec<String>,
     /// A pointer into each response, with `*` as in `watch`.
     #[serde(default)]
-    pub at: Option<Place>,
+    pub path: Option<Place>,
     /// The verdict when it does not hold.
     #[serde(default)]
     pub verdict: Option<Verdict>,
@@ -393,5 +393,5 @@ pub struct Together {
     pub requirement: Option<String>,
     /// What is wrong, in one sentence.
     #[serde(default)]
-    pub say: Option<String>,
+    pub message: Option<String>,
 }

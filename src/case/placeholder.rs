@@ -24,12 +24,12 @@ pub enum Placeholder {
     ToolArgumentsWrongType,
     /// `${tool.arguments.outside-enum}`: the same, with one property outside its enumeration.
     ToolArgumentsOutsideEnum,
-    /// `${tool.arguments.extra}`: the same, with a property that the schema forbids.
-    ToolArgumentsExtra,
-    /// `${tool.arguments.newer}`: the same, with a value that only the 2020-12 dialect rejects.
-    ToolArgumentsNewer,
-    /// `${tool.arguments.other}`: valid arguments other than the minimal ones.
-    ToolArgumentsOther,
+    /// `${tool.arguments.additional}`: the same, with a property that the schema forbids.
+    ToolArgumentsAdditional,
+    /// `${tool.arguments.2020-12-only}`: the same, with a value that only the 2020-12 dialect rejects.
+    ToolArguments2020Only,
+    /// `${tool.arguments.alternative}`: valid arguments other than the minimal ones.
+    ToolArgumentsAlternative,
     /// `${tool.swapped-case}`: the tool's name with the case of its letters swapped.
     ToolSwappedCase,
     /// `${unknown-tool}`: a name that no page lists.
@@ -64,14 +64,14 @@ pub enum Placeholder {
     Session,
     /// `${header}`: in a header, the value that the client would send.
     Header,
-    /// `${asked.content}`: values that fit the form that the server asks to be filled in.
-    AskedContent,
-    /// `${asked.content.broken}`: the same, broken in one thing.
-    AskedContentBroken,
-    /// `${asked.tool}`: the first tool that the server lets a model use.
-    AskedTool,
-    /// `${asked.count}`: how many requests of the server were answered before.
-    AskedCount,
+    /// `${client-request.content}`: values that fit the form that the server asks to be filled in.
+    ClientRequestContent,
+    /// `${client-request.invalid-content}`: the same, broken in one thing.
+    ClientRequestInvalidContent,
+    /// `${client-request.tool}`: the first tool that the server lets a model use.
+    ClientRequestTool,
+    /// `${client-request.count}`: how many requests of the server were answered before.
+    ClientRequestCount,
     /// `${saved.NAME}`: what an earlier step saved by that name.
     Saved(String),
     /// `${declined.NAME}`: an answer to each of the requests that an earlier step saved by that name, by its
@@ -87,9 +87,9 @@ impl Placeholder {
         ("tool.arguments.missing", Self::ToolArgumentsMissing),
         ("tool.arguments.wrong-type", Self::ToolArgumentsWrongType),
         ("tool.arguments.outside-enum", Self::ToolArgumentsOutsideEnum),
-        ("tool.arguments.extra", Self::ToolArgumentsExtra),
-        ("tool.arguments.newer", Self::ToolArgumentsNewer),
-        ("tool.arguments.other", Self::ToolArgumentsOther),
+        ("tool.arguments.additional", Self::ToolArgumentsAdditional),
+        ("tool.arguments.2020-12-only", Self::ToolArguments2020Only),
+        ("tool.arguments.alternative", Self::ToolArgumentsAlternative),
         ("tool.swapped-case", Self::ToolSwappedCase),
         ("unknown-tool", Self::UnknownTool),
         ("unknown-method", Self::UnknownMethod),
@@ -106,10 +106,10 @@ impl Placeholder {
         ("meta", Self::Meta),
         ("session", Self::Session),
         ("header", Self::Header),
-        ("asked.content", Self::AskedContent),
-        ("asked.content.broken", Self::AskedContentBroken),
-        ("asked.tool", Self::AskedTool),
-        ("asked.count", Self::AskedCount),
+        ("client-request.content", Self::ClientRequestContent),
+        ("client-request.invalid-content", Self::ClientRequestInvalidContent),
+        ("client-request.tool", Self::ClientRequestTool),
+        ("client-request.count", Self::ClientRequestCount),
     ];
 
     /// Whether it speaks of a tool that may be called.
@@ -121,9 +121,9 @@ impl Placeholder {
             | Self::ToolArgumentsMissing
             | Self::ToolArgumentsWrongType
             | Self::ToolArgumentsOutsideEnum
-            | Self::ToolArgumentsExtra
-            | Self::ToolArgumentsNewer
-            | Self::ToolArgumentsOther
+            | Self::ToolArgumentsAdditional
+            | Self::ToolArguments2020Only
+            | Self::ToolArgumentsAlternative
             | Self::ToolSwappedCase => true,
             Self::UnknownTool
             | Self::UnknownMethod
@@ -141,10 +141,10 @@ impl Placeholder {
             | Self::Meta
             | Self::Session
             | Self::Header
-            | Self::AskedContent
-            | Self::AskedContentBroken
-            | Self::AskedTool
-            | Self::AskedCount
+            | Self::ClientRequestContent
+            | Self::ClientRequestInvalidContent
+            | Self::ClientRequestTool
+            | Self::ClientRequestCount
             | Self::Saved(_)
             | Self::Declined(_) => false,
         }
@@ -152,8 +152,14 @@ impl Placeholder {
 
     /// Whether it speaks of a request of the server, and so stands in an answer to one.
     #[must_use]
-    pub fn is_of_asked(&self) -> bool {
-        matches!(self, Self::AskedContent | Self::AskedContentBroken | Self::AskedTool | Self::AskedCount)
+    pub fn is_of_client_request(&self) -> bool {
+        matches!(
+            self,
+            Self::ClientRequestContent
+                | Self::ClientRequestInvalidContent
+                | Self::ClientRequestTool
+                | Self::ClientRequestCount
+        )
     }
 
     /// The names of all that have no argument, for suggestions.
@@ -334,7 +340,7 @@ mod tests {
         assert_eq!("text.5000".parse(), Ok(Placeholder::Text(5000)));
         assert_eq!("saved.first-page".parse(), Ok(Placeholder::Saved("first-page".to_owned())));
         assert_eq!(Placeholder::Saved("a".to_owned()).to_string(), "${saved.a}");
-        assert_eq!("declined.asked".parse(), Ok(Placeholder::Declined("asked".to_owned())));
+        assert_eq!("declined.requests".parse(), Ok(Placeholder::Declined("requests".to_owned())));
         assert_eq!(Placeholder::Declined("a".to_owned()).to_string(), "${declined.a}");
     }
 

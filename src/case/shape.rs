@@ -145,10 +145,10 @@ mod tests {
     use serde::de::DeserializeOwned;
     use serde_json::json;
 
-    use super::super::asking::{Answers, Reply, Retry, State};
+    use super::super::asking::{InputResponses, Reply, RequestState, Retry};
     use super::super::checks::{Check, Comparison};
     use super::super::model::{
-        CaseFile, Each, Needs, Otherwise, Outcome, Poll, Process, Row, Rule, Shutdown, Step, Together, Watch, What,
+        CaseFile, Each, Needs, Otherwise, Outcome, Poll, Process, Row, Rule, Shutdown, Step, Together, Watch, WatchKind,
     };
     use super::*;
     use crate::verdict::Verdict;
@@ -193,14 +193,14 @@ mod tests {
     #[test]
     fn the_closed_schema_and_the_types_know_the_same_words() {
         assert_eq!(words::<Verdict>(), at("/$defs/verdict/enum"));
-        assert_eq!(words::<What>(), at("/$defs/watch/properties/what/enum"));
+        assert_eq!(words::<WatchKind>(), at("/$defs/watch/properties/kind/enum"));
         assert_eq!(words::<Process>(), at("/properties/process/enum"));
-        assert_eq!(words::<Each>(), at("/properties/each/enum"));
+        assert_eq!(words::<Each>(), at("/properties/for-each/enum"));
         assert_eq!(words::<Shutdown>(), at("/$defs/step/properties/shutdown/enum"));
-        assert_eq!(words::<Outcome>(), at("/$defs/row/properties/is/items/enum"));
+        assert_eq!(words::<Outcome>(), at("/$defs/row/properties/outcome/items/enum"));
         assert_eq!(words::<Reply>(), at("/$defs/reply/properties"));
-        assert_eq!(words::<Answers>(), at("/$defs/retry/properties/answers/enum"));
-        assert_eq!(words::<State>(), at("/$defs/retry/properties/state/enum"));
+        assert_eq!(words::<InputResponses>(), at("/$defs/retry/properties/input-responses/enum"));
+        assert_eq!(words::<RequestState>(), at("/$defs/retry/properties/request-state/enum"));
         let checks: BTreeSet<_> = Check::all().map(|check| check.as_str().to_owned()).collect();
         assert_eq!(checks, at("/$defs/rule/properties/check/enum"));
         let comparisons: BTreeSet<_> = Comparison::ALL.iter().map(|check| check.as_str().to_owned()).collect();

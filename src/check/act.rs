@@ -33,7 +33,7 @@ impl Answer<'_> {
 
     /// Whether anything came back.
     fn came(&self) -> bool {
-        self.outcome != Outcome::Silence || self.own && self.status().is_some()
+        self.outcome != Outcome::NoResponse || self.own && self.status().is_some()
     }
 }
 
@@ -122,7 +122,7 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
         // What was not carried out cannot be compared.
         Some(trouble) => set_aside(&mut judged, Verdict::Skip, trouble.clone()),
         None => {
-            for together in &body.finally {
+            for together in &body.across_steps {
                 compare::together(case, body, together, revision, pass, &mut judged);
             }
         }
@@ -152,16 +152,16 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
         Some(row) => {
             let verdict = row.verdict.unwrap_or(Verdict::Pass);
             match verdict {
-                Verdict::Pass => judged.notes.extend(row.say.clone()),
+                Verdict::Pass => judged.notes.extend(row.message.clone()),
                 Verdict::Skip | Verdict::Error => {
-                    set_aside(judged, verdict, row.say.clone().unwrap_or_else(|| describe(answer)));
+                    set_aside(judged, verdict, row.message.clone().unwrap_or_else(|| describe(answer)));
                 }
                 Verdict::Fail | Verdict::Warn => {}
             }
             if matches!(verdict, Verdict::Pass | Verdict::Skip | Verdict::Error) {
                 return;
             }
-            (row.requirement.as_deref(), Some(verdict), row.say.clone())
+            (row.requirement.as_deref(), Some(verdict), row.message.clone())
         }
         None if rows.is_empty() && step.otherwise.is_none() => {
             if step.control
@@ -180,7 +180,7 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
             (
                 otherwise.and_then(|o| o.requirement.as_deref()),
                 otherwise.and_then(|o| o.verdict),
-                otherwise.and_then(|o| o.say.clone()),
+                otherwise.and_then(|o| o.message.clone()),
             )
         }
     };
@@ -208,7 +208,7 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
             value: answer.response.cloned(),
             subjects: pass.subjects(),
             evidence: evidence_of(&pass.transcript.entries, &around(&positions, answer)),
-            hint: case.mend.clone(),
+            fix: case.fix.clone(),
             ..Finding::new(requirement, revision, verdict)
         },
     );
@@ -336,9 +336,9 @@ fn own_answer<'a>(record: &Transcript, exchange: &'a HttpExchange) -> Answer<'a>
         || value.pointer("/body/trouble").and_then(Value::as_str).is_some_and(|t| t.starts_with("no answer"));
     let outcome = match (response, status) {
         (Some(response), _) => classify(response),
-        (None, Some(400..)) => Outcome::Refused,
-        (None, Some(_)) => Outcome::Silence,
-        (None, None) if timed_out() => Outcome::Silence,
+        (None, Some(400..)) => Outcome::HttpError,
+        (None, Some(_)) => Outcome::NoResponse,
+        (None, None) if timed_out() => Outcome::NoResponse,
         (None, None) => Outcome::Closed,
     };
     let position = exchange.positions.iter().copied().filter(|at| *at < record.entries.len()).max();
@@ -360,11 +360,18 @@ fn unanswered(record: &Transcript, sent: usize) -> Answer<'_> {
     if let Some((at, status)) = http_status(record, sent)
         && status >= 400
     {
-        return Answer { sent, outcome: Outcome::Refused, position: Some(at), response: None, http: None, own: false };
+        return Answer {
+            sent,
+            outcome: Outcome::HttpError,
+            position: Some(at),
+            response: None,
+            http: None,
+            own: false,
+        };
     }
     let closed = (sent..record.entries.len())
         .find(|at| matches!(record.entries[*at].event, Event::Closed | Event::Exited { .. } | Event::Overflow));
-    let outcome = if closed.is_some() { Outcome::Closed } else { Outcome::Silence };
+    let outcome = if closed.is_some() { Outcome::Closed } else { Outcome::NoResponse };
     Answer { sent, outcome, position: closed, response: None, http: None, own: false }
 }
 
@@ -403,11 +410,11 @@ pub(super) fn classify(response: &Value) -> Outcome {
 }
 
 fn fits(row: &Row, answer: &Answer<'_>) -> bool {
-    let of_kind = row.is.is_empty()
-        || row.is.contains(&answer.outcome)
-        || (row.is.contains(&Outcome::Result)
+    let of_kind = row.outcome.is_empty()
+        || row.outcome.contains(&answer.outcome)
+        || (row.outcome.contains(&Outcome::Result)
             && matches!(answer.outcome, Outcome::Success | Outcome::ToolError | Outcome::InputRequired))
-        || (row.is.contains(&Outcome::Success) && answer.outcome == Outcome::InputRequired);
+        || (row.outcome.contains(&Outcome::Success) && answer.outcome == Outcome::InputRequired);
     let of_status = row.status.is_empty()
         || answer.status().is_some_and(|status| row.status.iter().any(|wanted| wanted.fits(status)));
     let of_exchange =
@@ -416,8 +423,10 @@ fn fits(row: &Row, answer: &Answer<'_>) -> bool {
         return false;
     }
     // A server that refuses by the status alone need not say in JSON-RPC what it says in HTTP.
-    if answer.outcome == Outcome::Refused && !answer.own {
-        return row.is.contains(&Outcome::Refused) || row.is.contains(&Outcome::Error) || !row.code.is_empty();
+    if answer.outcome == Outcome::HttpError && !answer.own {
+        return row.outcome.contains(&Outcome::HttpError)
+            || row.outcome.contains(&Outcome::Error)
+            || !row.code.is_empty();
     }
     let of_code = row.code.is_empty()
         || answer
@@ -434,7 +443,7 @@ fn fits(row: &Row, answer: &Answer<'_>) -> bool {
 fn expectation(rows: &[&Row], title: &str) -> String {
     let mut words = Vec::new();
     for row in rows.iter().filter(|row| row.verdict.is_none_or(|verdict| verdict == Verdict::Pass)) {
-        let mut text = row.is.iter().map(|outcome| name(*outcome)).collect::<Vec<_>>().join(" or ");
+        let mut text = row.outcome.iter().map(|outcome| name(*outcome)).collect::<Vec<_>>().join(" or ");
         if !row.code.is_empty() {
             let codes: Vec<String> = row.code.iter().map(i64::to_string).collect();
             if text.is_empty() {
@@ -462,8 +471,8 @@ fn name(outcome: Outcome) -> &'static str {
         Outcome::InputRequired => "a result that asks for input",
         Outcome::Error => "an error",
         Outcome::Malformed => "a malformed response",
-        Outcome::Silence => "no answer",
-        Outcome::Refused => "an HTTP error status without a message",
+        Outcome::NoResponse => "no answer",
+        Outcome::HttpError => "an HTTP error status without a message",
         Outcome::Closed => "a closed connection",
         Outcome::StdinClosed => "an end of the process when its input is closed",
         Outcome::Sigterm => "an end of the process on SIGTERM",
@@ -477,7 +486,7 @@ fn describe(answer: &Answer<'_>) -> String {
     match answer.http.filter(|_| answer.own) {
         None => words,
         Some(http) => match (answer.status(), answer.outcome) {
-            (Some(status), Outcome::Silence | Outcome::Refused) => {
+            (Some(status), Outcome::NoResponse | Outcome::HttpError) => {
                 let text = http.value.pointer("/body/text").and_then(Value::as_str).unwrap_or_default();
                 let kind =
                     http.value.pointer("/headers/content-type").and_then(Value::as_str).unwrap_or("no content type");

@@ -43,13 +43,13 @@ pub(super) fn together(
     add(
         &mut judged.findings,
         Finding {
-            message: together.say.clone().unwrap_or_else(|| format!("the answers do not agree: {}", case.title)),
+            message: together.message.clone().unwrap_or_else(|| format!("the answers do not agree: {}", case.title)),
             expected: case.title.clone(),
             actual: difference.actual,
             diff: difference.diff,
             subjects: pass.subjects(),
             evidence: evidence_of(&pass.transcript.entries, &difference.positions),
-            hint: case.mend.clone(),
+            fix: case.fix.clone(),
             ..Finding::new(requirement, revision, verdict)
         },
     );
@@ -64,14 +64,16 @@ fn differs(
     judged: &mut Judged,
 ) -> Option<Difference> {
     let mut positions = Vec::new();
-    let sides: Vec<Option<Vec<Value>>> =
-        together.of.iter().map(|name| side(body, name, together.at.as_ref(), revision, pass, &mut positions)).collect();
+    let sides: Vec<Option<Vec<Value>>> = together
+        .steps
+        .iter()
+        .map(|name| side(body, name, together.path.as_ref(), revision, pass, &mut positions))
+        .collect();
     let Some(mut sides) = sides.into_iter().collect::<Option<Vec<_>>>() else {
         // A step with rows of its own has been judged by them; without, nothing is proved.
-        let judged_by_rows = body
-            .steps
-            .iter()
-            .any(|step| step.name.as_ref().is_some_and(|name| together.of.contains(name)) && !step.expect.is_empty());
+        let judged_by_rows = body.steps.iter().any(|step| {
+            step.name.as_ref().is_some_and(|name| together.steps.contains(name)) && !step.expect.is_empty()
+        });
         if !judged_by_rows && judged.verdict == Verdict::Pass {
             judged.verdict = Verdict::Error;
             judged.reason = Some("one of the compared requests was not served".to_owned());
@@ -79,8 +81,9 @@ fn differs(
         return None;
     };
     if together.check == Comparison::SameSetOnShared {
-        let walked = body.steps.iter().find(|step| step.name.as_ref().is_some_and(|name| together.of.contains(name)));
-        let list = walked.and_then(|step| step.walk.as_deref()).unwrap_or("tools/list");
+        let walked =
+            body.steps.iter().find(|step| step.name.as_ref().is_some_and(|name| together.steps.contains(name)));
+        let list = walked.and_then(|step| step.paginate.as_deref()).unwrap_or("tools/list");
         let Some(offered) = pass.offered.get(list) else {
             if judged.verdict == Verdict::Pass {
                 judged.verdict = Verdict::Skip;
@@ -143,7 +146,7 @@ fn asked(body: &Act, together: &Together, revision: Revision, pass: &Pass) -> Op
         .steps
         .iter()
         .enumerate()
-        .filter(|(_, step)| step.name.as_ref().is_some_and(|name| together.of.contains(name)))
+        .filter(|(_, step)| step.name.as_ref().is_some_and(|name| together.steps.contains(name)))
         .filter(|(_, step)| step.revisions.is_none_or(|revisions| revisions.contains(revision)))
         .map(|(at, _)| at)
         .collect();
@@ -180,7 +183,7 @@ fn asked(body: &Act, together: &Together, revision: Revision, pass: &Pass) -> Op
 /// Where nothing was logged at the first step, nothing is proved.
 fn logged(body: &Act, together: &Together, revision: Revision, pass: &Pass, judged: &mut Judged) -> Option<Difference> {
     let record = &pass.transcript;
-    let mut spans = together.of.iter().filter_map(|name| {
+    let mut spans = together.steps.iter().filter_map(|name| {
         let step = body.steps.iter().position(|step| {
             step.name.as_ref() == Some(name) && step.revisions.is_none_or(|revisions| revisions.contains(revision))
         })?;

@@ -28,10 +28,10 @@ pub fn evidence(entry: &Entry) -> Evidence {
             (Direction::Event, format!("shut down: {} after {took:.1?}", crate::event::Launch::word(*step)))
         }
     };
-    let mut evidence = Evidence { direction, at_ms: milliseconds(entry.at), text, cut: 0 };
+    let mut evidence = Evidence { direction, at_ms: milliseconds(entry.at), text, omitted: 0 };
     if evidence.text.len() > LONGEST {
         let end = (0..=LONGEST).rev().find(|at| evidence.text.is_char_boundary(*at)).unwrap_or(0);
-        evidence.cut = evidence.text.len() - end;
+        evidence.omitted = evidence.text.len() - end;
         evidence.text.truncate(end);
     }
     evidence

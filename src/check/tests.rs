@@ -29,16 +29,16 @@ fn refusal_case() -> Case {
         r#"{
           "title": "An unknown tool is refused",
           "requirements": ["tools-call-unknown-tool-error"],
-          "mend": "Refuse it.",
+          "fix": "Refuse it.",
           "steps": [
             { "send": { "method": "tools/call", "params": { "name": "known" } }, "control": true },
             {
               "send": { "method": "tools/call", "params": { "name": "unknown" } },
               "expect": [
-                { "is": ["error"] },
-                { "is": ["tool-error"], "verdict": "warn", "say": "A tool result." },
+                { "outcome": ["error"] },
+                { "outcome": ["tool-error"], "verdict": "warn", "message": "A tool result." },
               ],
-              "otherwise": { "verdict": "fail", "say": "It is not refused." },
+              "otherwise": { "verdict": "fail", "message": "It is not refused." },
             },
           ],
         }"#,
@@ -120,8 +120,8 @@ fn silence_alone_never_passes() {
         r#"{
           "title": "A notification draws no answer",
           "requirements": ["jsonrpc-notification-no-response"],
-          "mend": "Drop it.",
-          "steps": [{ "notify": { "method": "notifications/own" }, "expect": [{ "is": ["silence"] }] }],
+          "fix": "Drop it.",
+          "steps": [{ "notify": { "method": "notifications/own" }, "expect": [{ "outcome": ["no-response"] }] }],
         }"#,
     );
     let notified = (Some(0), json!({ "jsonrpc": "2.0", "method": "notifications/own" }));
@@ -137,13 +137,13 @@ fn what_is_polled_for_is_judged_by_the_answer_that_ended_it() {
         r#"{
           "title": "A ping is answered in the end",
           "requirements": ["tools-call-unknown-tool-error"],
-          "mend": "Answer it.",
+          "fix": "Answer it.",
           "steps": [
             {
               "send": { "method": "tools/call", "params": { "name": "a" } },
               "poll": { "until": { "properties": { "result": { "required": ["done"] } } }, "times": 3 },
-              "expect": [{ "is": ["result"] }],
-              "otherwise": { "verdict": "fail", "say": "It ends in an error." },
+              "expect": [{ "outcome": ["result"] }],
+              "otherwise": { "verdict": "fail", "message": "It ends in an error." },
             },
           ],
         }"#,
@@ -159,12 +159,12 @@ fn what_is_polled_for_is_judged_by_the_answer_that_ended_it() {
     let text = r#"{
       "title": "A ping is answered in the end",
       "requirements": ["tools-call-unknown-tool-error"],
-      "mend": "Answer it.",
+      "fix": "Answer it.",
       "steps": [
         {
           "send": { "method": "tools/call", "params": { "name": "a" } },
-          "poll": { "until": { "properties": { "result": { "required": ["done"] } } }, "otherwise": { "say": "Never." } },
-          "expect": [{ "is": ["result"] }],
+          "poll": { "until": { "properties": { "result": { "required": ["done"] } } }, "otherwise": { "message": "Never." } },
+          "expect": [{ "outcome": ["result"] }],
         },
       ],
     }"#;
@@ -177,9 +177,9 @@ fn look(rule: &str, messages: &[(Option<usize>, Value)]) -> Judged {
         r#"{{
           "title": "A tool has a name",
           "requirements": ["tool-name-string"],
-          "mend": "Name it.",
-          "watch": {{ "what": "result", "of": ["tools/list"], "at": "/tools/*" }},
-          "must": [{rule}],
+          "fix": "Name it.",
+          "watch": {{ "kind": "result", "methods": ["tools/list"], "path": "/tools/*" }},
+          "rules": [{rule}],
         }}"#
     ));
     let Body::Watch { watch: what, rules } = &case.body else { panic!("it watches") };
@@ -206,7 +206,7 @@ fn the_same_breach_in_many_lists_is_one_finding_that_counts_each_place_once() {
         ]
     };
     let messages: Vec<_> = list(1).into_iter().chain(list(2)).collect();
-    let judged = look(r#"{ "schema": { "required": ["name"] }, "say": "A tool has no name." }"#, &messages);
+    let judged = look(r#"{ "schema": { "required": ["name"] }, "message": "A tool has no name." }"#, &messages);
     assert_eq!(judged.verdict, Verdict::Fail);
     assert_eq!((judged.findings.len(), judged.findings[0].count), (1, 2));
     assert_eq!(judged.findings[0].evidence.len(), 2);
@@ -223,9 +223,9 @@ fn an_answer_in_another_revision_is_no_subject() {
         r#"{
           "title": "A tool has a name",
           "requirements": ["tool-name-string"],
-          "mend": "Name it.",
-          "watch": { "what": "result", "of": ["tools/list"], "at": "/tools/*" },
-          "must": [{ "schema": { "required": ["name"] } }],
+          "fix": "Name it.",
+          "watch": { "kind": "result", "methods": ["tools/list"], "path": "/tools/*" },
+          "rules": [{ "schema": { "required": ["name"] } }],
         }"#,
     );
     let Body::Watch { watch: what, rules } = &case.body else { panic!("it watches") };

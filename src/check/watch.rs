@@ -10,7 +10,7 @@ use super::act::shortened;
 use super::evidence::evidence_of;
 use super::seen::Breach;
 use super::{Connected, Judged, add, asked, connection, value, verdict_of};
-use crate::case::{Case, Check, Pattern, Rule, Watch, What};
+use crate::case::{Case, Check, Pattern, Rule, Watch, WatchKind};
 use crate::spec::{Era, Revision};
 use crate::transcript::{Event, Exchange, HttpExchange, Transcript, input_requests, messages};
 use crate::verdict::{Finding, Verdict};
@@ -158,7 +158,7 @@ pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, wat
     if rules.is_empty() {
         return Judged::inapplicable("no rule of the case holds in this revision");
     }
-    if watch.what == What::Connection {
+    if watch.kind == WatchKind::Connection {
         for index in &watched.connections {
             for rule in &rules {
                 judge_connection(case, rule, revision, index, &mut judged);
@@ -167,7 +167,7 @@ pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, wat
     } else {
         let mut known = HashSet::new();
         for index in &watched.connections {
-            if watch.what == What::Line {
+            if watch.kind == WatchKind::Line {
                 for (position, line) in index.lines().iter() {
                     let subject =
                         Subject { value: line, label: String::new(), positions: vec![*position], request: None };
@@ -178,7 +178,7 @@ pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, wat
             if index.foreign {
                 continue;
             }
-            if watch.what == What::Exchange {
+            if watch.kind == WatchKind::Exchange {
                 for subject in exchanged(watch, index) {
                     judge_subject(case, watch, &rules, revision, index, &subject, &mut judged);
                 }
@@ -187,7 +187,8 @@ pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, wat
             for subject in subjects(watch, index) {
                 // The same list is read many times; each of its tools counts once. What is asked for counts once
                 // for each client that it is asked of.
-                let client = (watch.what == What::Asked).then(|| asked::capabilities(subject.request, index));
+                let client =
+                    (watch.kind == WatchKind::ClientRequest).then(|| asked::capabilities(subject.request, index));
                 if known.insert((subject.label.clone(), subject.value, client)) {
                     judge_subject(case, watch, &rules, revision, index, &subject, &mut judged);
                 }
@@ -202,21 +203,21 @@ pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, wat
 }
 
 fn nothing_seen(watch: &Watch) -> String {
-    let what = match watch.what {
-        What::Line => "line",
-        What::Message => "message",
-        What::Response => "response",
-        What::Result => "result",
-        What::Error => "error",
-        What::Request => "request of the server",
-        What::Asked => "question of the server",
-        What::Notification => "notification",
-        What::Exchange => "HTTP exchange",
-        What::Connection => "such traffic",
+    let what = match watch.kind {
+        WatchKind::Line => "line",
+        WatchKind::Message => "message",
+        WatchKind::Response => "response",
+        WatchKind::Result => "result",
+        WatchKind::Error => "error",
+        WatchKind::Request => "request of the server",
+        WatchKind::ClientRequest => "question of the server",
+        WatchKind::Notification => "notification",
+        WatchKind::Exchange => "HTTP exchange",
+        WatchKind::Connection => "such traffic",
     };
-    let of = if watch.of.is_empty() { String::new() } else { format!(" of {}", watch.of.join(" or ")) };
-    let at = watch.at.as_ref().map(|at| format!(" with something at `{}`", at.as_str())).unwrap_or_default();
-    let fitting = if watch.filter.is_some() { " that the case looks at" } else { "" };
+    let of = if watch.methods.is_empty() { String::new() } else { format!(" of {}", watch.methods.join(" or ")) };
+    let at = watch.path.as_ref().map(|at| format!(" with something at `{}`", at.as_str())).unwrap_or_default();
+    let fitting = if watch.matching.is_some() { " that the case looks at" } else { "" };
     format!("no {what}{of}{at}{fitting} was seen")
 }
 
@@ -229,12 +230,12 @@ fn judge_subject(
     subject: &Subject<'_>,
     judged: &mut Judged,
 ) {
-    if watch.filter.as_ref().is_some_and(|filter| !filter.fits(subject.value)) {
+    if watch.matching.as_ref().is_some_and(|filter| !filter.fits(subject.value)) {
         return;
     }
     for rule in rules {
         let breach = match (&rule.schema, rule.check) {
-            (Some(schema), _) if watch.what == What::Line => Some(value::Look::from(quote(schema, subject.value))),
+            (Some(schema), _) if watch.kind == WatchKind::Line => Some(value::Look::from(quote(schema, subject.value))),
             (Some(schema), _) => Some(value::Look::from(explain(schema, subject.value))),
             (None, Some(Check::Value(check))) => value::check(check, subject, index, revision),
             (None, Some(Check::Connection(_)) | None) => None,
@@ -271,19 +272,19 @@ fn report(case: &Case, rule: &Rule, revision: Revision, index: &Index<'_>, breac
         return;
     };
     if !matches!(verdict, Verdict::Fail | Verdict::Warn) {
-        judged.notes.extend(rule.say.clone());
+        judged.notes.extend(rule.message.clone());
         return;
     }
     add(
         &mut judged.findings,
         Finding {
-            message: rule.say.clone().unwrap_or_else(|| format!("not so: {}", case.title)),
+            message: rule.message.clone().unwrap_or_else(|| format!("not so: {}", case.title)),
             expected: case.title.clone(),
             actual: breach.actual,
             value: breach.value.filter(|value| value.to_string().len() <= LARGEST),
             subjects: if breach.subject.is_empty() { vec![index.label.to_owned()] } else { vec![breach.subject] },
             evidence: evidence_of(&index.record.entries, &breach.positions),
-            hint: case.mend.clone(),
+            fix: case.fix.clone(),
             origin: origin(index, &breach.positions),
             ..Finding::new(requirement, revision, verdict)
         },
@@ -336,7 +337,7 @@ fn lines(index: &Index<'_>) -> Vec<(usize, Value)> {
 fn exchanged<'i>(watch: &Watch, index: &'i Index<'_>) -> Vec<Subject<'i>> {
     let method = |exchange: &HttpExchange| exchange.value.pointer("/request/message/method").cloned();
     let wanted = |exchange: &&HttpExchange| {
-        watch.of.is_empty() || method(exchange).is_some_and(|method| watch.of.iter().any(|of| method == *of))
+        watch.methods.is_empty() || method(exchange).is_some_and(|method| watch.methods.iter().any(|of| method == *of))
     };
     let mut found = Vec::new();
     for exchange in index.http.iter().filter(wanted) {
@@ -345,7 +346,7 @@ fn exchanged<'i>(watch: &Watch, index: &'i Index<'_>) -> Vec<Subject<'i>> {
             _ => exchange.value["request"]["method"].as_str().unwrap_or_default().to_owned(),
         };
         let places =
-            watch.at.as_ref().map_or_else(|| vec![(String::new(), &exchange.value)], |at| at.find(&exchange.value));
+            watch.path.as_ref().map_or_else(|| vec![(String::new(), &exchange.value)], |at| at.find(&exchange.value));
         for (_, value) in places {
             found.push(Subject { value, label: label.clone(), positions: exchange.positions.clone(), request: None });
         }
@@ -355,34 +356,34 @@ fn exchanged<'i>(watch: &Watch, index: &'i Index<'_>) -> Vec<Subject<'i>> {
 
 fn subjects<'a>(watch: &Watch, index: &Index<'a>) -> Vec<Subject<'a>> {
     let mut found = Vec::new();
-    let wanted = |method: &str| watch.of.is_empty() || watch.of.iter().any(|of| of == method);
+    let wanted = |method: &str| watch.methods.is_empty() || watch.methods.iter().any(|of| of == method);
     let mut push = |root: &'a Value, label: &str, positions: &[usize], request: Option<&'a Value>| {
-        let places = watch.at.as_ref().map_or_else(|| vec![(String::new(), root)], |at| at.find(root));
+        let places = watch.path.as_ref().map_or_else(|| vec![(String::new(), root)], |at| at.find(root));
         for (pointer, value) in places {
             let label = subject_label(label, &pointer, root, value);
             found.push(Subject { value, label, positions: positions.to_vec(), request });
         }
     };
-    match watch.what {
-        What::Message => {
+    match watch.kind {
+        WatchKind::Message => {
             for (position, entry) in index.record.entries.iter().enumerate() {
                 if let Some(value) = entry.received() {
                     push(value, "", &[position], None);
                 }
             }
         }
-        What::Response | What::Result | What::Error => {
+        WatchKind::Response | WatchKind::Result | WatchKind::Error => {
             let mut look = |exchange: &Exchange<'a>, (position, response): (usize, &'a Value)| {
-                let root = match watch.what {
-                    What::Result => response.get("result"),
-                    What::Error => response.get("error"),
+                let root = match watch.kind {
+                    WatchKind::Result => response.get("result"),
+                    WatchKind::Error => response.get("error"),
                     _ => Some(response),
                 };
                 if let Some(root) = root.filter(|_| wanted(method_of(exchange.request))) {
                     push(root, &label_of(exchange.request), &[exchange.sent, position], Some(exchange.request));
                 }
             };
-            if watch.what == What::Response {
+            if watch.kind == WatchKind::Response {
                 for exchange in &index.exchanges {
                     exchange.responses.iter().for_each(|response| look(exchange, *response));
                 }
@@ -393,16 +394,16 @@ fn subjects<'a>(watch: &Watch, index: &Index<'a>) -> Vec<Subject<'a>> {
                 }
             }
             // An error without an id answers nothing that we could name, and is an error all the same.
-            if watch.of.is_empty() && watch.what != What::Result {
+            if watch.methods.is_empty() && watch.kind != WatchKind::Result {
                 for &(position, response) in &index.strays {
-                    let root = if watch.what == What::Error { response.get("error") } else { Some(response) };
+                    let root = if watch.kind == WatchKind::Error { response.get("error") } else { Some(response) };
                     if let Some(root) = root {
                         push(root, "", &[position], None);
                     }
                 }
             }
         }
-        What::Asked => {
+        WatchKind::ClientRequest => {
             for (position, message) in index.received() {
                 match Kind::of(message) {
                     Kind::Request { method, .. } if wanted(method) && !method.starts_with("notifications/") => {
@@ -421,11 +422,11 @@ fn subjects<'a>(watch: &Watch, index: &Index<'a>) -> Vec<Subject<'a>> {
                 }
             }
         }
-        What::Request | What::Notification => {
+        WatchKind::Request | WatchKind::Notification => {
             for (position, message) in index.received() {
                 let method = match Kind::of(message) {
-                    Kind::Request { method, .. } if watch.what == What::Request => method,
-                    Kind::Notification { method } if watch.what == What::Notification => method,
+                    Kind::Request { method, .. } if watch.kind == WatchKind::Request => method,
+                    Kind::Notification { method } if watch.kind == WatchKind::Notification => method,
                     // A notification that carries an id is a fault of the notification.
                     Kind::Request { method, .. } if method.starts_with("notifications/") => method,
                     _ => continue,
@@ -435,7 +436,7 @@ fn subjects<'a>(watch: &Watch, index: &Index<'a>) -> Vec<Subject<'a>> {
                 }
             }
         }
-        What::Line | What::Exchange | What::Connection => {}
+        WatchKind::Line | WatchKind::Exchange | WatchKind::Connection => {}
     }
     found
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use globset::GlobMatcher;
 use mcp_conformance::case::Shard;
-use mcp_conformance::mock::Fault;
+use mcp_conformance::reference::Fault;
 use mcp_conformance::report;
 use mcp_conformance::spec::Revision;
 use serde_json::Value;

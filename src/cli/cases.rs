@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mcp_conformance::case::{self, Body, Case, Hint, Selection, Shard};
-use mcp_conformance::mock::Fault;
+use mcp_conformance::reference::Fault;
 use mcp_conformance::spec::{Revision, RevisionSet};
 
 use super::args::Scope;

@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn the_faults_are_faults_of_the_built_in_server() {
         for fault in FAULTS {
-            assert!(fault.parse::<mcp_conformance::mock::Fault>().is_ok(), "{fault}");
+            assert!(fault.parse::<mcp_conformance::reference::Fault>().is_ok(), "{fault}");
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use mcp_conformance::case::{Body, Case, HttpCall, Process, Shutdown, Step, What};
-use mcp_conformance::mock::Fault;
+use mcp_conformance::case::{Body, Case, HttpCall, Process, Shutdown, Step, WatchKind};
+use mcp_conformance::reference::Fault;
 use mcp_conformance::report::prose::wrap;
 use mcp_conformance::report::visible::{excerpt, visible};
 use mcp_conformance::spec::{Catalogue, Requirement, Transport};
@@ -61,7 +61,7 @@ fn explain_case(case: &Case, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     section("How to mend a server that breaks it", out)?;
-    prose(&case.mend, 2, out)?;
+    prose(&case.fix, 2, out)?;
     if let Some(fault) = &case.fault {
         section("The fault that it is proved by", out)?;
         let does = fault.parse::<Fault>().map(|fault| format!(": {}", fault.description())).unwrap_or_default();
@@ -138,21 +138,23 @@ fn rule_head(requirement: &Requirement, indent: usize, out: &mut dyn Write) -> i
 fn deeds(case: &Case) -> Vec<String> {
     match &case.body {
         Body::Watch { watch, rules } => {
-            let what = match watch.what {
-                What::Line => "every line that the server writes",
-                What::Message => "every message",
-                What::Response => "every response",
-                What::Result => "every result",
-                What::Error => "every error",
-                What::Asked => "each thing that the server asks the client for",
-                What::Request => "every request of the server's",
-                What::Notification => "every notification",
-                What::Exchange => "every HTTP exchange",
-                What::Connection => "every connection as a whole",
+            let what = match watch.kind {
+                WatchKind::Line => "every line that the server writes",
+                WatchKind::Message => "every message",
+                WatchKind::Response => "every response",
+                WatchKind::Result => "every result",
+                WatchKind::Error => "every error",
+                WatchKind::ClientRequest => "each thing that the server asks the client for",
+                WatchKind::Request => "every request of the server's",
+                WatchKind::Notification => "every notification",
+                WatchKind::Exchange => "every HTTP exchange",
+                WatchKind::Connection => "every connection as a whole",
             };
-            let of = match (watch.what, watch.of.as_slice()) {
+            let of = match (watch.kind, watch.methods.as_slice()) {
                 (_, []) => String::new(),
-                (What::Request | What::Asked | What::Notification, of) => format!(" called {}", of.join(" or ")),
+                (WatchKind::Request | WatchKind::ClientRequest | WatchKind::Notification, of) => {
+                    format!(" called {}", of.join(" or "))
+                }
                 (_, of) => format!(" of {}", of.join(" or ")),
             };
             let held = match rules.len() {
@@ -164,15 +166,15 @@ fn deeds(case: &Case) -> Vec<String> {
         Body::Act(act) => {
             let process = match act.process {
                 Process::Shared => "In the session that most cases share it",
-                Process::Expendable => "In a session that it may harm it",
+                Process::Disposable => "In a session that it may harm it",
                 Process::Fresh => "In a process of its own it",
-                Process::Unopened => "In a process in which nothing was sent before it",
+                Process::Uninitialized => "In a process in which nothing was sent before it",
             };
-            let each = if act.each.is_some() { ", for each tool that may be called," } else { "" };
+            let each = if act.for_each.is_some() { ", for each tool that may be called," } else { "" };
             let mut lines = vec![format!("{process}{each}")];
             lines.extend(act.steps.iter().map(|step| format!("- {}", deed(step))));
-            if !act.answers.is_empty() {
-                let methods: Vec<&str> = act.answers.keys().map(String::as_str).collect();
+            if !act.client_responses.is_empty() {
+                let methods: Vec<&str> = act.client_responses.keys().map(String::as_str).collect();
                 lines.push(format!("Meanwhile it answers {} in its own way.", methods.join(" and ")));
             }
             lines
@@ -200,9 +202,9 @@ fn deed(step: &Step) -> String {
         Step { notify: Some(message), .. } => format!("sends the notification {}{}", called(message), with(message)),
         Step { batch: Some(messages), .. } => format!("sends a batch of {} messages", messages.len()),
         Step { raw: Some(line), .. } => format!("writes the line {}", excerpt(line, 160, 0)),
-        Step { walk: Some(method), .. } => format!("reads every page of {method}"),
+        Step { paginate: Some(method), .. } => format!("reads every page of {method}"),
         Step { retry: Some(retry), .. } => {
-            format!("makes the request of the step `{}` again, with the input that its result asked for", retry.of)
+            format!("makes the request of the step `{}` again, with the input that its result asked for", retry.step)
         }
         Step { http: Some(http), .. } => format!("makes an HTTP request: {}", http_deed(http)),
         Step { close: Some(of), .. } => format!("closes the answer to the step `{of}`"),
@@ -219,7 +221,10 @@ fn deed(step: &Step) -> String {
         remarks.push("the control: it has to be served".to_owned());
     }
     if let Some(poll) = &step.poll {
-        remarks.push(format!("again and again, at most {} times, until the answer is what is waited for", poll.times));
+        remarks.push(format!(
+            "again and again, at most {} times, until the answer is what is waited for",
+            poll.max_attempts
+        ));
     }
     if step.pipelined {
         remarks.push("without waiting for the answer".to_owned());

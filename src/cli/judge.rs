@@ -151,7 +151,7 @@ pub(super) fn refuse_misplaced_word(server: &[String], typed: impl Iterator<Item
 /// The revisions to judge, from the words for them.
 pub(super) fn revisions(choices: &[RevisionChoice]) -> Result<Revisions, CliError> {
     match choices {
-        [] => Ok(Revisions::Spoken),
+        [] => Ok(Revisions::Supported),
         [RevisionChoice::Latest] => Ok(Revisions::Latest),
         [RevisionChoice::All] => Ok(Revisions::All),
         several => {
@@ -179,7 +179,7 @@ pub(super) fn calls(safe: bool, destructive: bool, launcher: &Launcher) -> Calls
     match (safe || elsewhere, destructive) {
         (_, true) => Calls::Destructive,
         (true, false) => Calls::ReadOnly,
-        (false, false) => Calls::Harmless,
+        (false, false) => Calls::NonDestructive,
     }
 }
 
@@ -206,7 +206,7 @@ fn fuzz_plan(fuzzing: &Fuzzing, jobs: Option<u16>, shard: Option<Shard>) -> Opti
 fn options(scope: &Scope, judging: &Judging, calls: Calls, fail_on: FailOn) -> Options {
     let calls = match calls {
         Calls::ReadOnly => "read-only",
-        Calls::Harmless => "harmless",
+        Calls::NonDestructive => "non-destructive",
         Calls::Destructive => "destructive",
     };
     let mut options = Options::default();
@@ -243,9 +243,9 @@ pub(super) fn usual_plan(command: Vec<String>, output: &Output) -> Result<(Plan,
     let replay_suffix = replay::suffix(&HttpArgs::default(), &command);
     let plan = Plan {
         launcher: Launcher::Command(ServerCommand { command, environment: Vec::new(), directory: None }),
-        revisions: Revisions::Spoken,
+        revisions: Revisions::Supported,
         cases: cases::selected(&scope)?,
-        calls: Calls::Harmless,
+        calls: Calls::NonDestructive,
         hints: Vec::new(),
         timeout: Duration::from_secs(5),
         startup_timeout: Duration::from_secs(30),
@@ -259,7 +259,7 @@ pub(super) fn usual_plan(command: Vec<String>, output: &Output) -> Result<(Plan,
         replay_suffix,
     };
     let mut options = Options::default();
-    "harmless".clone_into(&mut options.calls);
+    "non-destructive".clone_into(&mut options.calls);
     options.timeout_ms = 5000;
     options.retries = 1;
     Ok((plan, options))
@@ -286,7 +286,7 @@ mod tests {
     fn latest_and_all_stand_alone() {
         use RevisionChoice::{All, Latest, Named};
         let [old, new] = [Revision::V2024_11_05, Revision::V2025_11_25];
-        assert_eq!(revisions(&[]).expect("fine"), Revisions::Spoken);
+        assert_eq!(revisions(&[]).expect("fine"), Revisions::Supported);
         assert_eq!(revisions(&[Latest]).expect("fine"), Revisions::Latest);
         assert_eq!(revisions(&[All]).expect("fine"), Revisions::All);
         assert_eq!(revisions(&[Named(new), Named(old), Named(new)]).expect("fine"), Revisions::Named(vec![old, new]));

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use mcp_conformance::mock::{self, Fault, FaultSet};
+use mcp_conformance::reference::{self, Fault, FaultSet};
 use mcp_conformance::report::Conclusion;
 
 use super::args::ServeArgs;
@@ -17,11 +17,11 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Conclusion, CliError> {
     });
     let token = token.transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::Runtime)?;
-    if let Some(noise) = mock::stderr_noise(&faults) {
+    if let Some(noise) = reference::stderr_noise(&faults) {
         io::stderr().write_all(noise.as_bytes()).map_err(CliError::Serve)?;
     }
     let served = runtime.block_on(async {
-        if mock::ignores_sigterm(&faults) {
+        if reference::ignores_sigterm(&faults) {
             ignore_sigterm()?;
         }
         if let Some(address) = args.http {
@@ -30,16 +30,16 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Conclusion, CliError> {
             writeln!(io::stderr(), "listening at http://{}/mcp", listener.local_addr()?)?;
             let faults = faults.clone().into();
             return match token {
-                Some(token) => mock::serve_http_protected(listener, faults, token).await,
-                None => mock::serve_http(listener, faults).await,
+                Some(token) => reference::serve_http_protected(listener, faults, token).await,
+                None => reference::serve_http(listener, faults).await,
             };
         }
-        mock::serve(tokio::io::stdin(), tokio::io::stdout(), &faults).await
+        reference::serve(tokio::io::stdin(), tokio::io::stdout(), &faults).await
     });
     // A read of standard input cannot be called back, and a server that is done does not wait for it.
     runtime.shutdown_background();
     if let Err(error) = &served
-        && let Some(crash) = error.get_ref().and_then(|inner| inner.downcast_ref::<mock::Crash>())
+        && let Some(crash) = error.get_ref().and_then(|inner| inner.downcast_ref::<reference::Crash>())
     {
         // Whoever watches the process is to see what a bug would have left: a panic and its exit code.
         panic!("{crash}");

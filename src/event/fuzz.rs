@@ -24,7 +24,7 @@ pub struct FuzzSummary {
     pub restarts: usize,
     /// Why it ended before its budget was spent, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended_early: Option<String>,
+    pub stopped_early: Option<String>,
     /// The tools, in the server's order.
     pub tools: Vec<ToolFuzz>,
 }
@@ -49,7 +49,7 @@ pub struct ToolFuzz {
     /// The boundaries and branches of its inputSchema that were enumerated.
     pub obligations: usize,
     /// How many of them were met.
-    pub met: usize,
+    pub covered: usize,
     /// The kinds of answer, told apart by status, code, words and structure; the commonest first.
     pub responses: Vec<ResponseClass>,
     /// What could not be generated, and why.
@@ -85,7 +85,7 @@ pub enum CallOutcome {
     /// An answer that is neither.
     Malformed,
     /// No answer in time.
-    Silence,
+    NoResponse,
     /// The process ended, or closed the connection, before it answered.
     Closed,
 }
@@ -98,7 +98,7 @@ impl CallOutcome {
         Self::InvalidParams,
         Self::OtherError,
         Self::Malformed,
-        Self::Silence,
+        Self::NoResponse,
         Self::Closed,
     ];
 
@@ -111,7 +111,7 @@ impl CallOutcome {
             Self::InvalidParams => "invalid-params",
             Self::OtherError => "other-error",
             Self::Malformed => "malformed",
-            Self::Silence => "silence",
+            Self::NoResponse => "no-response",
             Self::Closed => "closed",
         }
     }
@@ -145,12 +145,12 @@ pub struct KeywordCoverage {
     /// The keyword.
     pub keyword: String,
     /// Calls whose arguments were valid at this place.
-    pub kept: u64,
+    pub satisfied: u64,
     /// Calls that broke this keyword and no other.
-    pub broken: u64,
+    pub violated: u64,
     /// Whether no instance tells the schema from the same without this keyword.
     #[serde(default, skip_serializing_if = "is_false")]
-    pub without_effect: bool,
+    pub no_effect: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
@@ -177,7 +177,7 @@ pub struct ResponseClass {
 #[non_exhaustive]
 pub struct Gap {
     /// What: a keyword at a place, or a boundary.
-    pub what: String,
+    pub obligation: String,
     /// Why.
-    pub why: String,
+    pub reason: String,
 }

@@ -88,7 +88,7 @@ pub struct CaseResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<Skipped>,
     /// How many things were seen and judged: answers, messages, places in them.
-    pub seen: usize,
+    pub observed: usize,
     /// What is worth knowing though nothing is wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -96,7 +96,7 @@ pub struct CaseResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
     /// Milliseconds that its own steps took; 0 for a case that only watches.
-    pub took_ms: f64,
+    pub duration_ms: f64,
 }
 
 /// The kinds of skip.
@@ -107,7 +107,7 @@ pub enum Skipped {
     /// The case is for servers of another kind.
     NotApplicable,
     /// The server showed nothing that the case could have judged.
-    NotShown,
+    NotObserved,
 }
 
 /// A tool that the server lists, and whether it was called.
@@ -130,7 +130,7 @@ pub struct ToolNote {
 #[non_exhaustive]
 pub struct HintNote {
     /// What it asks, in few words: the method, the name and the arguments.
-    pub asked: String,
+    pub request: String,
     /// The requirements and cases that it is for.
     #[serde(default, rename = "for", skip_serializing_if = "Vec::is_empty")]
     pub purposes: Vec<String>,
@@ -197,7 +197,7 @@ pub struct TargetSummary {
     pub stderr: String,
     /// Why judging it ended early, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended_early: Option<String>,
+    pub stopped_early: Option<String>,
     /// What fuzzing exercised, where it was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fuzz: Option<FuzzSummary>,

@@ -60,11 +60,11 @@ impl Server {
     ///
     /// ```
     /// use mcp_conformance::guided::Server;
-    /// use mcp_conformance::mock::{self, FaultSet};
+    /// use mcp_conformance::reference::{self, FaultSet};
     ///
     /// let server = Server::start(|pipe| async {
     ///     let (reader, writer) = tokio::io::split(pipe);
-    ///     mock::serve(reader, writer, &FaultSet::none()).await
+    ///     reference::serve(reader, writer, &FaultSet::none()).await
     /// });
     /// server.feed(b"the bytes of a fuzzer");
     /// ```
@@ -237,13 +237,13 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mock::{self, FaultSet};
+    use crate::reference::{self, FaultSet};
 
     fn server(faults: &'static [&'static str]) -> Server {
         Server::start(move |pipe| async move {
             let (reader, writer) = tokio::io::split(pipe);
             let faults: FaultSet = faults.iter().map(|name| name.parse().expect("it is known")).collect();
-            mock::serve(reader, writer, &faults).await
+            reference::serve(reader, writer, &faults).await
         })
     }
 

@@ -18,7 +18,7 @@ use super::fuzzing::Fuzzing;
 use crate::case::{self, Baseline, Body, Case, Selection};
 use crate::client::{Site, Within};
 use crate::event::{Event, Sink};
-use crate::mock::Fault;
+use crate::reference::Fault;
 use crate::report::{FailOn, Fold, Options, Report, gate};
 use crate::run::{self, Calls, HttpServer, Launcher, Plan, Revisions, ServerCommand};
 use crate::spec::Revision;
@@ -96,7 +96,7 @@ impl Judge {
     fn of(server: Server) -> Self {
         Self {
             server,
-            revisions: Revisions::Spoken,
+            revisions: Revisions::Supported,
             select: Vec::new(),
             skip: Vec::new(),
             cases: None,
@@ -202,7 +202,7 @@ impl Judge {
     /// ```
     /// use mcp_conformance::{Conclusion, Judge};
     ///
-    /// let fault = mcp_conformance::mock::Fault::all()[0];
+    /// let fault = mcp_conformance::reference::Fault::all()[0];
     /// let report = Judge::built_in([fault]).run_blocking()?;
     /// assert_ne!(report.conclusion(), Conclusion::Passed);
     /// # Ok::<(), mcp_conformance::JudgeError>(())
@@ -440,7 +440,7 @@ impl Judge {
             None => None,
         };
         let elsewhere = matches!(&launcher, Launcher::Http(server) if !server.site.is_loopback());
-        let calls = self.calls.unwrap_or(if elsewhere { Calls::ReadOnly } else { Calls::Harmless });
+        let calls = self.calls.unwrap_or(if elsewhere { Calls::ReadOnly } else { Calls::NonDestructive });
         let options = self.options(calls, part);
         let replay_suffix = match &launcher {
             Launcher::Command(server) => run::shell_words(" -- ", &server.command),
@@ -480,7 +480,7 @@ impl Judge {
         let mut report = fold.expect("the report is taken once").into_report();
         if let Some((baseline, file)) = baseline {
             let is_case = |id: &str| ids.contains(&id) || id.starts_with("fuzz/");
-            gate::hold(&mut report, &baseline, &file, is_case);
+            gate::compare_with_baseline(&mut report, &baseline, &file, is_case);
         }
         Ok(report)
     }
@@ -504,7 +504,7 @@ impl Judge {
         }
         Options {
             revisions: match &self.revisions {
-                Revisions::Spoken => Vec::new(),
+                Revisions::Supported => Vec::new(),
                 Revisions::Latest => vec!["latest".to_owned()],
                 Revisions::All => vec!["all".to_owned()],
                 Revisions::Named(named) => named.iter().map(Revision::to_string).collect(),
@@ -514,7 +514,7 @@ impl Judge {
             fail_on: self.fail_on,
             calls: match calls {
                 Calls::ReadOnly => "read-only",
-                Calls::Harmless => "harmless",
+                Calls::NonDestructive => "non-destructive",
                 Calls::Destructive => "destructive",
             }
             .to_owned(),

@@ -48,8 +48,8 @@ pub(super) fn account(finding: &Finding) -> Vec<String> {
     add("confidence", &doubt(finding).unwrap_or_default());
     add("accepted", finding.accepted.as_deref().unwrap_or_default());
     add("rule", &finding.link);
-    add("mend", &finding.hint);
-    add("again", &finding.replay);
+    add("mend", &finding.fix);
+    add("again", &finding.reproduce);
     lines
 }
 

@@ -55,7 +55,7 @@ fn message(report: &Report) -> String {
     let broken = super::group::broken_requirements(report);
     match Conclusion::of(report) {
         Conclusion::Failed if broken > 0 => format!("{broken} broken"),
-        Conclusion::Failed if report.baseline.as_ref().is_some_and(super::Held::is_out_of_date) => {
+        Conclusion::Failed if report.baseline.as_ref().is_some_and(super::BaselineComparison::is_out_of_date) => {
             "stale baseline".to_owned()
         }
         Conclusion::Passed | Conclusion::Failed if standing.totals.warn > 0 => {

@@ -3,7 +3,7 @@
 //! Drawn from the report alone, so that every format and the process agree.
 
 use super::account::standing;
-use super::{FailOn, Held, Report};
+use super::{BaselineComparison, FailOn, Report};
 use crate::event::{CaseResult, ProblemKind};
 use crate::verdict::{Confirmation, Totals, Verdict};
 
@@ -68,7 +68,7 @@ impl Conclusion {
 }
 
 fn is_out_of_date(report: &Report) -> bool {
-    report.baseline.as_ref().is_some_and(Held::is_out_of_date)
+    report.baseline.as_ref().is_some_and(BaselineComparison::is_out_of_date)
 }
 
 /// How many cases stand at each verdict once what a baseline accepts is left out.
@@ -161,7 +161,7 @@ pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
             ("FAIL", format!("{broken} broken ({failing}{over}){warned}{unjudged}{besides}{stale}{problem}"))
         }
         Conclusion::Failed if is_out_of_date(report) => {
-            let lines = report.baseline.iter().flat_map(Held::complaints).count();
+            let lines = report.baseline.iter().flat_map(BaselineComparison::complaints).count();
             let lines = number(lines, "thing", "things");
             ("FAIL", format!("{}{besides}, but the baseline is out of date in {lines}", judged(totals, &over)))
         }

@@ -6,7 +6,7 @@
 use serde_json::json;
 
 use super::hostile::HOSTILE;
-use super::{FORMAT, FailOn, Held, Options, Report, Requirements, Stale, Target, Tool};
+use super::{BaselineComparison, FORMAT, FailOn, Options, Report, Requirements, Stale, Target, Tool};
 use crate::case::{Line, NO_REASON_YET, Shard};
 use crate::event::{
     CallCount, CallOutcome, CaseResult, FuzzSummary, Gap, HintNote, KeywordCoverage, Latency, Launch, Problem,
@@ -30,7 +30,7 @@ pub fn example() -> Report {
             select: vec!["tools/**".to_owned(), "stdio".to_owned()],
             skip: vec!["tools/list/slow".to_owned()],
             fail_on: FailOn::Must,
-            calls: "harmless".to_owned(),
+            calls: "non-destructive".to_owned(),
             hints: Some("mcp-hints.jsonc".to_owned()),
             seed: 7,
             timeout_ms: 5000,
@@ -58,7 +58,7 @@ pub fn example() -> Report {
                         direction: Direction::Event,
                         at_ms: 2103.0,
                         text: "exited with code 1".to_owned(),
-                        cut: 0,
+                        omitted: 0,
                     },
                 ],
             }),
@@ -67,7 +67,7 @@ pub fn example() -> Report {
     }
 }
 
-fn held() -> Held {
+fn held() -> BaselineComparison {
     let line = Line {
         case: "tools/list/cursor-altered".to_owned(),
         requirement: "pagination-invalid-cursor".to_owned(),
@@ -82,7 +82,7 @@ fn held() -> Held {
         requirement: "tools-call-unknown-tool-error".to_owned(),
         ..line.clone()
     };
-    Held {
+    BaselineComparison {
         file: "conformance.jsonc".to_owned(),
         new: vec![Line {
             case: "fuzz/crash".to_owned(),
@@ -91,9 +91,9 @@ fn held() -> Held {
             reason: NO_REASON_YET.to_owned(),
             ..line.clone()
         }],
-        stale: vec![Stale { gone: RevisionSet::default().with(Revision::V2025_06_18), line }],
+        stale: vec![Stale { missing_in: RevisionSet::default().with(Revision::V2025_06_18), line }],
         expired: vec![Line { expires: Some("2026-07-31".to_owned()), ..unknown_tool }],
-        spoken: Some("2025-06-18..".parse().expect("it is a range")),
+        supported: Some("2025-06-18..".parse().expect("it is a range")),
     }
 }
 
@@ -107,21 +107,21 @@ fn older() -> Target {
         CaseResult {
             requirements: vec!["tools-call-unknown-tool-error".to_owned()],
             findings: vec![unknown_tool(revision, 1, &["no-such-tool"])],
-            took_ms: 4.5,
+            duration_ms: 4.5,
             ..plain("tools/call/unknown-tool", "An unknown tool is refused", revision, Verdict::Fail)
         },
         CaseResult {
             requirements: vec!["pagination-cursor-altered".to_owned()],
             reason: Some("the server issued no cursor".to_owned()),
-            skipped: Some(Skipped::NotShown),
-            seen: 0,
+            skipped: Some(Skipped::NotObserved),
+            observed: 0,
             ..plain("tools/list/cursor-altered", "An altered cursor is refused", revision, Verdict::Skip)
         },
         CaseResult {
             requirements: vec!["tasks-required".to_owned()],
             reason: Some("it is for servers with the tasks capability".to_owned()),
             skipped: Some(Skipped::NotApplicable),
-            seen: 0,
+            observed: 0,
             ..plain("tools/tasks/required", "A tool that needs a task says so", revision, Verdict::Skip)
         },
     ];
@@ -140,7 +140,7 @@ fn older() -> Target {
                 received: 30,
             }],
             stderr: String::new(),
-            ended_early: None,
+            stopped_early: None,
             fuzz: None,
             totals: count(&results),
         },
@@ -155,33 +155,33 @@ fn newer() -> Target {
         CaseResult {
             requirements: vec!["jsonrpc-request-answered".to_owned()],
             findings: vec![crash(revision)],
-            seen: 412,
-            took_ms: 803.5,
+            observed: 412,
+            duration_ms: 803.5,
             ..plain("fuzz/crash", "No call ends the server", revision, Verdict::Fail)
         },
         CaseResult {
             requirements: vec!["jsonrpc-error-message-concise".to_owned()],
             findings: vec![long_message(revision)],
-            seen: 9,
+            observed: 9,
             ..plain("jsonrpc/error-message", "Error messages are one short sentence", revision, Verdict::Warn)
         },
         plain("stdio/stdout-only-messages", "Nothing but messages is written to stdout", revision, Verdict::Pass),
         CaseResult {
             requirements: vec!["content-image".to_owned()],
             findings: vec![image(revision)],
-            seen: 2,
+            observed: 2,
             ..plain("tools/call/image-data", "Image data is base64 of what its MIME type says", revision, Verdict::Fail)
         },
         CaseResult {
             requirements: vec!["jsonrpc-ids-kept-apart".to_owned()],
             reason: Some("the control request was not served: the server had ended".to_owned()),
-            seen: 0,
+            observed: 0,
             ..plain("tools/call/many", "Calls in flight together are each answered", revision, Verdict::Error)
         },
         CaseResult {
             requirements: vec!["tools-call-unknown-tool-error".to_owned()],
             findings: vec![unknown_tool(revision, 2, &["no-such-tool", "ECHO"])],
-            took_ms: 6.25,
+            duration_ms: 6.25,
             ..plain("tools/call/unknown-tool", "An unknown tool is refused", revision, Verdict::Fail)
         },
     ];
@@ -209,7 +209,7 @@ fn newer() -> Target {
                 },
             ],
             stderr: format!("listening\nwarning: {HOSTILE}\n"),
-            ended_early: Some("the server could not be started again".to_owned()),
+            stopped_early: Some("the server could not be started again".to_owned()),
             fuzz: Some(fuzzed()),
             totals: count(&results),
         },
@@ -227,10 +227,10 @@ fn plain(case: &str, title: &str, revision: Revision, verdict: Verdict) -> CaseR
         verdict,
         reason: None,
         skipped: None,
-        seen: 12,
+        observed: 12,
         notes: Vec::new(),
         findings: Vec::new(),
-        took_ms: 0.0,
+        duration_ms: 0.0,
     }
 }
 
@@ -255,7 +255,7 @@ fn tools() -> Vec<ToolNote> {
 
 fn hints() -> Vec<HintNote> {
     let hint = |asked: &str, purposes: &[&str], note: Option<String>| HintNote {
-        asked: asked.to_owned(),
+        request: asked.to_owned(),
         purposes: purposes.iter().map(|id| (*id).to_owned()).collect(),
         note,
     };
@@ -267,11 +267,11 @@ fn hints() -> Vec<HintNote> {
 }
 
 fn sent(at_ms: f64, text: &str) -> Evidence {
-    Evidence { direction: Direction::Sent, at_ms, text: text.to_owned(), cut: 0 }
+    Evidence { direction: Direction::Sent, at_ms, text: text.to_owned(), omitted: 0 }
 }
 
 fn received(at_ms: f64, text: String) -> Evidence {
-    Evidence { direction: Direction::Received, at_ms, text, cut: 0 }
+    Evidence { direction: Direction::Received, at_ms, text, omitted: 0 }
 }
 
 fn unknown_tool(revision: Revision, count: usize, subjects: &[&str]) -> Finding {
@@ -290,16 +290,16 @@ fn unknown_tool(revision: Revision, count: usize, subjects: &[&str]) -> Finding 
         subjects: subjects.iter().map(|subject| (*subject).to_owned()).collect(),
         evidence: vec![
             sent(812.25, r#"{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"no-such-tool"}}"#),
-            Evidence { direction: Direction::Stderr, at_ms: 813.0, text: format!("call of {HOSTILE}"), cut: 0 },
+            Evidence { direction: Direction::Stderr, at_ms: 813.0, text: format!("call of {HOSTILE}"), omitted: 0 },
             received(
                 813.5,
                 r#"{"jsonrpc":"2.0","id":12,"result":{"content":[{"type":"text","text":"ok"}]}}"#.to_owned(),
             ),
         ],
         link: format!("https://modelcontextprotocol.io/specification/{revision}/server/tools#error-handling"),
-        hint: "Look the name up before the call and answer an unknown one with a JSON-RPC error of the code -32602."
+        fix: "Look the name up before the call and answer an unknown one with a JSON-RPC error of the code -32602."
             .to_owned(),
-        replay: format!(
+        reproduce: format!(
             "mcp-conformance --revision {revision} --select tools/call/unknown-tool -- node server.js --root '/srv/my files'"
         ),
         counterexample: None,
@@ -332,12 +332,12 @@ fn image(revision: Revision) -> Finding {
                     "{{\"jsonrpc\":\"2.0\",\"id\":15,\"result\":{{\"content\":[{{\"type\":\"image\",\"data\":\"data:image/png;base64,{}",
                     "iVBORw0K".repeat(60)
                 ),
-                cut: 48_211,
+                omitted: 48_211,
             },
         ],
         link: format!("https://modelcontextprotocol.io/specification/{revision}/server/tools#image-content"),
-        hint: "Put the base64 text alone into `data`; the type stands in `mimeType`.".to_owned(),
-        replay: format!(
+        fix: "Put the base64 text alone into `data`; the type stands in `mimeType`.".to_owned(),
+        reproduce: format!(
             "mcp-conformance --revision {revision} --select tools/call/image-data -- node server.js --root '/srv/my files'"
         ),
         counterexample: None,
@@ -364,21 +364,26 @@ fn crash(revision: Revision) -> Finding {
         subjects: vec!["search".to_owned()],
         evidence: vec![
             sent(2210.0, line),
-            Evidence { direction: Direction::Event, at_ms: 2211.5, text: "exited with code 101".to_owned(), cut: 0 },
+            Evidence {
+                direction: Direction::Event,
+                at_ms: 2211.5,
+                text: "exited with code 101".to_owned(),
+                omitted: 0,
+            },
         ],
         link: format!("https://modelcontextprotocol.io/specification/{revision}/basic#responses"),
-        hint: "Catch what a call throws and answer with a result that says `isError: true`.".to_owned(),
-        replay: "mcp-conformance replay .mcp-conformance/search-crash.json -- node server.js --root '/srv/my files'"
+        fix: "Catch what a call throws and answer with a result that says `isError: true`.".to_owned(),
+        reproduce: "mcp-conformance replay .mcp-conformance/search-crash.json -- node server.js --root '/srv/my files'"
             .to_owned(),
         counterexample: Some(Box::new(Counterexample {
             tool: "search".to_owned(),
             kind: CallKind::Invalid,
-            breaks: Some("/properties/query pattern".to_owned()),
+            violated: Some("/properties/query pattern".to_owned()),
             original: json!({"query": format!("aaaa\u{0}{HOSTILE}"), "limit": 40, "fuzzy": true}),
             arguments: json!({"query": "\u{0}"}),
-            before: vec![json!({"name": "echo", "arguments": {"text": ""}})],
+            preceding: vec![json!({"name": "echo", "arguments": {"text": ""}})],
             attempts: 37,
-            lines: vec![
+            messages: vec![
                 r#"{"jsonrpc":"2.0","id":213,"method":"tools/call","params":{"name":"echo","arguments":{"text":""}}}"#
                     .to_owned(),
                 line.to_owned(),
@@ -396,9 +401,9 @@ fn fuzzed() -> FuzzSummary {
     let keyword = |pointer: &str, keyword: &str, kept, broken| KeywordCoverage {
         pointer: pointer.to_owned(),
         keyword: keyword.to_owned(),
-        kept,
-        broken,
-        without_effect: broken == 0,
+        satisfied: kept,
+        violated: broken,
+        no_effect: broken == 0,
     };
     FuzzSummary {
         seed: 7,
@@ -406,7 +411,7 @@ fn fuzzed() -> FuzzSummary {
         shrinking: 37,
         wall_ms: 803.5,
         restarts: 4,
-        ended_early: Some("the server could not be started again".to_owned()),
+        stopped_early: Some("the server could not be started again".to_owned()),
         tools: vec![
             ToolFuzz {
                 tool: "search".to_owned(),
@@ -433,7 +438,7 @@ fn fuzzed() -> FuzzSummary {
                     keyword("", "additionalProperties", 155, 0),
                 ],
                 obligations: 26,
-                met: 24,
+                covered: 24,
                 responses: vec![
                     ResponseClass {
                         class: "success: text".to_owned(),
@@ -447,8 +452,8 @@ fn fuzzed() -> FuzzSummary {
                     },
                 ],
                 gaps: vec![Gap {
-                    what: "/properties/query format".to_owned(),
-                    why: "no text of this format fits the pattern beside it".to_owned(),
+                    obligation: "/properties/query format".to_owned(),
+                    reason: "no text of this format fits the pattern beside it".to_owned(),
                 }],
             },
             ToolFuzz {
@@ -458,7 +463,7 @@ fn fuzzed() -> FuzzSummary {
                 latency: None,
                 keywords: Vec::new(),
                 obligations: 0,
-                met: 0,
+                covered: 0,
                 responses: Vec::new(),
                 gaps: Vec::new(),
             },
@@ -487,8 +492,8 @@ fn long_message(revision: Revision) -> Finding {
         )],
         link: "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema/2025-11-25/schema.ts"
             .to_owned(),
-        hint: "Send the first line as the message and the trace, if at all, as `data`.".to_owned(),
-        replay: format!(
+        fix: "Send the first line as the message and the trace, if at all, as `data`.".to_owned(),
+        reproduce: format!(
             "mcp-conformance --revision {revision} --select jsonrpc/error-message -- node server.js --root '/srv/my files'"
         ),
         counterexample: None,

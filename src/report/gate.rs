@@ -17,7 +17,7 @@ use crate::verdict::{Finding, Verdict};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Held {
+pub struct BaselineComparison {
     /// The file of the baseline.
     pub file: String,
     /// What would fail the run and is not listed, as the lines that would accept it.
@@ -31,7 +31,7 @@ pub struct Held {
     pub expired: Vec<Line>,
     /// The revisions that the file says the server speaks, where it was judged in others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spoken: Option<RevisionSet>,
+    pub supported: Option<RevisionSet>,
 }
 
 /// A line of a baseline that is not found any more.
@@ -42,19 +42,19 @@ pub struct Stale {
     /// The line.
     pub line: Line,
     /// The revisions in which its case was judged without making the finding; empty where no case has its id.
-    pub gone: RevisionSet,
+    pub missing_in: RevisionSet,
 }
 
-impl Held {
+impl BaselineComparison {
     /// Whether the baseline says what is not so any more, which fails the run.
     #[must_use]
     pub fn is_out_of_date(&self) -> bool {
-        !self.stale.is_empty() || self.spoken.is_some()
+        !self.stale.is_empty() || self.supported.is_some()
     }
 
     /// What has to be edited before the run can pass, a sentence for each line that is out of date.
     pub fn complaints(&self) -> impl Iterator<Item = String> {
-        let spoken = self.spoken.map(|said| {
+        let spoken = self.supported.map(|said| {
             format!(
                 "`revisions` in {} says {}, but the server was judged in others: mend it",
                 self.file,
@@ -80,13 +80,13 @@ impl Held {
 impl Stale {
     fn complaint(&self, file: &str) -> String {
         let line = named(&self.line);
-        if self.gone.is_empty() {
+        if self.missing_in.is_empty() {
             return format!("{line} in {file} names a case that does not exist: mend its id, or delete the line");
         }
-        let gone = self.gone.compact();
+        let gone = self.missing_in.compact();
         // A line that still holds somewhere loses the revisions in which it does not.
         let edit = match self.line.revisions {
-            Some(listed) if listed != self.gone => "take these revisions off its line",
+            Some(listed) if listed != self.missing_in => "take these revisions off its line",
             Some(_) | None => "delete its line",
         };
         format!("{line} in {file} was not found in {gone}: {edit}, or run with --update-baseline")
@@ -149,7 +149,7 @@ fn fails(finding: &Finding, fail_on: FailOn) -> bool {
 /// Accepts the findings that a baseline lists, and notes in the report what came of it.
 ///
 /// `is_case` says whether a case of some id exists. The day of the run decides which lines have expired.
-pub fn hold(report: &mut Report, baseline: &Baseline, file: &str, is_case: impl Fn(&str) -> bool) {
+pub fn compare_with_baseline(report: &mut Report, baseline: &Baseline, file: &str, is_case: impl Fn(&str) -> bool) {
     let today: String = report.started.chars().take(10).collect();
     let live: Vec<&Line> = baseline.lines.iter().filter(|line| !line.is_expired(&today)).collect();
     for result in report.targets.iter_mut().flat_map(|target| &mut target.results) {
@@ -160,19 +160,20 @@ pub fn hold(report: &mut Report, baseline: &Baseline, file: &str, is_case: impl 
     let judged: RevisionSet = report.targets.iter().map(|target| target.summary.revision).collect();
     let is_whole = report.summary.as_ref().is_some_and(|summary| summary.problem.is_none());
     let narrowed = !is_whole || !report.options.select.is_empty() || !report.options.skip.is_empty();
-    let mut held = Held { file: file.to_owned(), new: new_lines(report, &live), ..Held::default() };
+    let mut held =
+        BaselineComparison { file: file.to_owned(), new: new_lines(report, &live), ..BaselineComparison::default() };
     // A run that was narrowed, or that met a problem, shows less to the cases that watch, so that nothing follows
     // from what it lacks.
     if !narrowed {
-        held.spoken = baseline
+        held.supported = baseline
             .revisions
             .filter(|said| report.options.revisions.is_empty() && *said != judged && !judged.is_empty());
         for line in &baseline.lines {
             let gone = gone(report, line);
             if !is_case(&line.case) {
-                held.stale.push(Stale { line: line.clone(), gone: RevisionSet::default() });
+                held.stale.push(Stale { line: line.clone(), missing_in: RevisionSet::default() });
             } else if !gone.is_empty() {
-                held.stale.push(Stale { line: line.clone(), gone });
+                held.stale.push(Stale { line: line.clone(), missing_in: gone });
             }
         }
     }
@@ -242,13 +243,13 @@ fn new_lines(report: &Report, live: &[&Line]) -> Vec<Line> {
 /// The changes that make a baseline fit the report that was held against it. Lines that have expired stay as they
 /// are: to go on accepting is for a person to say.
 #[must_use]
-pub fn changes(held: &Held, baseline: &Baseline) -> Vec<Change> {
+pub fn changes(held: &BaselineComparison, baseline: &Baseline) -> Vec<Change> {
     let mut changes = Vec::new();
     for (at, line) in baseline.lines.iter().enumerate() {
         let Some(stale) = held.stale.iter().find(|stale| stale.line == *line) else { continue };
         let kept: RevisionSet = match line.revisions {
-            Some(listed) if !stale.gone.is_empty() => {
-                listed.iter().filter(|revision| !stale.gone.contains(*revision)).collect()
+            Some(listed) if !stale.missing_in.is_empty() => {
+                listed.iter().filter(|revision| !stale.missing_in.contains(*revision)).collect()
             }
             Some(_) | None => RevisionSet::default(),
         };
@@ -294,8 +295,8 @@ mod tests {
         }
     }
 
-    fn held(mut report: Report, lines: Vec<Line>) -> (Conclusion, Held) {
-        hold(&mut report, &Baseline::of(None, lines), "b.jsonc", |case| !case.starts_with("old/"));
+    fn held(mut report: Report, lines: Vec<Line>) -> (Conclusion, BaselineComparison) {
+        compare_with_baseline(&mut report, &Baseline::of(None, lines), "b.jsonc", |case| !case.starts_with("old/"));
         (Conclusion::of(&report), report.baseline.expect("it was held"))
     }
 
@@ -368,9 +369,9 @@ mod tests {
     fn the_revisions_of_the_file_are_those_that_the_server_speaks() {
         let mut report = report();
         let baseline = Baseline::of(Some("2025-06-18".parse().expect("a set")), vec![line()]);
-        hold(&mut report, &baseline, "b.jsonc", |_| true);
+        compare_with_baseline(&mut report, &baseline, "b.jsonc", |_| true);
         assert_eq!(Conclusion::of(&report), Conclusion::Failed);
-        let told: Vec<String> = report.baseline.iter().flat_map(Held::complaints).collect();
+        let told: Vec<String> = report.baseline.iter().flat_map(BaselineComparison::complaints).collect();
         assert!(told[0].starts_with("`revisions` in b.jsonc says 2025-06-18, but"), "{told:?}");
     }
 
@@ -381,7 +382,10 @@ mod tests {
             finding.verdict = Verdict::Warn;
             finding.confirmation = Some(crate::verdict::Confirmation { tried: 1, failed: 0 });
         }
-        assert_eq!(held(report, vec![line()]).1, Held { file: "b.jsonc".to_owned(), ..Held::default() });
+        assert_eq!(
+            held(report, vec![line()]).1,
+            BaselineComparison { file: "b.jsonc".to_owned(), ..BaselineComparison::default() }
+        );
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl Renderer for Github {
                 write_command(command, &format!("{} ({})", group.requirement, level(finding)), &words(told), out)?;
             }
         }
-        for told in report.baseline.iter().flat_map(super::Held::complaints) {
+        for told in report.baseline.iter().flat_map(super::BaselineComparison::complaints) {
             write_command("error", "The baseline is out of date", &[told], out)?;
         }
         if let Some(problem) = report.summary.as_ref().and_then(|summary| summary.problem.as_ref()) {
@@ -53,8 +53,8 @@ fn words(told: &Told<'_>) -> Vec<String> {
     ];
     lines.extend(doubt(finding));
     lines.extend(finding.accepted.as_ref().map(|why| format!("Accepted: {why}")));
-    lines.extend([format!("To mend it: {}", finding.hint), format!("Rule: {}", finding.link)]);
-    lines.push(format!("Again: {}", finding.replay));
+    lines.extend([format!("To mend it: {}", finding.fix), format!("Rule: {}", finding.link)]);
+    lines.push(format!("Again: {}", finding.reproduce));
     lines
 }
 

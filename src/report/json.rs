@@ -266,14 +266,14 @@ mod tests {
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         pub(super) struct Requirements {
             pub(super) judged: Vec<String>,
-            pub(super) not_applicable: Vec<LeftOpen>,
-            pub(super) not_shown: Vec<LeftOpen>,
-            pub(super) not_judged: Vec<LeftOpen>,
+            pub(super) not_applicable: Vec<OpenRequirements>,
+            pub(super) not_observed: Vec<OpenRequirements>,
+            pub(super) not_judged: Vec<OpenRequirements>,
         }
 
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        pub(super) struct LeftOpen {
+        pub(super) struct OpenRequirements {
             pub(super) reason: String,
             pub(super) requirements: Vec<String>,
         }
@@ -281,7 +281,7 @@ mod tests {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         pub(super) struct HintNote {
-            pub(super) asked: String,
+            pub(super) request: String,
             #[serde(default, rename = "for")]
             pub(super) purposes: Vec<String>,
             pub(super) note: Option<String>,
@@ -299,8 +299,8 @@ mod tests {
             pub(super) hints: Vec<HintNote>,
             pub(super) launches: Vec<Launch>,
             pub(super) stderr: Option<String>,
-            #[serde(rename = "ended-early")]
-            pub(super) ended_early: Option<String>,
+            #[serde(rename = "stopped-early")]
+            pub(super) stopped_early: Option<String>,
             /// Its members are held to the published schema alone.
             pub(super) fuzz: Option<Value>,
             pub(super) totals: Totals,
@@ -335,12 +335,12 @@ mod tests {
             pub(super) verdict: String,
             pub(super) reason: Option<String>,
             pub(super) skipped: Option<String>,
-            pub(super) seen: u64,
+            pub(super) observed: u64,
             #[serde(default)]
             pub(super) notes: Vec<String>,
             #[serde(default)]
             pub(super) findings: Vec<Finding>,
-            #[serde(rename = "took-ms")]
+            #[serde(rename = "duration-ms")]
             pub(super) took: f64,
         }
 
@@ -361,8 +361,8 @@ mod tests {
             pub(super) subjects: Vec<String>,
             pub(super) evidence: Vec<Evidence>,
             pub(super) link: String,
-            pub(super) hint: String,
-            pub(super) replay: String,
+            pub(super) fix: String,
+            pub(super) reproduce: String,
             /// Its members are held to the published schema alone.
             pub(super) counterexample: Option<Value>,
             pub(super) confirmation: Option<Confirmation>,
@@ -384,7 +384,7 @@ mod tests {
             pub(super) at: f64,
             pub(super) text: String,
             #[serde(default)]
-            pub(super) cut: u64,
+            pub(super) omitted: u64,
         }
 
         #[derive(Deserialize)]
@@ -442,7 +442,7 @@ mod tests {
         assert_eq!((options.revisions.len(), options.select.len(), options.skip.len()), (2, 2, 1));
         assert_eq!(
             (options.fail_on.as_str(), options.calls.as_str(), options.seed, options.timeout),
-            ("must", "harmless", 7, 5000)
+            ("must", "non-destructive", 7, 5000)
         );
         assert_eq!(options.hints, ours.options.hints);
         assert_eq!((options.retries, options.shard.as_deref()), (1, Some("1/3")));
@@ -469,7 +469,7 @@ mod tests {
         assert_eq!(summary.server_info, our_summary.server_info);
         assert_eq!(summary.capabilities, our_summary.capabilities);
         assert_eq!(summary.stderr.clone().unwrap_or_default(), our_summary.stderr);
-        assert_eq!(summary.ended_early, our_summary.ended_early);
+        assert_eq!(summary.stopped_early, our_summary.stopped_early);
         let fuzz = our_summary.fuzz.as_ref().map(|fuzz| serde_json::to_value(fuzz).expect("JSON"));
         assert_eq!(summary.fuzz, fuzz);
         totals_read_as(&summary.totals, our_summary.totals);
@@ -479,7 +479,7 @@ mod tests {
         }
         assert_eq!(summary.hints.len(), our_summary.hints.len());
         for (hint, ours) in summary.hints.iter().zip(&our_summary.hints) {
-            assert_eq!((&hint.asked, &hint.purposes, &hint.note), (&ours.asked, &ours.purposes, &ours.note));
+            assert_eq!((&hint.request, &hint.purposes, &hint.note), (&ours.request, &ours.purposes, &ours.note));
         }
         requirements_read_as(&read.requirements, &ours.requirements);
         assert_eq!(summary.launches.len(), our_summary.launches.len());
@@ -498,8 +498,8 @@ mod tests {
             assert_eq!((&result.requirements, &result.notes), (&ours.requirements, &ours.notes));
             let skipped = ours.skipped.map(|skipped| serde_json::to_value(skipped).expect("JSON"));
             assert_eq!(result.skipped.clone().map(Value::from), skipped);
-            assert_eq!(result.seen, ours.seen as u64);
-            assert!((result.took - ours.took_ms).abs() < f64::EPSILON);
+            assert_eq!(result.observed, ours.observed as u64);
+            assert!((result.took - ours.duration_ms).abs() < f64::EPSILON);
             assert_eq!(result.findings.len(), ours.findings.len());
             for (finding, ours) in result.findings.iter().zip(&ours.findings) {
                 finding_reads_as(finding, ours);
@@ -511,7 +511,7 @@ mod tests {
         assert_eq!(read.judged, ours.judged);
         for (read, ours) in [
             (&read.not_applicable, &ours.not_applicable),
-            (&read.not_shown, &ours.not_shown),
+            (&read.not_observed, &ours.not_observed),
             (&read.not_judged, &ours.not_judged),
         ] {
             assert_eq!(read.len(), ours.len());
@@ -530,7 +530,7 @@ mod tests {
         assert_eq!((&read.message, &read.expected, &read.actual), (&ours.message, &ours.expected, &ours.actual));
         assert_eq!((&read.value, &read.diff), (&ours.value, &ours.diff));
         assert_eq!((read.count, &read.subjects), (ours.count as u64, &ours.subjects));
-        assert_eq!((&read.link, &read.hint, &read.replay), (&ours.link, &ours.hint, &ours.replay));
+        assert_eq!((&read.link, &read.fix, &read.reproduce), (&ours.link, &ours.fix, &ours.reproduce));
         let counterexample = ours.counterexample.as_ref().map(|one| serde_json::to_value(one).expect("JSON"));
         assert_eq!(read.counterexample, counterexample);
         let confirmed = read.confirmation.as_ref().map(|one| (one.tried, one.failed));
@@ -543,7 +543,7 @@ mod tests {
         assert_eq!(read.len(), ours.len());
         for (read, ours) in read.iter().zip(ours) {
             let direction = format!("{:?}", ours.direction).to_lowercase();
-            assert_eq!((&read.direction, &read.text, read.cut), (&direction, &ours.text, ours.cut as u64));
+            assert_eq!((&read.direction, &read.text, read.omitted), (&direction, &ours.text, ours.omitted as u64));
             assert!((read.at - ours.at_ms).abs() < f64::EPSILON);
         }
     }

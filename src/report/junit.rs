@@ -39,7 +39,7 @@ fn milliseconds(time: f64) -> Duration {
 fn suite(report: &Report, target: &Target) -> TestSuite {
     let mut suite = TestSuite::new(format!("mcp-conformance {}", target.summary.revision));
     suite.timestamp = report.started.parse().ok();
-    suite.time = Some(milliseconds(target.results.iter().map(|result| result.took_ms).sum()));
+    suite.time = Some(milliseconds(target.results.iter().map(|result| result.duration_ms).sum()));
     let mut property = |name: &str, value: &str| {
         suite.properties.push(Property::new(name, excerpt(value, 1000, 0)));
     };
@@ -52,7 +52,7 @@ fn suite(report: &Report, target: &Target) -> TestSuite {
             property(&format!("server-{name}"), said);
         }
     }
-    if let Some(reason) = &target.summary.ended_early {
+    if let Some(reason) = &target.summary.stopped_early {
         property("ended-early", reason);
     }
     suite.add_test_cases(target.results.iter().map(|result| test_case(report, result)));
@@ -66,7 +66,7 @@ fn test_case(report: &Report, result: &CaseResult) -> TestCase {
     let mut case = TestCase::new(visible(&result.case), status(report, result));
     let area = result.case.split('/').next().unwrap_or_default();
     case.set_classname(format!("{}.{}", result.revision, visible(area)));
-    case.set_time(milliseconds(result.took_ms));
+    case.set_time(milliseconds(result.duration_ms));
     case.add_property(("title", excerpt(&result.title, 500, 0).as_str()));
     case.add_property(("verdict", result.verdict.as_str()));
     for requirement in &result.requirements {
@@ -150,7 +150,7 @@ fn whole(report: &Report) -> Option<TestSuite> {
     if report.summary.is_none() {
         add("cut-off", NonSuccessKind::Error, "the run was cut off before its end", String::new());
     }
-    for (at, told) in report.baseline.iter().flat_map(super::Held::complaints).enumerate() {
+    for (at, told) in report.baseline.iter().flat_map(super::BaselineComparison::complaints).enumerate() {
         add(&format!("baseline {}", at + 1), NonSuccessKind::Failure, &told, super::verdict_line(report));
     }
     // A run that judged nothing must not look like one that passes.

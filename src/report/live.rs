@@ -66,8 +66,8 @@ impl<W: Write + Send> Live<W> {
             visible(&result.case),
             paint(self.palette.faint, result.revision)
         )?;
-        if result.took_ms > 0.0 {
-            write!(self.out, "  {}", paint(self.palette.faint, time(result.took_ms)))?;
+        if result.duration_ms > 0.0 {
+            write!(self.out, "  {}", paint(self.palette.faint, time(result.duration_ms)))?;
         }
         if let Some(reason) = &result.reason {
             write!(self.out, "  {}", excerpt(reason, LINE, 0))?;

@@ -91,7 +91,7 @@ fn table(report: &Report, page: &mut String) {
 }
 
 fn baseline(report: &Report, page: &mut String) {
-    let complaints: Vec<String> = report.baseline.iter().flat_map(super::Held::complaints).collect();
+    let complaints: Vec<String> = report.baseline.iter().flat_map(super::BaselineComparison::complaints).collect();
     if complaints.is_empty() {
         return;
     }
@@ -146,9 +146,9 @@ fn finding(told: &Told<'_>, page: &mut String) {
     if let Some(why) = &finding.accepted {
         item("accepted", &prose(&excerpt(why, 600, 0)));
     }
-    item("mend", &prose(&excerpt(&finding.hint, 600, 0)));
+    item("mend", &prose(&excerpt(&finding.fix, 600, 0)));
     item("rule", &link(&finding.link));
-    item("again", &code(&finding.replay, 1000));
+    item("again", &code(&finding.reproduce, 1000));
     page.push('\n');
     let proof: Vec<String> = transcript(finding).into_iter().take(PROOFS).map(|line| excerpt(&line, 600, 0)).collect();
     if !proof.is_empty() {

@@ -156,16 +156,16 @@ fn join_result(known: &mut CaseResult, more: CaseResult) {
         known.reason = None;
     }
     known.skipped = match (verdict, known.skipped, more.skipped) {
-        (Verdict::Skip, Some(Skipped::NotShown), _) | (Verdict::Skip, _, Some(Skipped::NotShown)) => {
-            Some(Skipped::NotShown)
+        (Verdict::Skip, Some(Skipped::NotObserved), _) | (Verdict::Skip, _, Some(Skipped::NotObserved)) => {
+            Some(Skipped::NotObserved)
         }
         (Verdict::Skip, own, other) => own.or(other),
         _ => None,
     };
     known.verdict = verdict;
     // What every shard sees, it sees alike: the one that saw most speaks for all.
-    known.seen = known.seen.max(more.seen);
-    known.took_ms += more.took_ms;
+    known.observed = known.observed.max(more.observed);
+    known.duration_ms += more.duration_ms;
     for note in more.notes {
         if !known.notes.contains(&note) {
             known.notes.push(note);
@@ -199,7 +199,7 @@ fn join_target_summary(known: &mut TargetSummary, more: TargetSummary) {
     }
     known.launches.extend(more.launches);
     known.stderr.push_str(&more.stderr);
-    known.ended_early = known.ended_early.take().or(more.ended_early);
+    known.stopped_early = known.stopped_early.take().or(more.stopped_early);
     known.server_info = known.server_info.take().or(more.server_info);
     known.capabilities = known.capabilities.take().or(more.capabilities);
     known.fuzz = match (known.fuzz.take(), more.fuzz) {
@@ -208,7 +208,7 @@ fn join_target_summary(known: &mut TargetSummary, more: TargetSummary) {
             fuzz.shrinking += more.shrinking;
             fuzz.wall_ms = fuzz.wall_ms.max(more.wall_ms);
             fuzz.restarts += more.restarts;
-            fuzz.ended_early = fuzz.ended_early.or(more.ended_early);
+            fuzz.stopped_early = fuzz.stopped_early.or(more.stopped_early);
             // Each tool is fuzzed in one shard; the others list it without calls.
             for tool in more.tools {
                 match fuzz.tools.iter_mut().find(|one| one.tool == tool.tool) {
@@ -254,7 +254,7 @@ mod tests {
                 target.results.retain(keep);
                 target.results.iter_mut().enumerate()
             }) {
-                result.seen += at;
+                result.observed += at;
             }
             (format!("{number}.json"), report)
         };

@@ -49,7 +49,7 @@ pub use conclusion::Conclusion;
 pub use conclusion::{Standing, verdict_line};
 #[doc(hidden)]
 pub use example::example;
-pub use gate::{Held, Stale};
+pub use gate::{BaselineComparison, Stale};
 pub use github::Github;
 #[doc(hidden)]
 pub use hostile::{HOSTILE, poison};
@@ -64,7 +64,7 @@ pub use markdown::Markdown;
 pub use model::Fold;
 pub use model::{FORMAT, FailOn, Options, Report, ReportError, Target, Tool};
 pub use renderer::Renderer;
-pub use requirements::{LeftOpen, Requirements};
+pub use requirements::{OpenRequirements, Requirements};
 pub use sarif::Sarif;
 pub use tap::Tap;
 pub use text::{Detail, Text};

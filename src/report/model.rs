@@ -8,12 +8,12 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use super::requirements::Requirements;
-use super::{Conclusion, Held, Renderer, Text};
+use super::{BaselineComparison, Conclusion, Renderer, Text};
 use crate::case::Shard;
 use crate::event::{CaseResult, Event, RunSummary, Sink, TargetSummary};
 
 /// The version of the JSON report's format.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// What made the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +103,7 @@ pub struct Report {
     pub summary: Option<RunSummary>,
     /// What came of holding it against a baseline, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub baseline: Option<Held>,
+    pub baseline: Option<BaselineComparison>,
 }
 
 /// Why a text is no report that can be rendered.
@@ -236,7 +236,7 @@ impl Fold {
                 hints: Vec::new(),
                 launches: Vec::new(),
                 stderr: String::new(),
-                ended_early: Some("the run was cut off".to_owned()),
+                stopped_early: Some("the run was cut off".to_owned()),
                 fuzz: None,
                 totals,
             });
@@ -308,7 +308,7 @@ mod tests {
         let cut = folded(&all[..6]);
         assert_eq!(cut.results().count(), 5);
         assert!(cut.summary.is_none());
-        assert!(cut.targets.iter().all(|target| target.summary.ended_early.is_some()));
+        assert!(cut.targets.iter().all(|target| target.summary.stopped_early.is_some()));
     }
 
     #[test]

@@ -17,18 +17,18 @@ pub struct Requirements {
     /// Those that at least one case judged.
     pub judged: Vec<String>,
     /// Those that are for servers of another kind.
-    pub not_applicable: Vec<LeftOpen>,
+    pub not_applicable: Vec<OpenRequirements>,
     /// Those for which the server showed nothing that could have been judged; a hint may help.
-    pub not_shown: Vec<LeftOpen>,
+    pub not_observed: Vec<OpenRequirements>,
     /// Those that could not be judged, for example because the server was gone.
-    pub not_judged: Vec<LeftOpen>,
+    pub not_judged: Vec<OpenRequirements>,
 }
 
 /// Requirements that were left open for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
-pub struct LeftOpen {
+pub struct OpenRequirements {
     /// The reason, as the first case gave it.
     pub reason: String,
     /// The requirements.
@@ -55,7 +55,7 @@ impl Requirements {
                 (Verdict::Pass | Verdict::Fail | Verdict::Warn, _) => Came::Judged,
                 (Verdict::Error, _) => Came::NotJudged,
                 (Verdict::Skip, Some(Skipped::NotApplicable)) => Came::NotApplicable,
-                (Verdict::Skip, Some(Skipped::NotShown) | None) => Came::NotShown,
+                (Verdict::Skip, Some(Skipped::NotObserved) | None) => Came::NotShown,
             };
             let reason = result.reason.as_deref().unwrap_or("no reason was given");
             for requirement in &result.requirements {
@@ -73,12 +73,12 @@ impl Requirements {
                     continue;
                 }
                 Came::NotApplicable => &mut requirements.not_applicable,
-                Came::NotShown => &mut requirements.not_shown,
+                Came::NotShown => &mut requirements.not_observed,
                 Came::NotJudged => &mut requirements.not_judged,
             };
             match open.iter_mut().find(|known| known.reason == reason) {
                 Some(known) => known.requirements.push(id.to_owned()),
-                None => open.push(LeftOpen { reason: reason.to_owned(), requirements: vec![id.to_owned()] }),
+                None => open.push(OpenRequirements { reason: reason.to_owned(), requirements: vec![id.to_owned()] }),
             }
         }
         requirements
@@ -91,10 +91,10 @@ impl Requirements {
     }
 
     /// Those that were left open, under a heading for each kind; kinds without any are left out.
-    pub fn open(&self) -> impl Iterator<Item = (&'static str, &[LeftOpen])> {
+    pub fn open(&self) -> impl Iterator<Item = (&'static str, &[OpenRequirements])> {
         let kinds = [
             ("not applicable", self.not_applicable.as_slice()),
-            ("not shown", self.not_shown.as_slice()),
+            ("not shown", self.not_observed.as_slice()),
             ("not judged", self.not_judged.as_slice()),
         ];
         kinds.into_iter().filter(|(_, open)| !open.is_empty())
@@ -115,19 +115,22 @@ mod tests {
     #[test]
     fn of_several_cases_the_one_that_judged_tells() {
         let results = [
-            result(&["a", "b", "c"], Verdict::Skip, "no image was seen", Some(Skipped::NotShown)),
+            result(&["a", "b", "c"], Verdict::Skip, "no image was seen", Some(Skipped::NotObserved)),
             result(&["d", "c"], Verdict::Skip, "it is for servers with tasks", Some(Skipped::NotApplicable)),
             result(&["b"], Verdict::Warn, "", None),
             result(&["e", "a"], Verdict::Error, "the server was gone", None),
         ];
         let requirements = Requirements::of(&results);
-        let open = |reason: &str, id: &str| LeftOpen { reason: reason.to_owned(), requirements: vec![id.to_owned()] };
+        let open =
+            |reason: &str, id: &str| OpenRequirements { reason: reason.to_owned(), requirements: vec![id.to_owned()] };
         assert_eq!(requirements.judged, ["b"]);
         assert!(requirements.has_judged("b") && !requirements.has_judged("a"));
-        assert_eq!(requirements.not_shown, [open("no image was seen", "c")]);
+        assert_eq!(requirements.not_observed, [open("no image was seen", "c")]);
         assert_eq!(requirements.not_applicable, [open("it is for servers with tasks", "d")]);
-        let gone =
-            LeftOpen { reason: "the server was gone".to_owned(), requirements: vec!["a".to_owned(), "e".to_owned()] };
+        let gone = OpenRequirements {
+            reason: "the server was gone".to_owned(),
+            requirements: vec!["a".to_owned(), "e".to_owned()],
+        };
         assert_eq!(requirements.not_judged, [gone]);
         assert_eq!(
             requirements.open().map(|(kind, _)| kind).collect::<Vec<_>>(),

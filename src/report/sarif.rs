@@ -225,7 +225,7 @@ impl Log {
 fn rule(finding: &Finding, revisions: &[&'static str]) -> Rule {
     let known = Catalogue::embedded().get(&finding.requirement);
     let text = known.map_or_else(|| visible(&finding.requirement).into_owned(), |known| known.text.clone());
-    let hint = excerpt(&finding.hint, 2000, 0);
+    let hint = excerpt(&finding.fix, 2000, 0);
     let link = uri(&finding.link);
     Rule {
         id: visible(&finding.requirement).into_owned(),
@@ -290,7 +290,7 @@ fn outcome(result: &CaseResult, finding: &Finding, index: usize, seen: &mut BTre
             case: visible(&result.case).into_owned(),
             revision: finding.revision.as_str(),
             count: finding.count,
-            replay: visible(&finding.replay).into_owned(),
+            replay: visible(&finding.reproduce).into_owned(),
             flaky: doubt(finding),
             messages: transcript(finding),
         },
@@ -309,7 +309,7 @@ fn invocation(report: &Report) -> Invocation {
         let case = visible(&result.case);
         note(format!("{case} could not be judged in {}: {}", result.revision, excerpt(reason, 2000, 0)));
     }
-    report.baseline.iter().flat_map(super::Held::complaints).for_each(note);
+    report.baseline.iter().flat_map(super::BaselineComparison::complaints).for_each(note);
     Invocation {
         execution_successful: matches!(conclusion, Conclusion::Passed | Conclusion::Failed),
         exit_code: conclusion.code(),
@@ -439,7 +439,7 @@ mod tests {
         let before = prints(&report);
         assert_eq!(before.iter().collect::<BTreeSet<_>>().len(), before.len());
         for result in report.targets.iter_mut().flat_map(|target| &mut target.results) {
-            result.took_ms += 1.0;
+            result.duration_ms += 1.0;
             for finding in &mut result.findings {
                 finding.count += 5;
                 finding.actual.push_str(" and more");

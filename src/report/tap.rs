@@ -19,7 +19,7 @@ pub struct Tap;
 
 impl Renderer for Tap {
     fn render(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let complaints: Vec<String> = report.baseline.iter().flat_map(super::Held::complaints).collect();
+        let complaints: Vec<String> = report.baseline.iter().flat_map(super::BaselineComparison::complaints).collect();
         writeln!(out, "TAP version 14")?;
         writeln!(out, "1..{}", report.results().count() + complaints.len())?;
         let mut number = 0;

@@ -70,9 +70,9 @@ impl<'a> Bindings<'a> {
             | Placeholder::ToolArgumentsMissing
             | Placeholder::ToolArgumentsWrongType
             | Placeholder::ToolArgumentsOutsideEnum
-            | Placeholder::ToolArgumentsExtra
-            | Placeholder::ToolArgumentsNewer
-            | Placeholder::ToolArgumentsOther
+            | Placeholder::ToolArgumentsAdditional
+            | Placeholder::ToolArguments2020Only
+            | Placeholder::ToolArgumentsAlternative
             | Placeholder::ToolSwappedCase => match &self.tool {
                 Some(tool) => of_tool(tool, placeholder, self.offer, self.seed),
                 None => unfilled("no tool that may be called fits the case"),
@@ -130,10 +130,10 @@ impl<'a> Bindings<'a> {
                 Some(id) => Ok(json!(id)),
                 None => unfilled("the server opened no session"),
             },
-            Placeholder::AskedContent
-            | Placeholder::AskedContentBroken
-            | Placeholder::AskedTool
-            | Placeholder::AskedCount => unfilled("nothing was asked"),
+            Placeholder::ClientRequestContent
+            | Placeholder::ClientRequestInvalidContent
+            | Placeholder::ClientRequestTool
+            | Placeholder::ClientRequestCount => unfilled("nothing was asked"),
             Placeholder::Saved(name) => match self.saved.get(name) {
                 Some(value) => Ok(value.clone()),
                 None => unfilled("an earlier step was not answered with what a later one needs"),
@@ -181,10 +181,10 @@ fn of_tool(bound: &Bound<'_>, placeholder: &Placeholder, offer: &Offer, seed: u6
             broken(Breakage::WrongType, "an argument of a type that nobody converts")
         }
         Placeholder::ToolArgumentsOutsideEnum => broken(Breakage::OutsideEnum, "an argument with listed values"),
-        Placeholder::ToolArgumentsExtra => broken(Breakage::ExtraProperty, "additionalProperties: false"),
-        Placeholder::ToolArgumentsNewer => newer(tool)
+        Placeholder::ToolArgumentsAdditional => broken(Breakage::ExtraProperty, "additionalProperties: false"),
+        Placeholder::ToolArguments2020Only => newer(tool)
             .ok_or_else(|| Unfilled("no tool that may be called has an argument with prefixItems".to_owned())),
-        Placeholder::ToolArgumentsOther => other_arguments(tool, seed)
+        Placeholder::ToolArgumentsAlternative => other_arguments(tool, seed)
             .ok_or_else(|| Unfilled("no tool that may be called takes other arguments".to_owned())),
         Placeholder::ToolSwappedCase => {
             let swapped: String = tool
@@ -266,19 +266,19 @@ pub(super) fn candidates<'a>(
     const MOST: usize = 40;
     let placeholders = case.placeholders();
     let of_tool: Vec<&Placeholder> = placeholders.iter().filter(|placeholder| placeholder.is_of_tool()).collect();
-    let asked = case.needs.asked.as_ref();
-    if of_tool.is_empty() && body.each.is_none() && case.needs.tool.is_none() && asked.is_none() {
+    let asked = case.needs.client_request.as_ref();
+    if of_tool.is_empty() && body.for_each.is_none() && case.needs.tool.is_none() && asked.is_none() {
         return Ok(vec![None]);
     }
     let mut why = Unfilled("no tool that may be called was served".to_owned());
     let mut found: Vec<Bound<'a>> = Vec::new();
-    let wanted = if body.each.is_some() { MOST } else { 1 };
+    let wanted = if body.for_each.is_some() { MOST } else { 1 };
     let hinted = hinted(case, offer, session);
     // A tool whose plain call was served proves more than one that refuses everything, and one that asks
     // nothing of the client serves a case better that is not about asking.
     let plain = offer.tools.iter().filter(|tool| tool.is_served() && tool.asked.is_empty());
     let asking = offer.tools.iter().filter(|tool| tool.is_served() && !tool.asked.is_empty());
-    let all = body.each.is_some() || asked.is_some();
+    let all = body.for_each.is_some() || asked.is_some();
     let refused = offer.tools.iter().filter(|tool| tool.is_usable() && !tool.is_served() && all);
     for bound in hinted.into_iter().chain(plain.chain(asking).chain(refused).map(Bound::plain)) {
         if found.len() >= wanted {
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn arguments_of_the_newer_dialect_break_prefix_items_and_nothing_else() {
         let tool = |schema: Value| {
-            Tool::new(&json!({"name": "pair", "inputSchema": schema}), Calls::Harmless).expect("it has a name")
+            Tool::new(&json!({"name": "pair", "inputSchema": schema}), Calls::NonDestructive).expect("it has a name")
         };
         let pair = json!({"type": "array", "prefixItems": [{"type": "string"}]});
         let schema =

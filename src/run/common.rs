@@ -55,12 +55,12 @@ fn says_the_same(case: &Case, body: &Act) -> bool {
             && step.shutdown.is_none()
     };
     let needs = &case.needs;
-    body.process == Process::Unopened
-        && body.each.is_none()
-        && body.answers.is_empty()
+    body.process == Process::Uninitialized
+        && body.for_each.is_none()
+        && body.client_responses.is_empty()
         && needs.capabilities.is_empty()
         && needs.tool.is_none()
-        && needs.asked.is_none()
+        && needs.client_request.is_none()
         && body.steps.iter().all(is_plain)
         && case.placeholders().is_empty()
 }

@@ -54,9 +54,9 @@ pub(super) struct Context {
     stop: Stop,
     /// Whether it is fuzzing, which ends by itself when it is asked to.
     fuzzing: Arc<AtomicUsize>,
-    /// Held by whoever judges beside the connections.
+    /// BaselineComparison by whoever judges beside the connections.
     bench: Arc<tokio::sync::Mutex<()>>,
-    /// Held by whoever fuzzes a server that is one process for all.
+    /// BaselineComparison by whoever fuzzes a server that is one process for all.
     turn: Arc<tokio::sync::Mutex<()>>,
     /// How many revisions are on their way through their cases.
     under_way: Arc<watch::Sender<usize>>,

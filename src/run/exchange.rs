@@ -59,7 +59,7 @@ pub(super) async fn carry_out(
         let from = session.connection.len();
         let offered = offer.listed();
         let mut pass = Pass { label, number, transcript: Transcript::default(), offered, trouble: None, void: None };
-        session.replies.begin(&body.answers);
+        session.replies.begin(&body.client_responses);
         let outcome = walk_steps(body, session, &mut bindings, plan, number).await;
         let answered = session.replies.end();
         pass.transcript = session.transcript_from(from);
@@ -95,7 +95,7 @@ fn is_ours(entry: &Entry) -> bool {
 /// Why a pass proves nothing: the server did not ask for what the case is about, or for something that
 /// cannot be answered as the case wants it.
 fn void(case: &Case, body: &Act, record: &Transcript, answered: bool) -> Option<String> {
-    let asked = case.needs.asked.as_ref().filter(|_| !body.answers.is_empty())?;
+    let asked = case.needs.client_request.as_ref().filter(|_| !body.client_responses.is_empty())?;
     if !record.asked().iter().any(|request| asked.fits(request)) {
         return Some("this time the server did not ask the client for such a thing".to_owned());
     }
@@ -105,7 +105,7 @@ fn void(case: &Case, body: &Act, record: &Transcript, answered: bool) -> Option<
 /// What a case begins with that has to find something out of each tool: what one case has asked a tool in
 /// vain, the next need not ask again.
 fn opener(body: &Act) -> Option<String> {
-    let first = body.steps.first().filter(|step| !step.save.is_empty() && body.each.is_some())?;
+    let first = body.steps.first().filter(|step| !step.save.is_empty() && body.for_each.is_some())?;
     Some(format!("{}{:?}", first.send.as_ref()?, first.save))
 }
 
@@ -130,7 +130,7 @@ async fn walk_steps(
             continue;
         }
         let mark = Mark { pass: number, step: index };
-        if let Some(method) = &step.walk {
+        if let Some(method) = &step.paginate {
             walk(session, method, mark, plan).await;
             served_after = true;
         } else if let Some(call) = &step.http {
@@ -226,7 +226,7 @@ async fn send_until(
     mark: Mark,
     plan: &Plan,
 ) -> Result<Waited<Value>, Unfilled> {
-    let until = Instant::now() + Duration::from_millis(poll.within_ms);
+    let until = Instant::now() + Duration::from_millis(poll.timeout_ms);
     let mut pause = SHORTEST_PAUSE;
     let mut sent = 0;
     loop {
@@ -242,7 +242,7 @@ async fn send_until(
         if poll.until.fits(response) || response.get("result").is_none() {
             return Ok(waited);
         }
-        let over = sent >= poll.times || Instant::now() + pause > until;
+        let over = sent >= poll.max_attempts || Instant::now() + pause > until;
         if over && poll.otherwise.is_some() {
             return Ok(waited);
         }
@@ -266,7 +266,7 @@ async fn request_of(
         return filled(message, bindings, session).map(Some);
     }
     let Some(retry) = &step.retry else { return Ok(None) };
-    let Some(mut last) = served.get(retry.of.as_str()).cloned() else {
+    let Some(mut last) = served.get(retry.step.as_str()).cloned() else {
         return Err(Unfilled("the request that is to be made again was not answered".to_owned()));
     };
     let differing = retry.params.as_ref().map(|params| filled(params, bindings, session)).transpose()?;
@@ -305,7 +305,7 @@ fn is_over(entries: &[Arc<Entry>]) -> bool {
 /// Whether a step that is not waited for reckons with silence: then later requests tell that the
 /// server had its chance.
 fn may_be_silent(step: &Step) -> bool {
-    step.expect.iter().any(|row| row.is.contains(&Outcome::Silence))
+    step.expect.iter().any(|row| row.outcome.contains(&Outcome::NoResponse))
 }
 
 /// How long an answer is waited for: more while the process starts, less once a request has gone unanswered.

@@ -51,7 +51,7 @@ impl Followed {
             Came::Unanswered => Some("it was not answered".to_owned()),
             Came::NotAsked(why) => Some(format!("it was not asked: {why}")),
         };
-        HintNote { asked: self.hint.ask.describe(), purposes: self.hint.purposes.clone(), note }
+        HintNote { request: self.hint.ask.describe(), purposes: self.hint.purposes.clone(), note }
     }
 }
 

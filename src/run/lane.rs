@@ -255,7 +255,7 @@ pub(super) fn judge(target: &Target, case: &Case, body: &Act, carried: Carried) 
 pub(super) fn alone(target: Target, case: Arc<Case>) -> impl Future<Output = Done> + Send {
     let needs = &case.needs;
     let is_common = matches!(&case.body, Body::Act(body) if is_common(&target, &case, body));
-    let at_once = needs.asked.is_none() && needs.tool.is_none() && !is_common;
+    let at_once = needs.client_request.is_none() && needs.tool.is_none() && !is_common;
     let asked = at_once.then(|| target.context.ask());
     run_alone(target, case, asked, is_common)
 }
@@ -265,7 +265,7 @@ async fn run_alone(mut target: Target, case: Arc<Case>, asked: Option<Asked>, is
     if is_common {
         return common::run(target, &case, body).await;
     }
-    if case.needs.asked.is_some() {
+    if case.needs.client_request.is_some() {
         // What the server does not ask for needs no process to find out.
         let offer = target.offer().await;
         if let Some(reason) = nobody_asks(&case, &offer) {
@@ -308,7 +308,7 @@ async fn run_alone(mut target: Target, case: Arc<Case>, asked: Option<Asked>, is
 
 /// Why a case about what the server asks for does not apply, as far as the survey has seen.
 fn nobody_asks(case: &Case, offer: &Offer) -> Option<String> {
-    let asked = case.needs.asked.as_ref()?;
+    let asked = case.needs.client_request.as_ref()?;
     let asks = offer.tools.iter().any(|tool| tool.asked.iter().any(|request| asked.fits(request)));
     (!asks).then(|| "no call of a tool led the server to ask the client for such a thing".to_owned())
 }
@@ -316,12 +316,12 @@ fn nobody_asks(case: &Case, offer: &Offer) -> Option<String> {
 /// Opens a process for one case, as the case asks.
 pub(super) async fn open_for(target: &Target, body: &Act, purpose: String) -> Result<Session, Unopened> {
     let context = &target.context;
-    let capabilities = match (&body.declare, body.process) {
+    let capabilities = match (&body.client_capabilities, body.process) {
         (Some(declared), _) => declared.clone(),
-        (None, Process::Expendable) => json!({}),
-        (None, Process::Shared | Process::Fresh | Process::Unopened) => full_capabilities(target.revision),
+        (None, Process::Disposable) => json!({}),
+        (None, Process::Shared | Process::Fresh | Process::Uninitialized) => full_capabilities(target.revision),
     };
-    if body.process != Process::Unopened {
+    if body.process != Process::Uninitialized {
         return open(target, capabilities, &purpose).await;
     }
     let (keeping, replies) = (context.keeping(&purpose), Replies::default());

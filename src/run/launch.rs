@@ -15,7 +15,7 @@ use super::reply::Replies;
 use super::session::full_capabilities;
 use crate::client::headers::Mirrored;
 use crate::client::{Connection, Keeping, LaunchError, Pipe, PostsOrder, Responder};
-use crate::mock::{self, FaultSet};
+use crate::reference::{self, FaultSet};
 use crate::spec::{Era, Revision};
 
 /// The program of a server and the command that starts it.
@@ -53,7 +53,7 @@ pub(super) fn connect(
         }
         Launcher::BuiltIn(faults) => {
             let (pipe, server) = built_in(faults);
-            Ok(Connection::within(pipe, server, mock::ignores_sigterm(faults), responder, keeping))
+            Ok(Connection::within(pipe, server, reference::ignores_sigterm(faults), responder, keeping))
         }
         Launcher::Within(server) => {
             let (pipe, server) = server.start()?;
@@ -94,7 +94,7 @@ fn built_in(faults: &Arc<FaultSet>) -> (DuplexStream, JoinHandle<()>) {
     let server = tokio::spawn(async move {
         let (reader, writer) = tokio::io::split(theirs);
         // What ends the built-in server ends the connection, which is what is judged.
-        let _ended = mock::serve(reader, writer, &faults).await;
+        let _ended = reference::serve(reader, writer, &faults).await;
     });
     (ours, server)
 }

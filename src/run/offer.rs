@@ -104,7 +104,7 @@ fn barred(annotations: Option<&Value>, calls: Calls) -> Option<String> {
         Calls::Destructive => None,
         _ if read_only == Some(true) => None,
         Calls::ReadOnly => Some("it is not annotated readOnlyHint: true (--safe)".to_owned()),
-        Calls::Harmless => match (read_only, destructive) {
+        Calls::NonDestructive => match (read_only, destructive) {
             (_, Some(true)) => Some("it is annotated destructive (--call-destructive calls it)".to_owned()),
             (Some(false), None) => Some(
                 "it is annotated readOnlyHint: false, and destructiveHint is true by default (--call-destructive calls it)"
@@ -164,15 +164,15 @@ mod tests {
     #[test]
     fn what_may_be_called_follows_the_hints_and_their_defaults() {
         let rows = [
-            (json!(null), Calls::Harmless, true),
+            (json!(null), Calls::NonDestructive, true),
             (json!(null), Calls::ReadOnly, false),
             (json!({"readOnlyHint": true}), Calls::ReadOnly, true),
-            (json!({"readOnlyHint": true, "destructiveHint": true}), Calls::Harmless, true),
-            (json!({"destructiveHint": false}), Calls::Harmless, true),
-            (json!({"destructiveHint": true}), Calls::Harmless, false),
-            (json!({"readOnlyHint": false}), Calls::Harmless, false),
-            (json!({"readOnlyHint": false, "destructiveHint": false}), Calls::Harmless, true),
-            (json!({"title": "x"}), Calls::Harmless, true),
+            (json!({"readOnlyHint": true, "destructiveHint": true}), Calls::NonDestructive, true),
+            (json!({"destructiveHint": false}), Calls::NonDestructive, true),
+            (json!({"destructiveHint": true}), Calls::NonDestructive, false),
+            (json!({"readOnlyHint": false}), Calls::NonDestructive, false),
+            (json!({"readOnlyHint": false, "destructiveHint": false}), Calls::NonDestructive, true),
+            (json!({"title": "x"}), Calls::NonDestructive, true),
             (json!({"destructiveHint": true}), Calls::Destructive, true),
         ];
         for (annotations, calls, allowed) in rows {

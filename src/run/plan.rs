@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::fuzz::Regression;
 use crate::case::{Case, Hint, HttpKind, Shard};
 use crate::client::{Site, Within};
-use crate::mock::FaultSet;
+use crate::reference::FaultSet;
 use crate::spec::{Revision, Transport};
 
 /// Which revisions to judge.
@@ -19,7 +19,7 @@ use crate::spec::{Revision, Transport};
 pub enum Revisions {
     /// Every released revision that the server turns out to speak.
     #[default]
-    Spoken,
+    Supported,
     /// The newest revision that the server speaks.
     Latest,
     /// Every revision that the server speaks, the pre-release draft included.
@@ -47,7 +47,7 @@ pub enum Calls {
     ReadOnly,
     /// Also tools annotated `destructiveHint: false`, and tools without annotations.
     #[default]
-    Harmless,
+    NonDestructive,
     /// Every tool.
     Destructive,
 }
@@ -181,7 +181,7 @@ impl Plan {
             Launcher::Http(server) => server.site.address().to_owned(),
             Launcher::Within(_) => "the server within this process".to_owned(),
             Launcher::BuiltIn(faults) => {
-                let names: Vec<&str> = faults.iter().map(crate::mock::Fault::name).collect();
+                let names: Vec<&str> = faults.iter().map(crate::reference::Fault::name).collect();
                 if names.is_empty() {
                     "the built-in server".to_owned()
                 } else {

@@ -32,7 +32,7 @@ pub(super) struct Probed {
 /// Opens a session for each revision that the plan asks for and the server speaks.
 pub(super) async fn probe(context: &Context) -> Probed {
     let wanted: Vec<Revision> = match &context.plan.revisions {
-        Revisions::Spoken => Revision::ALL.into_iter().filter(|revision| !revision.is_draft()).collect(),
+        Revisions::Supported => Revision::ALL.into_iter().filter(|revision| !revision.is_draft()).collect(),
         Revisions::All => Revision::ALL.to_vec(),
         Revisions::Named(named) => named.clone(),
         Revisions::Latest => vec![Revision::LATEST_HANDSHAKE, Revision::V2026_07_28],

@@ -31,7 +31,7 @@ impl Open {
     ) -> Result<(), Unfilled> {
         let order = order(step, call, session, bindings, mark, patience)?;
         let mut probe = session.connection.probe(&order).map_err(|error| Unfilled(error.to_string()))?;
-        if call.open {
+        if call.keep_open {
             probe.begun(patience, GLANCE).await;
         } else {
             probe.done().await;
@@ -42,7 +42,7 @@ impl Open {
                 bindings.save(name, kept.clone());
             }
         }
-        if call.open {
+        if call.keep_open {
             self.0.insert(mark.step, probe);
         }
         Ok(())
@@ -92,10 +92,10 @@ fn order(
         }
         Some(message) => Some(message_of(message, session, bindings, meta.as_ref())?),
     };
-    let reads = call.method == "GET" || call.open;
-    let limit = match call.wait_ms {
+    let reads = call.method == "GET" || call.keep_open;
+    let limit = match call.timeout_ms {
         Some(limit) => Duration::from_millis(limit),
-        None if call.method == "GET" && !call.open => GLANCE,
+        None if call.method == "GET" && !call.keep_open => GLANCE,
         None => patience,
     };
     Ok(ProbeOrder {
@@ -103,13 +103,13 @@ fn order(
         target,
         headers,
         body,
-        titled: call.title_case,
-        encoded: call.encoded,
+        titled: call.title_case_headers,
+        encoded: call.base64,
         until: match call.until {
-            Until::Head => Bound::Head,
+            Until::Headers => Bound::Head,
             Until::Event => Bound::Event,
-            Until::Answer if !reads => Bound::Answer,
-            Until::Answer | Until::End => Bound::End,
+            Until::Response if !reads => Bound::Answer,
+            Until::Response | Until::End => Bound::End,
         },
         limit,
         mark,

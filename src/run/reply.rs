@@ -115,10 +115,10 @@ fn broken_content(params: Option<&Value>) -> Option<Value> {
 pub(super) fn made(reply: &Reply, params: Option<&Value>, count: usize) -> Option<Result<Value, Value>> {
     let mut value_of = |placeholder: &Placeholder| {
         match placeholder {
-            Placeholder::AskedContent => content(params),
-            Placeholder::AskedContentBroken => broken_content(params),
-            Placeholder::AskedTool => params.and_then(|params| params.pointer("/tools/0/name")).cloned(),
-            Placeholder::AskedCount => Some(json!(count)),
+            Placeholder::ClientRequestContent => content(params),
+            Placeholder::ClientRequestInvalidContent => broken_content(params),
+            Placeholder::ClientRequestTool => params.and_then(|params| params.pointer("/tools/0/name")).cloned(),
+            Placeholder::ClientRequestCount => Some(json!(count)),
             _ => None,
         }
         .ok_or(())
@@ -152,8 +152,8 @@ mod tests {
     #[test]
     fn a_case_answers_one_by_one_and_the_last_again() {
         let replies = Replies::default();
-        let error = json!({"code": -1, "message": "no ${asked.count}"});
-        let broken = json!({"action": "accept", "content": "${asked.content.broken}"});
+        let error = json!({"code": -1, "message": "no ${client-request.count}"});
+        let broken = json!({"action": "accept", "content": "${client-request.invalid-content}"});
         let by_case = vec![Reply::Result(broken), Reply::Error(error)];
         replies.begin(&BTreeMap::from([("elicitation/create".to_owned(), by_case)]));
         let params = form_of(&json!({"type": "boolean"}));
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn what_cannot_be_made_is_answered_as_usual_and_told() {
         let replies = Replies::default();
-        let by_case = vec![Reply::Result(json!({"name": "${asked.tool}"}))];
+        let by_case = vec![Reply::Result(json!({"name": "${client-request.tool}"}))];
         replies.begin(&BTreeMap::from([("sampling/createMessage".to_owned(), by_case)]));
         let usual = replies.reply("sampling/createMessage", Some(&json!({}))).expect("a result");
         assert_eq!(usual["role"], "assistant");

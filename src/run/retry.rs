@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::bindings::{Unfilled, altered};
 use super::reply::Replies;
-use crate::case::{Answers, Retry, State};
+use crate::case::{InputResponses, RequestState, Retry};
 use crate::transcript::asks_for_input;
 
 /// A request as it was sent, and the response to it.
@@ -44,16 +44,18 @@ pub(super) fn of_case(
     let unfilled = |reason: &str| Err(Unfilled(reason.to_owned()));
     let Some(result) = asking(served) else { return unfilled("the server did not ask for input") };
     let requested = result.get("inputRequests").and_then(Value::as_object);
-    let answers = match retry.answers {
-        Answers::None => None,
-        Answers::Text => Some(json!("conformance")),
-        Answers::Empty => Some(json!({})),
-        Answers::Malformed if requested.is_none_or(Map::is_empty) => {
+    let answers = match retry.input_responses {
+        InputResponses::None => None,
+        InputResponses::String => Some(json!("conformance")),
+        InputResponses::Empty => Some(json!({})),
+        InputResponses::Malformed if requested.is_none_or(Map::is_empty) => {
             return unfilled("the server asked for no answer");
         }
-        Answers::Malformed => Some(requested.into_iter().flatten().map(|(key, _)| (key.clone(), json!(5))).collect()),
-        Answers::All => requested.map(|_| Value::Object(replies.to_result(result))),
-        Answers::Surplus => {
+        InputResponses::Malformed => {
+            Some(requested.into_iter().flatten().map(|(key, _)| (key.clone(), json!(5))).collect())
+        }
+        InputResponses::All => requested.map(|_| Value::Object(replies.to_result(result))),
+        InputResponses::Extra => {
             let mut answers = replies.to_result(result);
             answers.insert("conformance-unused".to_owned(), json!({ "action": "cancel" }));
             Some(Value::Object(answers))
@@ -61,16 +63,18 @@ pub(super) fn of_case(
     };
     let given = result.get("requestState");
     let text = given.and_then(Value::as_str);
-    let state = match retry.state {
-        State::Echoed => given.cloned(),
-        State::Needed => match given {
+    let state = match retry.request_state {
+        RequestState::Echoed => given.cloned(),
+        RequestState::Required => match given {
             Some(given) => Some(given.clone()),
             None => return unfilled("the server gave no requestState"),
         },
-        State::Altered | State::Cut => match text.and_then(|text| changed(text, retry.state)) {
-            Some(changed) => Some(json!(changed)),
-            None => return unfilled("the server gave no requestState"),
-        },
+        RequestState::Altered | RequestState::Truncated => {
+            match text.and_then(|text| changed(text, retry.request_state)) {
+                Some(changed) => Some(json!(changed)),
+                None => return unfilled("the server gave no requestState"),
+            }
+        }
     };
     Ok(with(&served.request, |params| {
         params.extend(
@@ -88,9 +92,9 @@ fn asking(served: &Served) -> Option<&Value> {
     served.response.get("result").filter(|result| asks_for_input(result))
 }
 
-fn changed(state: &str, how: State) -> Option<String> {
+fn changed(state: &str, how: RequestState) -> Option<String> {
     match how {
-        State::Cut => {
+        RequestState::Truncated => {
             let half: String = state.chars().take(state.chars().count() / 2).collect();
             (!half.is_empty()).then_some(half)
         }
@@ -127,7 +131,8 @@ mod tests {
     }
 
     fn retry(answers: &str, state: &str) -> Retry {
-        serde_json::from_value(json!({"of": "x", "answers": answers, "state": state})).expect("a retry")
+        serde_json::from_value(json!({"step": "x", "input-responses": answers, "request-state": state}))
+            .expect("a retry")
     }
 
     #[test]
@@ -148,14 +153,14 @@ mod tests {
         let of = |answers: &str, state: &str| of_case(&asked(), &retry(answers, state), None, &replies);
         let params = |answers, state| of(answers, state).expect("it asks")["params"].clone();
         assert!(params("none", "echoed").get("inputResponses").is_none());
-        assert_eq!(params("malformed", "needed")["inputResponses"], json!({"a": 5}));
-        assert_eq!(params("surplus", "cut")["requestState"], "ab");
+        assert_eq!(params("malformed", "required")["inputResponses"], json!({"a": 5}));
+        assert_eq!(params("extra", "truncated")["requestState"], "ab");
         assert_ne!(params("all", "altered")["requestState"], "abcd");
         let differing = json!({"name": "b"});
-        let other = of_case(&asked(), &retry("text", "echoed"), Some(&differing), &replies).expect("it asks");
+        let other = of_case(&asked(), &retry("string", "echoed"), Some(&differing), &replies).expect("it asks");
         assert_eq!(other["params"]["name"], "b");
         let bare = served(&json!({"resultType": "input_required", "inputRequests": {}}));
-        assert!(of_case(&bare, &retry("all", "needed"), None, &replies).is_err());
+        assert!(of_case(&bare, &retry("all", "required"), None, &replies).is_err());
         assert!(of_case(&bare, &retry("malformed", "echoed"), None, &replies).is_err());
         let complete = served(&json!({"resultType": "complete"}));
         assert!(of_case(&complete, &retry("all", "echoed"), None, &replies).is_err());

@@ -81,7 +81,7 @@ impl Target {
         for finding in &mut judged.findings {
             let origin = finding.origin.and_then(|pass| self.context.case_of(pass));
             let cases: Vec<&str> = std::iter::once(case.id.as_str()).chain(origin.as_deref()).collect();
-            finding.replay = match finding.counterexample.as_ref().and_then(|example| example.file.as_deref()) {
+            finding.reproduce = match finding.counterexample.as_ref().and_then(|example| example.file.as_deref()) {
                 Some(file) => self.context.plan.replay_file(file),
                 None => self.context.plan.replay(&cases, self.revision),
             };
@@ -96,14 +96,14 @@ impl Target {
             verdict: judged.verdict,
             reason: judged.reason,
             skipped: (judged.verdict == Verdict::Skip).then_some(if judged.applies {
-                Skipped::NotShown
+                Skipped::NotObserved
             } else {
                 Skipped::NotApplicable
             }),
-            seen: judged.seen,
+            observed: judged.seen,
             notes: judged.notes,
             findings: judged.findings,
-            took_ms: took.map(milliseconds).unwrap_or_default(),
+            duration_ms: took.map(milliseconds).unwrap_or_default(),
         })));
     }
 }
@@ -156,11 +156,11 @@ pub(super) fn judge(
     let mut lanes: JoinSet<Done> = JoinSet::new();
     // It ends when every lane that may send it something has.
     lanes.spawn(again::again(Target { doubts: None, ..target.clone() }, doubted));
-    let expendable = acting(Process::Expendable);
+    let expendable = acting(Process::Disposable);
     if !expendable.is_empty() {
         lanes.spawn(lane::expendable(target.clone(), expendable));
     }
-    for case in acting(Process::Fresh).into_iter().chain(acting(Process::Unopened)) {
+    for case in acting(Process::Fresh).into_iter().chain(acting(Process::Uninitialized)) {
         lanes.spawn(lane::alone(target.clone(), case));
     }
     let shared = acting(Process::Shared);
@@ -198,7 +198,7 @@ pub(super) fn judge(
             hints: surveyed.hinted.iter().map(Followed::note).collect(),
             launches: done.iter().filter(|kept| !kept.lent).map(|kept| launch(&kept.ended)).collect(),
             stderr: tail(&stderr, 8_000),
-            ended_early: dead.clone(),
+            stopped_early: dead.clone(),
             fuzz,
             totals,
         })));
@@ -244,7 +244,7 @@ async fn in_turn(target: &Target, cases: &[Arc<Case>], surveyed: &Offer) -> Opti
 pub(super) fn seen_from_outside(context: &Context, revision: Revision) -> Vec<Arc<Case>> {
     let is_seen = |case: &&Arc<Case>| {
         let Body::Act(act) = &case.body else { return false };
-        act.process == Process::Unopened && act.steps.iter().all(|step| step.http.is_some())
+        act.process == Process::Uninitialized && act.steps.iter().all(|step| step.http.is_some())
     };
     let runs = |case: &&Arc<Case>| case.runs_in(revision) && context.plan.reaches(case);
     context.plan.cases.iter().filter(runs).filter(is_seen).cloned().collect()
@@ -275,7 +275,7 @@ pub(super) async fn judge_from_outside(context: &Context, revision: Revision, ca
         hints: Vec::new(),
         launches: done.iter().map(|kept: &Kept| launch(&kept.ended)).collect(),
         stderr: String::new(),
-        ended_early: target.dead(),
+        stopped_early: target.dead(),
         fuzz: None,
         totals,
     })));

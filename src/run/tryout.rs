@@ -20,7 +20,7 @@ use super::probe::probe;
 use super::session::Session;
 use super::survey::list;
 use super::target::meets;
-use crate::case::{Ask, Body, Case, Hint, What};
+use crate::case::{Ask, Body, Case, Hint, WatchKind};
 use crate::check::{self, Connected, Watched};
 use crate::client::Waited;
 use crate::event::{Event, Problem, ProblemKind, Sink};
@@ -288,11 +288,11 @@ impl<'a> Watching<'a> {
         let methods: Vec<&str> = came.iter().filter_map(|message| message.get("method")?.as_str()).collect();
         let concerns = |case: &&&Case| match &case.body {
             Body::Watch { watch, .. } => {
-                let of = |method: &str| watch.of.is_empty() || watch.of.iter().any(|one| one == method);
-                match watch.what {
-                    What::Result | What::Response | What::Error | What::Exchange => of(method),
-                    What::Notification | What::Request => methods.iter().any(|method| of(method)),
-                    What::Line | What::Message | What::Connection | What::Asked => true,
+                let of = |method: &str| watch.methods.is_empty() || watch.methods.iter().any(|one| one == method);
+                match watch.kind {
+                    WatchKind::Result | WatchKind::Response | WatchKind::Error | WatchKind::Exchange => of(method),
+                    WatchKind::Notification | WatchKind::Request => methods.iter().any(|method| of(method)),
+                    WatchKind::Line | WatchKind::Message | WatchKind::Connection | WatchKind::ClientRequest => true,
                 }
             }
             Body::Act(_) | Body::Fuzz(_) => false,

@@ -10,7 +10,7 @@ use crate::event::CallOutcome;
 #[must_use]
 pub fn outcome(exchange: &Exchange) -> CallOutcome {
     match &exchange.fate {
-        Fate::Silent { .. } => return CallOutcome::Silence,
+        Fate::Silent { .. } => return CallOutcome::NoResponse,
         Fate::Ended { .. } => return CallOutcome::Closed,
         Fate::Answered => {}
     }

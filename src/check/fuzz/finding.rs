@@ -27,7 +27,7 @@ pub fn finding(
     finding.actual.clone_from(&breach.actual);
     finding.value.clone_from(&breach.value);
     finding.subjects = vec![tool.to_owned()];
-    finding.hint.clone_from(&case.mend);
+    finding.fix.clone_from(&case.fix);
     finding.evidence = exchanges.iter().flat_map(evidence).collect();
     Some(finding)
 }
@@ -37,7 +37,7 @@ fn evidence(exchange: &Exchange) -> Vec<Evidence> {
     let at_ms = crate::check::evidence::milliseconds(exchange.took);
     let piece = |direction, at_ms, text: &str| {
         let end = (0..=LONGEST.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        Evidence { direction, at_ms, text: text[..end].to_owned(), cut: text.len() - end }
+        Evidence { direction, at_ms, text: text[..end].to_owned(), omitted: text.len() - end }
     };
     let mut all = vec![piece(Direction::Sent, 0.0, &String::from_utf8_lossy(&exchange.line))];
     all.extend(exchange.noise.iter().take(4).map(|line| piece(Direction::Received, at_ms, line)));

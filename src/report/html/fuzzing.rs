@@ -128,7 +128,7 @@ impl<'a> Fuzzing<'a> {
                 fuzz.shrinking,
                 fuzz.seed
             ),
-            ended_early: fuzz.ended_early.as_deref().map(shown),
+            ended_early: fuzz.stopped_early.as_deref().map(shown),
             tools: fuzz.tools.iter().filter(called).map(|tool| Tool::of(tool, revision, findings)).collect(),
             left_out: fuzz
                 .tools
@@ -163,8 +163,8 @@ impl<'a> Tool<'a> {
             covered: (covered, keywords.len()),
             covered_share: share(covered, keywords.len()),
             keywords,
-            met: (tool.met, tool.obligations),
-            met_share: share(tool.met, tool.obligations),
+            met: (tool.covered, tool.obligations),
+            met_share: share(tool.covered, tool.obligations),
             responses: tool
                 .responses
                 .iter()
@@ -175,7 +175,7 @@ impl<'a> Tool<'a> {
                     example: shown(&response.example),
                 })
                 .collect(),
-            gaps: tool.gaps.iter().map(|Gap { what, why }| (shown(what), shown(why))).collect(),
+            gaps: tool.gaps.iter().map(|Gap { obligation, reason }| (shown(obligation), shown(reason))).collect(),
             smallest,
             name,
         }
@@ -216,7 +216,7 @@ impl Kind {
 
 impl Keyword {
     fn of(coverage: &crate::event::KeywordCoverage) -> Self {
-        let (tone, words) = match (coverage.without_effect, coverage.kept > 0, coverage.broken > 0) {
+        let (tone, words) = match (coverage.no_effect, coverage.satisfied > 0, coverage.violated > 0) {
             (_, true, true) => ("both", "kept and broken"),
             (true, true, false) => ("idle", "kept; it has no effect, so it cannot be broken"),
             (true, false, _) => ("none", "not tried; it has no effect"),
@@ -225,7 +225,7 @@ impl Keyword {
             (false, false, false) => ("none", "not tried"),
         };
         let place = if coverage.pointer.is_empty() { "(the whole)".to_owned() } else { shown(&coverage.pointer) };
-        Self { place, name: shown(&coverage.keyword), kept: coverage.kept, broken: coverage.broken, tone, words }
+        Self { place, name: shown(&coverage.keyword), kept: coverage.satisfied, broken: coverage.violated, tone, words }
     }
 }
 

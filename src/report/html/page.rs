@@ -243,7 +243,7 @@ impl Server {
         let json = |value: &Option<serde_json::Value>| value.as_ref().map(|value| indent(&value.to_string()));
         Self {
             revision: summary.revision.as_str(),
-            ended_early: summary.ended_early.as_deref().map(shown),
+            ended_early: summary.stopped_early.as_deref().map(shown),
             info: json(&summary.server_info),
             capabilities: json(&summary.capabilities),
             tools: summary

@@ -222,12 +222,13 @@ impl Case {
 
 impl Mark {
     fn of(result: &CaseResult) -> Self {
-        let seen = match result.seen {
+        let seen = match result.observed {
             0 => "nothing seen".to_owned(),
             1 => "1 thing seen".to_owned(),
             seen => format!("{seen} things seen"),
         };
-        let took = if result.took_ms > 0.0 { format!(", took {}", time(result.took_ms)) } else { String::new() };
+        let took =
+            if result.duration_ms > 0.0 { format!(", took {}", time(result.duration_ms)) } else { String::new() };
         Self { verdict: result.verdict.as_str(), detail: format!("{seen}{took}") }
     }
 }

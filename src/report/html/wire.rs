@@ -111,7 +111,7 @@ impl Message {
             let head: String = item.text.chars().take(HEAD).collect();
             format!("{}…", visible(&head))
         });
-        Self { kind, at: time(item.at_ms), label, answers: None, head, text, cut: item.cut }
+        Self { kind, at: time(item.at_ms), label, answers: None, head, text, cut: item.omitted }
     }
 }
 
@@ -334,7 +334,7 @@ mod tests {
     use super::*;
 
     fn item(direction: Direction, at_ms: f64, text: &str) -> Evidence {
-        Evidence { direction, at_ms, text: text.to_owned(), cut: 0 }
+        Evidence { direction, at_ms, text: text.to_owned(), omitted: 0 }
     }
 
     #[test]

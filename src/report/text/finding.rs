@@ -168,13 +168,13 @@ impl Page {
             self.evidence(&finding.evidence, out)?;
         }
         self.labelled("rule", &visible(&finding.link), out)?;
-        self.labelled("mend", &visible(&finding.hint), out)?;
+        self.labelled("mend", &visible(&finding.fix), out)?;
         // The command is not wrapped: it is there to be copied.
         writeln!(
             out,
             "    {}{}",
             paint(self.palette.faint, format_args!("{:<LABEL$}", "again")),
-            visible(&finding.replay)
+            visible(&finding.reproduce)
         )
     }
 
@@ -222,6 +222,6 @@ pub(in crate::report) fn wire_line(item: &Evidence, palette: Palette, limit: usi
         "{} {}  {}",
         paint(style, format_args!("{word:<8}")),
         paint(palette.faint, format_args!("{:>9.1} ms", item.at_ms)),
-        excerpt(&item.text, limit, item.cut)
+        excerpt(&item.text, limit, item.omitted)
     )
 }

@@ -57,8 +57,8 @@ fn line(tool: &ToolFuzz, width: usize) -> String {
     let served = of(&[CallOutcome::Success]);
     let refused = of(&[CallOutcome::ToolError, CallOutcome::InvalidParams]);
     let all: u64 = tool.calls.iter().map(|calls| calls.count).sum();
-    let with_effect = || tool.keywords.iter().filter(|keyword| !keyword.without_effect);
-    let broken = with_effect().filter(|keyword| keyword.broken > 0).count();
+    let with_effect = || tool.keywords.iter().filter(|keyword| !keyword.no_effect);
+    let broken = with_effect().filter(|keyword| keyword.violated > 0).count();
     let micros = |of: fn(&crate::event::Latency) -> u64| match &tool.latency {
         #[expect(clippy::cast_precision_loss, reason = "it is shown to two digits")]
         Some(latency) => time(of(latency) as f64 / 1_000.0),
@@ -68,7 +68,7 @@ fn line(tool: &ToolFuzz, width: usize) -> String {
         "{:<width$}  {all:>7} {served:>7} {refused:>7} {:>6}  {:>9} {:>9}  {:>8} {:>8}",
         shown(tool),
         all - served - refused,
-        format!("{}/{}", tool.met, tool.obligations),
+        format!("{}/{}", tool.covered, tool.obligations),
         format!("{broken}/{}", with_effect().count()),
         micros(|latency| latency.p50_us),
         micros(|latency| latency.p99_us),
@@ -89,7 +89,7 @@ fn closing(fuzz: &FuzzSummary) -> String {
     add(fuzz.restarts as u64, "restart", "restarts");
     add(left_out as u64, "tool not called", "tools not called");
     add(gaps as u64, "gap", "gaps");
-    if let Some(reason) = &fuzz.ended_early {
+    if let Some(reason) = &fuzz.stopped_early {
         parts.push(format!("ended early: {}", excerpt(reason, 200, 0)));
     }
     parts.join("; ")
@@ -100,18 +100,18 @@ pub(super) fn details(finding: &Finding) -> Vec<(&'static str, String)> {
     let mut details = Vec::new();
     if let Some(example) = &finding.counterexample {
         let mut call = format!("{} {}", excerpt(&example.tool, 60, 0), excerpt(&example.arguments.to_string(), 300, 0));
-        if !example.before.is_empty() {
+        if !example.preceding.is_empty() {
             call = format!(
                 "{call}, after {} other call{}",
-                example.before.len(),
-                if example.before.len() == 1 { "" } else { "s" }
+                example.preceding.len(),
+                if example.preceding.len() == 1 { "" } else { "s" }
             );
-            if let [one] = example.before.as_slice() {
+            if let [one] = example.preceding.as_slice() {
                 call = format!("{call}: {}", excerpt(&one.to_string(), 200, 0));
             }
         }
         details.push(("call", call));
-        if let Some(breaks) = &example.breaks {
+        if let Some(breaks) = &example.violated {
             details.push(("odd in", excerpt(breaks.trim(), 120, 0)));
         }
     }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use super::page::{Page, revisions};
 use crate::report::prose::wrap;
 use crate::report::visible::{excerpt, visible};
-use crate::report::{LeftOpen, Report};
+use crate::report::{OpenRequirements, Report};
 use crate::spec::Revision;
 use crate::verdict::Verdict;
 
@@ -17,7 +17,7 @@ impl Page {
         self.section("Could not be judged", &Reasons::of(report, Verdict::Error), out)?;
         let mut early = false;
         for target in &report.targets {
-            if let Some(reason) = &target.summary.ended_early {
+            if let Some(reason) = &target.summary.stopped_early {
                 let text = format!("{} ended early: {}", target.summary.revision, excerpt(reason, self.line(), 0));
                 for line in wrap(&text, self.width()) {
                     writeln!(out, "{line}")?;
@@ -57,7 +57,7 @@ impl Page {
 
     /// Which requirements were judged, and why the others were not.
     pub(super) fn requirements(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let count = |open: &[LeftOpen]| open.iter().map(|one| one.requirements.len()).sum::<usize>();
+        let count = |open: &[OpenRequirements]| open.iter().map(|one| one.requirements.len()).sum::<usize>();
         for target in report.targets.iter().filter(|target| !target.results.is_empty()) {
             let requirements = &target.requirements;
             let mut counts = format!("{} judged", requirements.judged.len());
@@ -66,7 +66,7 @@ impl Page {
             }
             self.heading(&format!("Requirements of {}: {counts}", target.summary.revision), out)?;
             for (kind, open) in requirements.open() {
-                for LeftOpen { reason, requirements } in open {
+                for OpenRequirements { reason, requirements } in open {
                     let text = format!("{kind}: {}", excerpt(reason, self.line(), 0));
                     self.wrapped(2, &text, out)?;
                     let ids: Vec<String> = requirements.iter().map(|id| visible(id).into_owned()).collect();

@@ -68,7 +68,7 @@ impl Page {
                     None if !missed.is_empty() => format!("it did not show {}", missed.join(", ")),
                     Some(_) | None => continue,
                 };
-                let text = format!("{}: {}", excerpt(&hint.asked, LINE, 0), excerpt(&why, self.line(), 0));
+                let text = format!("{}: {}", excerpt(&hint.request, LINE, 0), excerpt(&why, self.line(), 0));
                 match told.iter_mut().find(|(known, _)| *known == text) {
                     Some((_, revisions)) => revisions.push(target.summary.revision),
                     None => told.push((text, vec![target.summary.revision])),

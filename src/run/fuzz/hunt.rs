@@ -439,14 +439,14 @@ impl Hunt<'_> {
         Counterexample {
             tool: self.subjects[tool].name.clone(),
             kind: original.call.kind,
-            breaks: match &call.standing {
+            violated: match &call.standing {
                 Standing::Breaks(site) => Some(site.to_string()),
                 Standing::Malformed(_, name) => Some((*name).to_owned()),
                 Standing::Valid | Standing::Unknown => None,
             },
             original: original.call.arguments.shown(),
             arguments: call.arguments.shown(),
-            before: before
+            preceding: before
                 .iter()
                 .map(|shot| {
                     serde_json::json!({
@@ -456,7 +456,7 @@ impl Hunt<'_> {
                 })
                 .collect(),
             attempts,
-            lines: lines.map(|line| pasted(&line)).collect(),
+            messages: lines.map(|line| pasted(&line)).collect(),
             file: None,
         }
     }

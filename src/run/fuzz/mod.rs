@@ -202,7 +202,7 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], offer: &Offer) ->
         shrinking: came.shrinking,
         wall_ms: milliseconds(began.elapsed().saturating_sub(came.waited)),
         restarts: came.restarts,
-        ended_early: came.ended_early,
+        stopped_early: came.ended_early,
         tools,
     })
 }

@@ -22,13 +22,13 @@ const OTHER: u64 = 0x9e37_79b9_7f4a_7c15;
 #[derive(Debug)]
 pub(super) struct Recipe {
     seed: u64,
-    what: What,
+    what: WatchKind,
     /// Whether it is made twice in a row.
     pub(super) twice: bool,
 }
 
 #[derive(Debug)]
-enum What {
+enum WatchKind {
     /// Valid arguments, drawn from the seed.
     Drawn,
     /// Valid arguments by choices of other ones.
@@ -40,22 +40,22 @@ enum What {
 impl Recipe {
     /// Valid arguments by chance.
     pub(super) fn drawn(seed: u64) -> Self {
-        Self { seed, what: What::Drawn, twice: false }
+        Self { seed, what: WatchKind::Drawn, twice: false }
     }
 
     /// Valid arguments by choices; the seed is for what is put into them.
     pub(super) fn written(choices: Vec<u64>, seed: u64) -> Self {
-        Self { seed, what: What::Written(choices), twice: false }
+        Self { seed, what: WatchKind::Written(choices), twice: false }
     }
 
     /// Arguments that break a keyword, by what breaks it.
     pub(super) fn breaking(site: &Arc<Site>, by: &Arc<Generator>, aim: Option<Obligation>, seed: u64) -> Self {
-        Self { seed, what: What::Breaking(Arc::clone(site), Arc::clone(by), aim), twice: false }
+        Self { seed, what: WatchKind::Breaking(Arc::clone(site), Arc::clone(by), aim), twice: false }
     }
 
     /// Whether what is made of it is valid.
     pub(super) fn is_valid(&self) -> bool {
-        !matches!(self.what, What::Breaking(..))
+        !matches!(self.what, WatchKind::Breaking(..))
     }
 }
 
@@ -104,16 +104,16 @@ impl Making {
         let Recipe { seed, what, .. } = recipe;
         let drawn = || Choices::Drawn(*seed);
         match what {
-            What::Drawn => {
+            WatchKind::Drawn => {
                 let arguments = self.schema.generate(&mut Random::new(*seed)).ok()?;
                 Some(self.valid(arguments, *seed, drawn()))
             }
-            What::Written(choices) => {
+            WatchKind::Written(choices) => {
                 let mut tape = Tape::replay(choices.clone());
                 let arguments = self.schema.generate(&mut tape).ok()?;
                 Some(self.valid(arguments, *seed, Choices::Written(tape.into_used())))
             }
-            What::Breaking(site, generator, aim) => {
+            WatchKind::Breaking(site, generator, aim) => {
                 let aimed = aim.as_ref().and_then(|aim| generator.meet(aim));
                 let by_chance = aimed.is_none();
                 let mut arguments = match aimed {

@@ -113,14 +113,14 @@ impl Stock {
         let mut sites = schema.sites();
         if sites.len() > SITES {
             let what = format!("{} of {} keywords", sites.len() - SITES, sites.len());
-            gaps.push(Gap { what, why: "so many are not tried".to_owned() });
+            gaps.push(Gap { obligation: what, reason: "so many are not tried".to_owned() });
             sites.truncate(SITES);
         }
         let reached = Reached::new(sites.iter().map(|site| site.pointer.as_str()));
         let affordable = COMPILED / schema.schema().to_string().len().max(1);
         if sites.len() > affordable {
             let what = format!("{} of {} keywords", sites.len() - affordable, sites.len());
-            gaps.push(Gap { what, why: "the schema is too large to try all".to_owned() });
+            gaps.push(Gap { obligation: what, reason: "the schema is too large to try all".to_owned() });
             sites.truncate(affordable);
         }
         let breaker =
@@ -181,7 +181,7 @@ impl Stock {
 
     fn gap(&mut self, what: String, why: String) {
         if self.gaps.len() < GAPS {
-            self.gaps.push(Gap { what, why });
+            self.gaps.push(Gap { obligation: what, reason: why });
         }
     }
 

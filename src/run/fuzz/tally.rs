@@ -73,7 +73,7 @@ impl Tally {
 
     /// Whether most of its calls were answered.
     pub(super) fn is_served_mostly(&self) -> bool {
-        let lost = [CallOutcome::Malformed, CallOutcome::Silence, CallOutcome::Closed];
+        let lost = [CallOutcome::Malformed, CallOutcome::NoResponse, CallOutcome::Closed];
         let unserved: u64 = self.counts.iter().filter(|((_, of), _)| lost.contains(of)).map(|(_, count)| count).sum();
         let calls: u64 = self.counts.values().sum();
         calls == 0 || unserved * 2 < calls
@@ -106,9 +106,9 @@ impl Tally {
                         Some(name) => format!("{} {name}", breaker.site.keyword),
                         None => breaker.site.keyword.clone(),
                     },
-                    kept: breaker.kept,
-                    broken: breaker.broken,
-                    without_effect: breaker.is_without_effect(),
+                    satisfied: breaker.kept,
+                    violated: breaker.broken,
+                    no_effect: breaker.is_without_effect(),
                 })
                 .collect()
         });
@@ -119,7 +119,7 @@ impl Tally {
             latency: self.times.report(),
             keywords: keywords.unwrap_or_default(),
             obligations: stock.map_or(0, |stock| stock.obligations),
-            met: stock.map_or(0, |stock| stock.met),
+            covered: stock.map_or(0, |stock| stock.met),
             responses,
             gaps: stock.map(|stock| stock.gaps.clone()).unwrap_or_default(),
         }
