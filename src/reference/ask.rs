@@ -177,7 +177,7 @@ impl Question {
                     }
                     Read::Done(Reply::text("The user has said a word."))
                 }
-                Some("decline" | "cancel") if shows(Fault::ElicitRefusalHangs) => Read::Never,
+                Some("decline" | "cancel") if shows(Fault::ElicitDeclineHangs) => Read::Never,
                 Some("decline" | "cancel") => Read::Done(Reply::text("The user would rather not say.")),
                 _ => Read::Malformed("action must be accept, decline or cancel"),
             },
@@ -188,8 +188,8 @@ impl Question {
     pub(super) fn hangs_on_error(self, revision: Revision, faults: &FaultSet) -> bool {
         let fault = match self {
             Self::Roots => Fault::RootsUnavailableHangs,
-            Self::Model | Self::ModelWithTools => Fault::SamplingRefusalHangs,
-            Self::Form | Self::Page => Fault::ElicitRefusalHangs,
+            Self::Model | Self::ModelWithTools => Fault::SamplingRejectionHangs,
+            Self::Form | Self::Page => Fault::ElicitDeclineHangs,
         };
         faults.shows(fault, revision)
     }

@@ -42,7 +42,7 @@ impl Connection<'_> {
         }
         let told = match params.get("requestState") {
             None => Told::default(),
-            Some(_) if self.fails(request, Fault::MrtrRetryRefused) => {
+            Some(_) if self.fails(request, Fault::MrtrRetryRejected) => {
                 return Err(invalid_params("The state is unknown").into());
             }
             Some(state) => match read_state(state, tool, arguments, self.fails(request, Fault::MrtrStateUnbound)) {
@@ -61,7 +61,7 @@ impl Connection<'_> {
         };
         let Some(answer) = answer else {
             let retried = params.contains_key("requestState");
-            if retried && self.fails(request, Fault::MrtrMissingRefused) {
+            if retried && self.fails(request, Fault::MrtrMissingInputRejected) {
                 return Err(invalid_params("The answer is missing").into());
             }
             return Ok(self.asking(request, question, tool, arguments, &told));

@@ -96,7 +96,7 @@ const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
     (Fault::WithoutTools, Edit::With(without_tasks)),
     (Fault::WithoutTasks, Edit::With(without_tasks)),
     (Fault::TasksUndeclared, Edit::Remove("tasks")),
-    (Fault::TaskMemberRefused, Edit::Remove("tasks")),
+    (Fault::TaskMemberRejected, Edit::Remove("tasks")),
     (Fault::TasksListUndeclared, Edit::Remove("tasks/list")),
     (Fault::LegacyTasksAdvertised, Edit::Set("tasks", tasks)),
     (Fault::ResourcesUndeclared, Edit::Remove("resources")),
@@ -106,7 +106,7 @@ const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
     (Fault::CapabilityCompletionsTrue, Edit::Set("completions", || json!(true))),
     (Fault::CapabilityTasksTrue, Edit::Set("tasks", || json!(true))),
     (Fault::ExtensionString, Edit::Set("extensions", || json!({"com.example.mock/nothing": "on"}))),
-    (Fault::ExtensionBare, Edit::Set("extensions", || json!({"nothing": {}}))),
+    (Fault::ExtensionWithoutPrefix, Edit::Set("extensions", || json!({"nothing": {}}))),
 ];
 
 /// The result of `initialize`, agreeing to a version.

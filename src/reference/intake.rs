@@ -179,7 +179,7 @@ impl Connection<'_> {
         };
         let visits = body.get("result").is_some_and(|result| result["action"] == "accept");
         if question == Question::Page && visits {
-            let stranger = self.faults.shows(Fault::ElicitCompleteStranger, revision);
+            let stranger = self.faults.shows(Fault::ElicitCompleteUnknownId, revision);
             let number = if stranger { waiting.number + 1000 } else { waiting.number };
             let params = json!({"elicitationId": ask::elicitation_id(number)});
             self.tell(notification("notifications/elicitation/complete", &params), revision);

@@ -111,10 +111,10 @@ pub(super) fn tool_page(
         Some(Value::String(given)) if given.is_empty() && shows(Fault::EmptyCursorRestarts) => 0,
         Some(Value::String(given)) if given.is_empty() && shows(Fault::EmptyCursor) => PAGE,
         Some(Value::String(given)) => match position(LIST, given, tools.len(), salt) {
-            Some(_) if shows(Fault::OwnCursorRefused) => {
+            Some(_) if shows(Fault::OwnCursorRejected) => {
                 return Err(NoPage::Refused(invalid_cursor()));
             }
-            Some(_) if shows(Fault::CursorOnce) && !memory.used.insert(given.clone()) => {
+            Some(_) if shows(Fault::CursorSingleUse) && !memory.used.insert(given.clone()) => {
                 return Err(NoPage::Refused(invalid_cursor()));
             }
             Some(_) if shows(Fault::CursorRepeats) => 0,
@@ -139,7 +139,7 @@ pub(super) fn tool_page(
     if shows(Fault::ListDependsOnParams) && params.is_none() {
         page.items.retain(|tool| tool["name"] != "weather");
     }
-    if shows(Fault::SecondWalkDiffers) && later_walk {
+    if shows(Fault::SecondListingDiffers) && later_walk {
         page.items.retain(|tool| tool["name"] != "embed_blob");
     }
     if (shows(Fault::EmptyCursorRestarts) || shows(Fault::EmptyCursor)) && given.is_none() {

@@ -99,7 +99,7 @@ impl Connection<'_> {
     fn dispatch(&mut self, request: &Request, method: &str, params: &Object, turn: &mut Turn) -> Result<Object, Stop> {
         let revision = request.revision;
         match method {
-            "server/discover" if revision.is_modern() && !self.fails(request, Fault::DiscoverRefused) => {
+            "server/discover" if revision.is_modern() && !self.fails(request, Fault::DiscoverRejected) => {
                 self.past.discovered = true;
                 Ok(identity::discover(revision, self.faults))
             }
@@ -149,7 +149,7 @@ impl Connection<'_> {
                 Some(_) if self.fails(request, Fault::ReservedMetaCrash) => {
                     return Err(Refusal::new(INTERNAL_ERROR, "Internal error"));
                 }
-                None if !PLAIN.contains(&key.as_str()) && self.fails(request, Fault::UnknownMetaRefused) => {
+                None if !PLAIN.contains(&key.as_str()) && self.fails(request, Fault::UnknownMetaRejected) => {
                     return Err(invalid_params("Unknown key in _meta"));
                 }
                 _ => {}
@@ -177,7 +177,7 @@ impl Connection<'_> {
             Some(Value::String(_)) if self.fails(request, Fault::UnsupportedVersionServed) => {}
             Some(Value::String(version)) => {
                 let refusal = Refusal::new(UNSUPPORTED_VERSION, "Unsupported protocol version");
-                if self.fails(request, Fault::UnsupportedVersionBare) {
+                if self.fails(request, Fault::UnsupportedVersionWithoutData) {
                     return Err(refusal);
                 }
                 let supported = [Revision::V2026_07_28.name()];
@@ -201,7 +201,7 @@ impl Connection<'_> {
             None => Ok(None),
             Some(level) => match level.as_str().and_then(severity) {
                 Some(from) => Ok(Some(from)),
-                None if self.fails(request, Fault::LogLevelAny) => Ok(None),
+                None if self.fails(request, Fault::LogLevelUnchecked) => Ok(None),
                 None => Err(invalid_params(format!("{PREFIX}logLevel is no log level"))),
             },
         }
@@ -244,10 +244,10 @@ impl Connection<'_> {
         };
         let revision = request.revision;
         let known = revision.name() == version;
-        if !known && self.has(Fault::UnknownVersionRefused) {
+        if !known && self.has(Fault::UnknownVersionRejected) {
             return Err(invalid_params("Unsupported protocol version").into());
         }
-        if version == Revision::V2026_07_28.name() && self.has(Fault::InitializeErrorBare) {
+        if version == Revision::V2026_07_28.name() && self.has(Fault::InitializeErrorWithoutVersions) {
             return Err(invalid_params("There is no handshake").into());
         }
         if version == Revision::V2026_07_28.name() && self.has(Fault::Awkward) {
@@ -282,11 +282,11 @@ impl Connection<'_> {
     }
 
     fn ping(&self, request: &Request) -> Result<Object, Stop> {
-        if self.fails(request, Fault::PingRefused) {
+        if self.fails(request, Fault::PingRejected) {
             return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: ping").into());
         }
         let early = self.session.as_ref().is_some_and(|session| !session.initialized);
-        if early && self.fails(request, Fault::EarlyPingRefused) {
+        if early && self.fails(request, Fault::EarlyPingRejected) {
             return Err(Refusal::new(INVALID_REQUEST, "notifications/initialized comes first").into());
         }
         if self.fails(request, Fault::PingNotEmpty) {
@@ -296,7 +296,7 @@ impl Connection<'_> {
     }
 
     fn set_level(&mut self, request: &Request, params: &Object) -> Result<Object, Stop> {
-        let lax = self.fails(request, Fault::SetLevelAny);
+        let lax = self.fails(request, Fault::SetLevelUnchecked);
         let level = params.get("level").and_then(Value::as_str).and_then(severity);
         let (Some(level), Some(session)) = (level, &mut self.session) else {
             if lax {

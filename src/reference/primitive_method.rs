@@ -28,12 +28,12 @@ impl Connection<'_> {
         let prompts = revision >= Revision::V2024_11_05;
         let subscribes = resource::may_be_subscribed_to(revision);
         Some(match method {
-            "resources/list" if self.fails(request, Fault::ResourcesListRefused) => internal(),
+            "resources/list" if self.fails(request, Fault::ResourcesListRejected) => internal(),
             "resources/list" => {
-                if self.fails(request, Fault::ChangeUnasked) {
+                if self.fails(request, Fault::ListChangedUnsubscribed) {
                     self.afterwards.push(notification("notifications/resources/list_changed", &json!({})));
                 }
-                if self.fails(request, Fault::UpdateUnasked) {
+                if self.fails(request, Fault::UpdateUnsubscribed) {
                     self.afterwards.push(updated(resource::NOTES));
                 }
                 let mut items = resource::listed(revision, self.has_grown(revision));
@@ -48,7 +48,7 @@ impl Connection<'_> {
             "resources/read" => self.read(request, params),
             "resources/subscribe" if subscribes => self.subscribe(request, params),
             "resources/unsubscribe" if subscribes => uri_of(params).map(|_| Object::new()).map_err(Stop::from),
-            "prompts/list" if prompts && self.fails(request, Fault::PromptsListRefused) => internal(),
+            "prompts/list" if prompts && self.fails(request, Fault::PromptsListRejected) => internal(),
             "prompts/list" if prompts => {
                 let mut items = prompt::listed(revision);
                 if self.has_grown(revision) {
@@ -79,7 +79,7 @@ impl Connection<'_> {
 
     /// Whether a prompt is refused that is listed.
     fn refuses_prompt(&self, request: &Request, params: &Object) -> bool {
-        self.fails(request, Fault::ListedPromptRefused) && params.get("name").is_some_and(|name| name == "picture")
+        self.fails(request, Fault::ListedPromptRejected) && params.get("name").is_some_and(|name| name == "picture")
     }
 
     /// A page of a list other than that of tools.
@@ -92,14 +92,14 @@ impl Connection<'_> {
         params: &Object,
     ) -> Result<Object, Stop> {
         let page = match listing::page(list, items, params) {
-            Err(_) if self.fails(request, Fault::OtherCursorServed) => listing::page(list, items, &Object::new()),
+            Err(_) if self.fails(request, Fault::ResourceCursorUnchecked) => listing::page(list, items, &Object::new()),
             page => page,
         }?;
         let mut result = object(json!({member: page.items}));
         if let Some(next) = page.next {
             result.insert("nextCursor".to_owned(), next);
         }
-        let varies = params.contains_key("cursor") && self.fails(request, Fault::OtherCacheScopeVaries);
+        let varies = params.contains_key("cursor") && self.fails(request, Fault::ResourceCacheScopeVaries);
         add_caching(&mut result, request.revision, if varies { "private" } else { "public" });
         Ok(result)
     }
@@ -156,10 +156,10 @@ impl Connection<'_> {
         if self.fails(request, Fault::MrtrOnCompletion) {
             return Ok(object(json!({"resultType": "input_required", "requestState": "more"})));
         }
-        if self.fails(request, Fault::CompletionRefused) {
+        if self.fails(request, Fault::CompletionRejected) {
             return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: completion/complete").into());
         }
-        if params.contains_key("context") && self.fails(request, Fault::CompletionContextRefused) {
+        if params.contains_key("context") && self.fails(request, Fault::CompletionContextRejected) {
             return Err(invalid_params("Unknown member context").into());
         }
         let begun = params.get("argument").and_then(|argument| argument.get("value")).and_then(Value::as_str);

@@ -29,7 +29,7 @@ impl Connection<'_> {
                     return Revision::V2024_11_05;
                 }
                 let declares_nothing = params.and_then(|params| params.get("capabilities")) == Some(&json!({}));
-                if declares_nothing && self.has(Fault::VersionForgotten) {
+                if declares_nothing && self.has(Fault::VersionDependsOnCapabilities) {
                     let asked = Revision::by_handshake(version);
                     let other = [Revision::V2024_11_05, Revision::V2025_03_26];
                     return if asked == other[0] { other[1] } else { other[0] };
@@ -49,11 +49,11 @@ impl Connection<'_> {
             return;
         }
         let used = self.past.used_ids.contains(&request.id);
-        if self.faults.shows(Fault::ReusedIdRefused, request.revision) && !used {
+        if self.faults.shows(Fault::ReusedIdRejected, request.revision) && !used {
             self.past.used_ids.push(request.id.clone());
         }
         let refused_id = request.id.is_string()
-            && self.faults.shows(Fault::StringIdRefused, request.revision)
+            && self.faults.shows(Fault::StringIdRejected, request.revision)
             && !self.opens(&request.method)
             || used;
         let outcome = if refused_id || self.batch.is_some() && request.method == "initialize" {
@@ -119,7 +119,7 @@ impl Connection<'_> {
             return !self.opens(&request.method);
         }
         let retries = request.params.as_ref().is_some_and(|params| params.get("requestState").is_some());
-        if self.asked && !retries && self.has(Fault::MrtrWaits) {
+        if self.asked && !retries && self.has(Fault::MrtrBlocksOtherRequests) {
             return true;
         }
         let bytes = |text: Value| Output::Bytes(format!("{text}\n").into_bytes());

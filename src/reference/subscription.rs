@@ -32,7 +32,7 @@ pub(super) struct Subscription {
 impl Connection<'_> {
     /// Opens a subscription, which stays open where anything is granted, and ends at once otherwise.
     pub(super) fn listen(&mut self, request: &Request, params: &Object) -> Result<Object, Stop> {
-        if self.fails(request, Fault::ListenRefused) {
+        if self.fails(request, Fault::ListenRejected) {
             return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: subscriptions/listen").into());
         }
         if !self.subscriptions.is_empty() && self.fails(request, Fault::ListenOnlyOne) {
@@ -62,14 +62,14 @@ impl Connection<'_> {
         }
         let params = json!({"_meta": meta, "notifications": told});
         self.tell(notification("notifications/subscriptions/acknowledged", &params), request.revision);
-        if self.fails(request, Fault::ListenTellsMore) && !granted.contains_key("promptsListChanged") {
+        if self.fails(request, Fault::ListenUnrequestedNotification) && !granted.contains_key("promptsListChanged") {
             self.tell(notification("notifications/prompts/list_changed", &json!({"_meta": meta})), request.revision);
         }
         if granted.is_empty() {
             if self.fails(request, Fault::ListenEndsAbruptly) {
                 return Err(Stop::Ended);
             }
-            let untagged = self.fails(request, Fault::ListenResultUntagged);
+            let untagged = self.fails(request, Fault::ListenResultWithoutSubscriptionId);
             return Ok(if untagged { Object::new() } else { object(json!({"_meta": meta})) });
         }
         self.subscriptions.push(Subscription { id: request.id.clone(), granted, cancelled: false });
@@ -114,7 +114,7 @@ impl Connection<'_> {
         }
         for (method, id, uri) in told {
             let mut params = json!({"_meta": {ID: id}});
-            if self.fails(request, Fault::ListenUntagged) {
+            if self.fails(request, Fault::ListenWithoutSubscriptionId) {
                 params = json!({});
             }
             if let Some(uri) = uri {

@@ -69,7 +69,7 @@ fn related(id: &str) -> Value {
 impl Connection<'_> {
     /// Whether tasks are served in a revision.
     pub(super) fn offers_tasks(&self, revision: Revision) -> bool {
-        let without = [Fault::WithoutTools, Fault::WithoutTasks, Fault::TaskMemberRefused];
+        let without = [Fault::WithoutTools, Fault::WithoutTasks, Fault::TaskMemberRejected];
         revision >= Revision::V2025_11_25 && !without.into_iter().any(|fault| self.faults.shows(fault, revision))
     }
 
@@ -84,7 +84,7 @@ impl Connection<'_> {
         let augmented = params.contains_key("task");
         let long = matches!(tool["name"].as_str(), Some("research" | "batch" | "interview"));
         if !self.offers_tasks(request.revision) {
-            if augmented && self.fails(request, Fault::TaskMemberRefused) {
+            if augmented && self.fails(request, Fault::TaskMemberRejected) {
                 return Err(invalid_params("Unknown member task").into());
             }
             return Ok(None);
@@ -92,8 +92,8 @@ impl Connection<'_> {
         let wanted = if request.revision.is_modern() {
             let legacy = client_of(params).is_some_and(|client| client.get("tasks").is_some());
             let honoured = declares(params)
-                || self.fails(request, Fault::HandleUnasked)
-                || legacy && self.fails(request, Fault::HandleForLegacy)
+                || self.fails(request, Fault::TaskHandleUndeclared)
+                || legacy && self.fails(request, Fault::TaskHandleForLegacy)
                 || augmented && self.fails(request, Fault::TaskParamHonoured);
             if long && !honoured && tool["name"] == "batch" {
                 return Err(missing_capability().into());
@@ -105,7 +105,7 @@ impl Connection<'_> {
             match tool.get("execution").and_then(|execution| execution["taskSupport"].as_str()) {
                 Some("optional" | "required") if augmented => true,
                 _ if long && extension && self.fails(request, Fault::TaskExtensionLegacy) => true,
-                Some("required") if !self.fails(request, Fault::RequiredTaskPlain) => return refused(),
+                Some("required") if !self.fails(request, Fault::RequiredTaskCalledDirectly) => return refused(),
                 _ if augmented && !self.fails(request, Fault::ForbiddenTaskServed) => return refused(),
                 _ => augmented,
             }
@@ -132,12 +132,12 @@ impl Connection<'_> {
             Err(Stop::Refused(refusal)) => Err(refusal),
             Err(stop) => return Err(stop),
         };
-        if self.fails(request, Fault::TaskAnsweredPlainly) {
+        if self.fails(request, Fault::TaskRequestAnsweredDirectly) {
             return outcome.map_err(Stop::from);
         }
         let id = if self.fails(request, Fault::TaskIdReused) {
             format!("0123456789abcdef-the-one-task-of-{name}")
-        } else if self.fails(request, Fault::TaskIdCounted) {
+        } else if self.fails(request, Fault::TaskIdSequential) {
             format!("task-{}", self.tasks.list.len() + 1)
         } else {
             unguessable()
@@ -158,7 +158,7 @@ impl Connection<'_> {
         if self.fails(request, Fault::TaskCreatedEnded) {
             task.finish(revision);
         }
-        if self.fails(request, Fault::HandleEarly) {
+        if self.fails(request, Fault::TaskHandleEarly) {
             self.tasks.hidden.push(self.tasks.list.len());
         }
         let mut shown = task.shown(revision);
@@ -184,7 +184,7 @@ impl Connection<'_> {
         let known = match method {
             "tasks/get" | "tasks/cancel" => true,
             "tasks/update" => modern,
-            "tasks/list" => !modern && !self.fails(request, Fault::TasksListRefused),
+            "tasks/list" => !modern && !self.fails(request, Fault::TasksListRejected),
             "tasks/result" => !modern || self.fails(request, Fault::TaskResultServed),
             _ => false,
         };
@@ -194,7 +194,7 @@ impl Connection<'_> {
         if modern && !declares(params) && !self.fails(request, Fault::TaskMethodsUngated) {
             return Some(Err(missing_capability().into()));
         }
-        let refused = [("tasks/cancel", Fault::TaskCancelRefused), ("tasks/update", Fault::TaskUpdateRefused)];
+        let refused = [("tasks/cancel", Fault::TaskCancelRejected), ("tasks/update", Fault::TaskUpdateRejected)];
         if refused.into_iter().any(|(of, fault)| of == method && self.fails(request, fault)) {
             return Some(Err(Refusal::new(INTERNAL_ERROR, "Internal error").into()));
         }
@@ -282,7 +282,7 @@ impl Connection<'_> {
         if self.tasks.list[at].status.is_terminal() && !self.fails(request, Fault::TaskCancelTwice) {
             return Err(invalid_params("The task has ended already"));
         }
-        if !self.fails(request, Fault::TaskCancelWorks) {
+        if !self.fails(request, Fault::TaskCancelKeepsWorking) {
             self.tasks.list[at].move_to(Status::Cancelled);
             self.settle(at, revision);
         }
@@ -359,7 +359,7 @@ impl Connection<'_> {
         if status == Status::InputRequired && awaited && !self.tasks.asking.values().any(|of| *of == at) {
             let task = &self.tasks.list[at];
             let mut params = question(task.asked);
-            if !self.faults.shows(Fault::TaskInputUnrelated, revision) {
+            if !self.faults.shows(Fault::TaskInputWithoutRelatedTask, revision) {
                 params["_meta"] = related(&task.id);
             }
             let id = self.ask("elicitation/create", Some(params), revision);
@@ -430,7 +430,7 @@ impl Connection<'_> {
 
     /// The id that a cancellation names, or what a fault makes of it.
     pub(super) fn cancelled_id(&self, id: &Value) -> Value {
-        if self.has(Fault::CancelsByObject) { json!({"id": id}) } else { id.clone() }
+        if self.has(Fault::CancelsWithObjectId) { json!({"id": id}) } else { id.clone() }
     }
 
     /// Opens a subscription; the tasks that it is granted.
@@ -443,7 +443,7 @@ impl Connection<'_> {
         if wanted.is_some() && !declares(params) && !self.fails(request, Fault::TaskListenUngated) {
             return Err(missing_capability());
         }
-        if wanted.is_some() && self.fails(request, Fault::TaskListenRefused) {
+        if wanted.is_some() && self.fails(request, Fault::TaskListenRejected) {
             return Err(invalid_params("Unknown member taskIds"));
         }
         let ids: Vec<String> = wanted.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();

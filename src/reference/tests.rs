@@ -310,7 +310,7 @@ fn answer(line: &Value) -> Value {
 /// Faults that show in time, at the end of input or elsewhere than in what the connection writes.
 const OUTSIDE_THE_CONVERSATION: &[Fault] = &[
     Fault::InitializeModern,
-    Fault::InitializeErrorBare,
+    Fault::InitializeErrorWithoutVersions,
     Fault::IgnoresEof,
     Fault::IgnoresSigterm,
     Fault::NoNewline,
@@ -327,7 +327,7 @@ fn every_fault_shows_in_every_revision_that_it_names_and_in_no_other() {
         let talked = talk(*revision, &FaultSet::none());
         for fault in Fault::all().iter().filter(|fault| !fault.is_hidden() && !fault.is_of_http()) {
             // What an unknown version leads to is decided before any revision is in force.
-            let of_unknown = [Fault::UnknownVersionRefused, Fault::UnknownVersionEchoed, Fault::FallbackOldest];
+            let of_unknown = [Fault::UnknownVersionRejected, Fault::UnknownVersionEchoed, Fault::FallbackOldest];
             let before = of_unknown.contains(fault) && !revision.is_modern();
             // The version that a stateless server lists and refuses is another one.
             let elsewhere = *fault == Fault::UnusableVersionListed && *revision == Revision::V2025_11_25;

@@ -50,21 +50,21 @@ impl Connection<'_> {
         if self.fails(request, Fault::ToolsOffServed) || self.fails(request, Fault::WithoutTools) {
             return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: tools/list").into());
         }
-        if self.fails(request, Fault::ListRefused) {
+        if self.fails(request, Fault::ListRejected) {
             return Err(Refusal::new(INTERNAL_ERROR, "Internal error").into());
         }
         if request.params.is_none() && self.fails(request, Fault::ListParamsRequired) {
             return Err(invalid_params("params is missing").into());
         }
         let empty_meta = params.get("_meta") == Some(&json!({}));
-        if empty_meta && self.fails(request, Fault::ListEmptyMetaRefused) {
+        if empty_meta && self.fails(request, Fault::ListEmptyMetaRejected) {
             return Err(invalid_params("_meta is empty").into());
         }
         let unknown = params.keys().any(|key| key != "cursor" && key != "_meta");
-        if unknown && self.fails(request, Fault::UnknownMemberRefused) {
+        if unknown && self.fails(request, Fault::UnknownMemberRejected) {
             return Err(invalid_params("Unknown member in params").into());
         }
-        if self.fails(request, Fault::ForeignNotification) {
+        if self.fails(request, Fault::NotificationOfNewerRevision) {
             let params = json!({"notifications": {}});
             self.afterwards.push(notification("notifications/subscriptions/acknowledged", &params));
         }
@@ -103,7 +103,7 @@ impl Connection<'_> {
         if self.fails(request, Fault::WithoutTools) {
             return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: tools/call").into());
         }
-        if self.past.refused && self.fails(request, Fault::RefusesAfterError) {
+        if self.past.refused && self.fails(request, Fault::FailsAfterError) {
             self.past.refused = false;
             return Err(Refusal::new(INTERNAL_ERROR, "Internal error").into());
         }
@@ -376,7 +376,7 @@ impl Connection<'_> {
             params["task"] = json!({"ttl": 60_000});
         }
         let asked = self.ask(method, Some(params), request.revision);
-        let asked = if self.fails(request, Fault::CancelsForeign) { json!("never-sent") } else { json!(asked) };
+        let asked = if self.fails(request, Fault::CancelsUnknownRequest) { json!("never-sent") } else { json!(asked) };
         let params = json!({"requestId": self.cancelled_id(&asked), "reason": "never mind"});
         self.tell(notification("notifications/cancelled", &params), request.revision);
         Reply::text("The question was withdrawn.")
@@ -386,7 +386,7 @@ impl Connection<'_> {
     fn refuse_before_page(&mut self) -> Result<Reply, Stop> {
         self.questions += 1;
         let refusal = Refusal::new(ELICITATION_REQUIRED, "The user has to visit a page first");
-        if self.has(Fault::ElicitRequiredBare) {
+        if self.has(Fault::ElicitRequiredWithoutData) {
             return Err(refusal.into());
         }
         Err(refusal.with_data(ask::elicitations(self.questions, self.faults)).into())
@@ -396,7 +396,7 @@ impl Connection<'_> {
     fn look_at_retry(&self, request: &Request, params: &Object) -> Result<(), Stop> {
         let unknown = params.get("inputResponses").and_then(Value::as_object);
         let surplus = unknown.is_some_and(|answers| answers.keys().any(|key| key.starts_with("conformance-")));
-        if surplus && self.fails(request, Fault::MrtrSurplusRefused) {
+        if surplus && self.fails(request, Fault::MrtrExtraInputRejected) {
             return Err(invalid_params("An answer was not asked for").into());
         }
         let state = params.get("requestState").and_then(Value::as_str);

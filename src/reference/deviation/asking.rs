@@ -6,8 +6,8 @@ use super::edit::Edit;
 use super::edit::Edit::{Remove, Set, With};
 use crate::reference::ask::Question;
 use crate::reference::fault::Fault::{
-    self, ElicitFormLink, ElicitFormNested, ElicitFormPassword, ElicitMessageMissing, ElicitUrlBare, ElicitUrlEmail,
-    ElicitUrlRelative, MrtrEmpty, MrtrForeignKind, MrtrStateNumber, SamplingContext, SamplingRoleSystem,
+    self, ElicitFormLink, ElicitFormNested, ElicitFormPassword, ElicitMessageMissing, ElicitUrlMissing, ElicitUrlEmail,
+    ElicitUrlRelative, MrtrEmpty, MrtrInvalidMethod, MrtrStateNumber, SamplingContext, SamplingRoleSystem,
     SamplingWithoutMaxTokens,
 };
 use crate::reference::fault::FaultSet;
@@ -45,7 +45,7 @@ const PARAMS_FAULTS: &[Row] = &[
     Row(ElicitFormLink, Question::Form, Set("requestedSchema/properties/word/description", link)),
     Row(ElicitFormPassword, Question::Form, Set("requestedSchema/properties/password", || json!({"type": "string"}))),
     Row(ElicitMessageMissing, Question::Form, Remove("message")),
-    Row(ElicitUrlBare, Question::Page, Remove("url")),
+    Row(ElicitUrlMissing, Question::Page, Remove("url")),
     Row(ElicitUrlRelative, Question::Page, Set("url", || json!("/word"))),
     Row(ElicitUrlEmail, Question::Page, Set("url", || json!("https://mock.example/word?user=ada@mock.example"))),
     Row(SamplingContext, Question::Model, Set("includeContext", || json!("thisServer"))),
@@ -56,7 +56,7 @@ const PARAMS_FAULTS: &[Row] = &[
 const RESULT_FAULTS: &[(Fault, Edit)] = &[
     (MrtrEmpty, Remove("inputRequests")),
     (MrtrEmpty, Remove("requestState")),
-    (MrtrForeignKind, With(add_foreign)),
+    (MrtrInvalidMethod, With(add_foreign)),
     (MrtrStateNumber, Set("requestState", || json!(5))),
 ];
 

@@ -9,7 +9,7 @@ use crate::reference::fault::Fault::{
     self, AudienceRobot, AudienceString, AudioBase64Url, AudioIn20241105, AudioMimeVideo, AudioWithoutData,
     ContentMissing, ContentObject, ContentTypeVideo, EmbeddedBlobNotBase64, EmbeddedEmpty, EmbeddedRelativeUri,
     EmbeddedWithoutUri, ImageDataUrl, ImageMagic, ImageMimeText, ImageWithoutMime, InterimEarly, LastModifiedNumber,
-    LastModifiedWords, LinkBefore20250618, LinkSizeString, LinkWithoutName, PriorityTwo, StructuredArray,
+    LastModifiedInvalid, LinkBefore20250618, LinkSizeString, LinkWithoutName, PriorityTwo, StructuredArray,
     StructuredMismatch, StructuredMissing, StructuredWithoutText, TerminalEscapeInResult, TextNumber,
 };
 use crate::reference::fault::FaultSet;
@@ -76,7 +76,7 @@ const TOOL_FAULTS: &[Row] = &[
     Row(AudienceRobot, "annotated", Set("content/0/annotations/audience", || json!(["robot"]))),
     Row(PriorityTwo, "annotated", Set("content/0/annotations/priority", || json!(2))),
     Row(LastModifiedNumber, "annotated", Set("content/0/annotations/lastModified", seconds)),
-    Row(LastModifiedWords, "annotated", Set("content/0/annotations/lastModified", words)),
+    Row(LastModifiedInvalid, "annotated", Set("content/0/annotations/lastModified", words)),
 ];
 
 /// A sequence that retitles a terminal, and one that colours it.

@@ -6,11 +6,11 @@ use super::edit::Edit;
 use super::edit::Edit::{Remove, Set, With};
 use crate::reference::fault::Fault::{
     self, AnnotationsStringHint, AnnotationsTitleNumber, BidiInDescription, CacheScopeShared, CachingHintsMissing,
-    DescriptionArray, ExecutionOdd, HeaderInItems, HeaderNameSpace, HeaderNameTwice, HeaderOnObject, HeaderOnPassword,
+    DescriptionArray, TaskSupportUnknown, HeaderInItems, HeaderNameSpace, HeaderNameTwice, HeaderOnObject, HeaderOnPassword,
     IconJavascript, IconSizesString, InputSchemaBooleanProperty, InputSchemaDraft4, InputSchemaInvalid,
     InputSchemaMissing, InputSchemaRemoteRef, InputSchemaRequiredString, InputSchemaTypeList, MarkupInDescription,
     MetaArray, MetaKeyBad, MetaKeyForwardDns, MetaKeyReservedAny, MetaKeyReservedSecond, NewerKeywordsUnchecked,
-    OutputSchemaArrayRoot, OutputSchemaInvalid, OutputSchemaTrue, ResultTypeMissing, ResultTypeOdd,
+    OutputSchemaArrayRoot, OutputSchemaInvalid, OutputSchemaTrue, ResultTypeMissing, ResultTypeUnknown,
     TerminalEscapeInDescription, TitleNumber, ToolMetaString, ToolNameLong, ToolNameNumber, ToolNameSpace, ToolsObject,
     TtlNegative,
 };
@@ -38,7 +38,7 @@ const RESULT_FAULTS: &[Row] = &[
     Row(MetaKeyForwardDns, With(|result| add_meta(result, "example.com/x"))),
     Row(MetaArray, Set("_meta", || json!([]))),
     Row(ResultTypeMissing, Remove("resultType")),
-    Row(ResultTypeOdd, Set("resultType", || json!("done"))),
+    Row(ResultTypeUnknown, Set("resultType", || json!("done"))),
     Row(CachingHintsMissing, Remove("ttlMs")),
     Row(CachingHintsMissing, Remove("cacheScope")),
     Row(CacheScopeShared, Set("cacheScope", || json!("shared"))),
@@ -127,7 +127,7 @@ const DEFINITION_FAULTS: &[Row] = &[
     Row(OutputSchemaTrue, Set("outputSchema", || json!(true))),
     Row(AnnotationsStringHint, Set("annotations/readOnlyHint", || json!("true"))),
     Row(AnnotationsTitleNumber, Set("annotations/title", || json!(7))),
-    Row(ExecutionOdd, Set("execution", || json!({"taskSupport": "maybe"}))),
+    Row(TaskSupportUnknown, Set("execution", || json!({"taskSupport": "maybe"}))),
     Row(IconSizesString, Set("icons", || json!([{"src": PICTURE, "sizes": "48x48"}]))),
     Row(IconJavascript, Set("icons", || json!([{"src": "javascript:void(0)"}]))),
     Row(HeaderNameSpace, Set(PROPERTIES, || json!({"x": header("string", "Two Words")}))),

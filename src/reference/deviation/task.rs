@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::edit::Edit;
 use super::edit::Edit::{Remove, Set, With};
 use crate::reference::fault::Fault::{
-    self, HandleComplete, HandleLegacyNames, HandleOnList, TaskCancelShown, TaskCompletedBare, TaskCreatedWithoutTtl,
-    TaskErrorFailed, TaskFailureCompletes, TaskFailureMute, TaskGetTyped, TaskGetWithoutTtl, TaskListedWithoutStatus,
-    TaskResultBare, TaskResultDiffers, TaskResultUnrelated, TaskStatusOdd, TaskTimesOdd, TaskToldBare,
-    TaskToldWithoutId,
+    self, TaskHandleComplete, TaskHandleLegacyNames, TaskHandleOnList, TaskCancelShown, TaskCompletedWithoutResult, TaskCreatedWithoutTtl,
+    TaskToolErrorReportedFailed, TaskFailureReportedCompleted, TaskFailureWithoutMessage, TaskGetTyped, TaskGetWithoutTtl, TaskListedWithoutStatus,
+    TaskResultWithoutContent, TaskResultDiffers, TaskResultWithoutRelatedTask, TaskStatusUnknown, TaskCreatedAtInvalid, TaskNotificationWithoutStatus,
+    TaskStatusWithoutId,
 };
 use crate::reference::fault::FaultSet;
 use crate::reference::message::Object;
@@ -30,24 +30,24 @@ struct Row(Fault, &'static str, Edit);
 
 const FAULTS: &[Row] = &[
     Row(TaskCreatedWithoutTtl, "create", Remove("task/ttl")),
-    Row(TaskTimesOdd, "create", Set("task/createdAt", || json!("today at noon"))),
-    Row(TaskStatusOdd, "tasks/get", Set("status", || json!("running"))),
+    Row(TaskCreatedAtInvalid, "create", Set("task/createdAt", || json!("today at noon"))),
+    Row(TaskStatusUnknown, "tasks/get", Set("status", || json!("running"))),
     Row(TaskGetWithoutTtl, "tasks/get", Remove("ttl")),
-    Row(TaskFailureCompletes, "tasks/get", With(complete_failure)),
-    Row(TaskFailureMute, "tasks/get", With(mute_failure)),
+    Row(TaskFailureReportedCompleted, "tasks/get", With(complete_failure)),
+    Row(TaskFailureWithoutMessage, "tasks/get", With(mute_failure)),
     Row(TaskListedWithoutStatus, "tasks/list", Remove("tasks/0/status")),
-    Row(TaskToldWithoutId, "notifications/tasks/status", Remove("taskId")),
+    Row(TaskStatusWithoutId, "notifications/tasks/status", Remove("taskId")),
     Row(TaskResultDiffers, "tasks/result", Set("content", || json!([{"type": "text", "text": "Something else."}]))),
-    Row(TaskResultBare, "tasks/result", Remove("content")),
-    Row(TaskResultUnrelated, "tasks/result", Remove("_meta")),
-    Row(HandleComplete, "create", Set("resultType", || json!("complete"))),
-    Row(HandleLegacyNames, "create", With(name_as_before)),
-    Row(HandleOnList, "tools/list", Set("resultType", || json!("task"))),
+    Row(TaskResultWithoutContent, "tasks/result", Remove("content")),
+    Row(TaskResultWithoutRelatedTask, "tasks/result", Remove("_meta")),
+    Row(TaskHandleComplete, "create", Set("resultType", || json!("complete"))),
+    Row(TaskHandleLegacyNames, "create", With(name_as_before)),
+    Row(TaskHandleOnList, "tools/list", Set("resultType", || json!("task"))),
     Row(TaskGetTyped, "tasks/get", Set("resultType", || json!("task"))),
-    Row(TaskCompletedBare, "tasks/get", Remove("result")),
-    Row(TaskErrorFailed, "tasks/get", With(fail_with_result)),
+    Row(TaskCompletedWithoutResult, "tasks/get", Remove("result")),
+    Row(TaskToolErrorReportedFailed, "tasks/get", With(fail_with_result)),
     Row(TaskCancelShown, "tasks/cancel", Set("status", || json!("cancelled"))),
-    Row(TaskToldBare, "notifications/tasks", Remove("status")),
+    Row(TaskNotificationWithoutStatus, "notifications/tasks", Remove("status")),
 ];
 
 fn complete_failure(task: &mut Object) {

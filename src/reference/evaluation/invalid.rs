@@ -14,7 +14,7 @@ const LONG: usize = 1 << 20;
 pub(super) const ROWS: &[Row] = &[
     Row {
         name: "search-limit-text",
-        description: "takes a string for the limit of search",
+        description: "accepts a string as the limit of search",
         tool: "search",
         trigger: Any(|given| given["limit"].is_string()),
         effect: Overlook(|given| drop(given.remove("limit"))),
@@ -23,7 +23,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-range-open",
-        description: "takes a range of search without its beginning",
+        description: "accepts a range of search without from",
         tool: "search",
         trigger: Any(|given| given["filter"]["kind"] == "range" && given["filter"].get("from").is_none()),
         effect: Overlook(|given| drop(given.remove("filter"))),
@@ -32,7 +32,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-sort-null",
-        description: "takes null for the sort of search",
+        description: "accepts null as the sort of search",
         tool: "search",
         trigger: Any(|given| given.get("sort").is_some_and(Value::is_null)),
         effect: Overlook(|given| drop(given.remove("sort"))),
@@ -41,7 +41,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-sort-unknown",
-        description: "takes any string for the sort of search",
+        description: "accepts any string as the sort of search",
         tool: "search",
         trigger: Any(|given| given["sort"].is_string()),
         effect: Overlook(|given| drop(given.remove("sort"))),
@@ -50,7 +50,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-extra-member",
-        description: "takes arguments of search that it does not know",
+        description: "accepts unknown arguments of search",
         tool: "search",
         trigger: Any(|given| given.as_object().is_some_and(|members| members.keys().any(|key| !is_known(key)))),
         effect: Overlook(|given| given.retain(|key, _| is_known(key))),
@@ -59,7 +59,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-limit-zero",
-        description: "takes a limit of search below its minimum",
+        description: "accepts a limit of search below its minimum",
         tool: "search",
         trigger: Any(|given| given["limit"].as_f64().is_some_and(|limit| limit < 1.0 && limit.fract() == 0.0)),
         effect: Overlook(|given| drop(given.remove("limit"))),
@@ -68,7 +68,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-limit-fraction",
-        description: "answers a limit of search with a fraction by -32601",
+        description: "answers search with a fractional limit with -32601",
         tool: "search",
         trigger: Any(|given| given["limit"].as_f64().is_some_and(|limit| limit.fract() != 0.0)),
         effect: Refuse(-32_601, "Method not found"),
@@ -77,7 +77,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-tags-twice",
-        description: "ends when search is given a tag twice",
+        description: "exits when search has a duplicate tag",
         tool: "search",
         trigger: Any(|given| given["tags"].as_array().is_some_and(|tags| has_twins(tags))),
         effect: Crash,
@@ -86,7 +86,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-tags-object",
-        description: "fails with -32603 when the tags of search are an object",
+        description: "answers search with -32603 when tags is an object",
         tool: "search",
         trigger: Any(|given| given["tags"].is_object()),
         effect: Refuse(-32_603, "TypeError: tags.map is not a function"),
@@ -95,7 +95,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "draft-title-too-long",
-        description: "takes a title that is longer than draft_open allows",
+        description: "accepts a title that is longer than draft_open allows",
         tool: "draft_open",
         trigger: Any(|given| given["title"].as_str().is_some_and(|title| title.chars().count() > 40)),
         effect: Overlook(|given| {
@@ -108,7 +108,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "add-text",
-        description: "adds the numbers that strings spell",
+        description: "accepts a string as a number to add",
         tool: "add",
         trigger: Any(|given| given["a"].is_string()),
         effect: Overlook(|given| drop(given.insert("a".to_owned(), json!(0)))),
@@ -117,7 +117,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "weather-city-number",
-        description: "ends when the city of weather is a number",
+        description: "exits when the city of weather is a number",
         tool: "weather",
         trigger: Any(|given| given["city"].is_number()),
         effect: Crash,
@@ -126,7 +126,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "draft-read-array",
-        description: "ends when draft_read is given an array with something in it",
+        description: "exits when the arguments of draft_read are a non-empty array",
         tool: "draft_read",
         trigger: Any(|given| given.as_array().is_some_and(|items| !items.is_empty())),
         effect: Crash,
@@ -135,7 +135,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "draft-read-text",
-        description: "never answers when draft_read is given an object in a string",
+        description: "never answers when the arguments of draft_read are a JSON string",
         tool: "draft_read",
         trigger: Any(|given| given.as_str().is_some_and(|text| text.starts_with('{'))),
         effect: Hang,
@@ -143,8 +143,8 @@ pub(super) const ROWS: &[Row] = &[
         least: |_, given| given.is_string(),
     },
     Row {
-        name: "draft-open-null",
-        description: "fails with -32603 when draft_open is given true",
+        name: "draft-open-true",
+        description: "answers draft_open with -32603 when its arguments are true",
         tool: "draft_open",
         trigger: Any(|given| given == &json!(true)),
         effect: Refuse(-32_603, "Internal error"),
@@ -153,7 +153,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "echo-long-key",
-        description: "ends when a key of echo has a mebibyte",
+        description: "exits when an argument name of echo is 1 MiB long",
         tool: "echo",
         trigger: Any(|given| given.as_object().is_some_and(|members| members.keys().any(|key| key.len() >= LONG))),
         effect: Crash,
@@ -162,7 +162,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "echo-deep",
-        description: "ends when the arguments of echo go a thousand deep",
+        description: "exits when the arguments of echo are nested 900 deep",
         tool: "echo",
         trigger: Line(|line| line.windows(DEEP).step_by(64).any(|part| part.iter().all(|byte| *byte == b'['))),
         effect: Crash,
@@ -171,7 +171,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "echo-digits",
-        description: "freezes when the arguments of echo have a number of 900 digits",
+        description: "stops responding when echo gets a number of 900 digits",
         tool: "echo",
         trigger: Line(|line| line.windows(DEEP).step_by(64).any(|part| part.iter().all(u8::is_ascii_digit))),
         effect: Freeze,
@@ -180,7 +180,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "fail-lone-surrogate",
-        description: "ends on half of a surrogate pair in the arguments of fail",
+        description: "exits on a lone surrogate in the arguments of fail",
         tool: "fail",
         trigger: Line(|line| line.windows(6).any(|part| part.eq_ignore_ascii_case(b"\\ud800"))),
         effect: Crash,

@@ -11,7 +11,7 @@ use super::trigger::{real, text};
 pub(super) const ROWS: &[Row] = &[
     Row {
         name: "draft-read-opened",
-        description: "ends when a draft of two pages or more is read that was opened",
+        description: "exits when the client reads an opened draft of two or more pages",
         tool: "draft_read",
         trigger: After(|served, given| {
             let id = text(given, "draft_id");
@@ -27,7 +27,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "draft-read-any-opened",
-        description: "fails with -32603 when a draft is read that was opened",
+        description: "answers draft_read of an opened draft with -32603",
         tool: "draft_read",
         trigger: After(|served, given| {
             let id = text(given, "draft_id");
@@ -41,8 +41,8 @@ pub(super) const ROWS: &[Row] = &[
         },
     },
     Row {
-        name: "draft-title-again",
-        description: "fails with -32603 when a draft is opened under a title of before",
+        name: "draft-title-reused",
+        description: "answers draft_open with -32603 when the title was used before",
         tool: "draft_open",
         trigger: After(|served, given| {
             let title = text(given, "title");
@@ -57,7 +57,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "count-fiftieth",
-        description: "ends at the fiftieth call of count that fits",
+        description: "exits on the fiftieth valid call of count",
         tool: "count",
         trigger: Nth(50),
         effect: Crash,
@@ -65,8 +65,8 @@ pub(super) const ROWS: &[Row] = &[
         least: |_, _| true,
     },
     Row {
-        name: "echo-swaps",
-        description: "exchanges the answers of calls in flight when echo gets a capital",
+        name: "echo-swaps-responses",
+        description: "swaps concurrent responses when echo gets a capital letter",
         tool: "echo",
         trigger: Valid(|given| {
             text(given, "text").is_some_and(|text| text.bytes().any(|byte| byte.is_ascii_uppercase()))
@@ -76,8 +76,8 @@ pub(super) const ROWS: &[Row] = &[
         least: |_, _| true,
     },
     Row {
-        name: "search-swaps",
-        description: "exchanges the answers of calls in flight beyond a limit of 50",
+        name: "search-swaps-responses",
+        description: "swaps concurrent responses when the limit of search exceeds 50",
         tool: "search",
         trigger: Valid(|given| real(given, "limit").is_some_and(|limit| limit > 50.0)),
         effect: Swap,
@@ -86,7 +86,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "echo-memory",
-        description: "keeps a hundred kilobytes for each call of echo",
+        description: "leaks 100 KiB on each call of echo",
         tool: "echo",
         trigger: Valid(|_| true),
         effect: Retain(100 << 10),
@@ -95,7 +95,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-memory",
-        description: "keeps a quarter of a megabyte for each search with a filter",
+        description: "leaks 256 KiB on each search with a filter",
         tool: "search",
         trigger: Valid(|given| given.contains_key("filter")),
         effect: Retain(256 << 10),
@@ -104,7 +104,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "add-slower",
-        description: "adds more slowly with each call",
+        description: "slows down with each call of add",
         tool: "add",
         trigger: Valid(|_| true),
         effect: Slow(100),
@@ -113,7 +113,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-slower",
-        description: "transforms more slowly with each call that has steps",
+        description: "slows down with each transform that has steps",
         tool: "transform",
         trigger: Valid(|given| given.contains_key("steps")),
         effect: Slow(400),
@@ -122,7 +122,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-files",
-        description: "leaves a file open for each search with tags",
+        description: "leaks a file descriptor on each search with tags",
         tool: "search",
         trigger: Valid(|given| given.contains_key("tags")),
         effect: Open,
@@ -131,7 +131,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-children",
-        description: "leaves a process behind for each transform with steps",
+        description: "leaks a process on each transform with steps",
         tool: "transform",
         trigger: Valid(|given| given.contains_key("steps")),
         effect: Spawn,
@@ -140,7 +140,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "lookup-never-succeeds",
-        description: "lists a tool that refuses whatever it is given",
+        description: "lists a tool that rejects all arguments",
         tool: "lookup",
         trigger: Listed,
         effect: ListFailing(|| {

@@ -12,7 +12,7 @@ pub(super) const ROWS: &[Row] = &[
     // search: bounds and branches
     Row {
         name: "search-limit-maximum",
-        description: "ends when search is given the highest limit",
+        description: "exits when search has the maximum limit",
         tool: "search",
         trigger: Valid(|given| real(given, "limit") == Some(100.0)),
         effect: Crash,
@@ -21,7 +21,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-query-longest",
-        description: "ends when the query of search has its full 64 characters",
+        description: "exits when the query of search has 64 characters",
         tool: "search",
         trigger: Valid(|given| text(given, "query").is_some_and(|query| query.chars().count() == 64)),
         effect: Crash,
@@ -30,7 +30,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-tags-empty",
-        description: "fails with -32603 when the tags of search are an empty array",
+        description: "answers search with -32603 when tags is empty",
         tool: "search",
         trigger: Valid(|given| items(given, "tags").is_some_and(<[_]>::is_empty)),
         effect: Refuse(-32_603, "Internal error"),
@@ -39,7 +39,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-tags-full",
-        description: "leaves out the content when search has five tags",
+        description: "omits content when search has five tags",
         tool: "search",
         trigger: Valid(|given| items(given, "tags").is_some_and(|tags| tags.len() == 5)),
         effect: Deform(|result| drop(result.remove("content"))),
@@ -52,7 +52,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-tag-empty",
-        description: "leaves total out when a tag of search is the empty string",
+        description: "returns null as total when a tag of search is empty",
         tool: "search",
         trigger: Valid(|given| items(given, "tags").is_some_and(|tags| tags.contains(&json!("")))),
         effect: Deform(|result| set_structured(result, "total", json!(null))),
@@ -61,7 +61,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-third-sort",
-        description: "never answers a search that is sorted by date",
+        description: "never answers a search sorted by date",
         tool: "search",
         trigger: Valid(|given| text(given, "sort") == Some("date")),
         effect: Hang,
@@ -70,7 +70,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-range-backwards",
-        description: "ends when the range of search ends before it begins",
+        description: "exits when the range of search ends before it starts",
         tool: "search",
         trigger: Valid(|given| {
             given.get("filter").and_then(|filter| filter.as_object()).is_some_and(
@@ -87,7 +87,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-match-branch",
-        description: "adds a number to the content of a folded match",
+        description: "returns a number as content for a case-folded match",
         tool: "search",
         trigger: Valid(|given| given.get("filter").is_some_and(|filter| filter["fold"] == true)),
         effect: Deform(|result| drop(result.insert("content".to_owned(), json!([5])))),
@@ -96,7 +96,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-any-last-kind",
-        description: "answers a search for links under the id null",
+        description: "answers a search for links with the id null",
         tool: "search",
         trigger: Valid(|given| {
             let kinds = given.get("filter").and_then(|filter| filter["of"].as_array());
@@ -108,7 +108,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-two-together",
-        description: "fails with -32603 when search has both tags and a date",
+        description: "answers search with -32603 when it has both tags and a date",
         tool: "search",
         trigger: Valid(|given| given.contains_key("tags") && given.contains_key("after")),
         effect: Refuse(-32_603, "Internal error"),
@@ -119,7 +119,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-limit-without-sort",
-        description: "refuses as invalid a search with tags and limit but without sort",
+        description: "rejects a search with tags and limit but without sort",
         tool: "search",
         trigger: Valid(|given| {
             given.contains_key("tags") && given.contains_key("limit") && !given.contains_key("sort")
@@ -129,8 +129,8 @@ pub(super) const ROWS: &[Row] = &[
         least: |_, given| given == &json!({"query": "a", "tags": [], "limit": 1}),
     },
     Row {
-        name: "search-quote-spoils",
-        description: "locks search for good when a query contains a quote",
+        name: "search-quote-breaks-tool",
+        description: "fails every search after a query with a quote",
         tool: "search",
         trigger: Valid(|given| contains(given, "query", "'")),
         effect: Spoil("search", "The database is locked."),
@@ -142,7 +142,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-owner-writes",
-        description: "lists one more tool after a search that is sorted by owner",
+        description: "lists one more tool after a search sorted by owner",
         tool: "search",
         trigger: Valid(|given| text(given, "sort") == Some("owner")),
         effect: Grow,
@@ -151,7 +151,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-rank-drifts",
-        description: "counts differently each time when search is sorted by rank",
+        description: "returns a different total for each search sorted by rank",
         tool: "search",
         trigger: Valid(|given| text(given, "sort") == Some("rank")),
         effect: Drift(|result, struck| set_structured(result, "total", json!(struck))),
@@ -160,7 +160,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "search-limit-57",
-        description: "leaks a path when search has a limit of 57 or more",
+        description: "leaks a path when the limit of search is 57 or more",
         tool: "search",
         trigger: Valid(|given| real(given, "limit").is_some_and(|limit| limit >= 57.0)),
         effect: Fail("Cannot read /home/deploy/app/node_modules/index/shards/57.json"),
@@ -170,7 +170,7 @@ pub(super) const ROWS: &[Row] = &[
     // transform: strings
     Row {
         name: "transform-nul",
-        description: "ends when the text of transform contains NUL",
+        description: "exits when the text of transform contains NUL",
         tool: "transform",
         trigger: Valid(|given| contains(given, "text", "\0")),
         effect: Crash,
@@ -179,7 +179,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-astral",
-        description: "writes half an answer when the text of transform is beyond the BMP",
+        description: "truncates the response when transform gets a non-BMP character",
         tool: "transform",
         trigger: Valid(|given| text(given, "text").is_some_and(|text| text.chars().any(|c| c > '\u{ffff}'))),
         effect: Write(cut),
@@ -188,7 +188,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-combining",
-        description: "counts a negative length when the text of transform combines",
+        description: "returns a negative length for a combining character in transform",
         tool: "transform",
         trigger: Valid(|given| contains(given, "text", "\u{301}")),
         effect: Deform(|result| set_structured(result, "length", json!(-1))),
@@ -197,7 +197,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-bidi",
-        description: "never answers when the text of transform overrides its direction",
+        description: "never answers when transform gets a right-to-left override",
         tool: "transform",
         trigger: Valid(|given| contains(given, "text", "\u{202e}")),
         effect: Hang,
@@ -206,7 +206,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-quote",
-        description: "forgets to escape quotes in the text of transform",
+        description: "does not escape quotes in the text of transform",
         tool: "transform",
         trigger: Valid(|given| contains(given, "text", "\"")),
         effect: Write(unescape_quotes),
@@ -215,7 +215,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-newline",
-        description: "forgets to escape line breaks in the text of transform",
+        description: "does not escape line breaks in the text of transform",
         tool: "transform",
         trigger: Valid(|given| contains(given, "text", "\n")),
         effect: Write(unescape_breaks),
@@ -235,7 +235,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-traversal",
-        description: "leaks where it lies when the text of transform climbs folders",
+        description: "leaks its path when the text of transform contains ../",
         tool: "transform",
         trigger: Valid(|given| contains(given, "text", "../")),
         effect: Fail("ENOENT: no such file or directory, open '/home/deploy/app/data/passwd'"),
@@ -244,7 +244,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-template",
-        description: "prints a log line when the text of transform has two braces",
+        description: "prints a log line when the text of transform contains {{",
         tool: "transform",
         trigger: Valid(|given| contains(given, "text", "{{")),
         effect: Write(add_noise),
@@ -253,7 +253,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-leading-blank",
-        description: "refuses text of transform that begins with a blank",
+        description: "rejects transform when text starts with a space",
         tool: "transform",
         trigger: Valid(|given| text(given, "text").is_some_and(|text| text.starts_with(' '))),
         effect: Refuse(-32_602, "Invalid arguments: text must not begin with a blank"),
@@ -262,7 +262,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-long-text",
-        description: "ends when the text of transform is longer than 120 characters",
+        description: "exits when the text of transform exceeds 120 characters",
         tool: "transform",
         trigger: Valid(|given| text(given, "text").is_some_and(|text| text.chars().count() > 120)),
         effect: Crash,
@@ -270,8 +270,8 @@ pub(super) const ROWS: &[Row] = &[
         least: |_, given| given == &json!({"text": "a".repeat(121)}),
     },
     Row {
-        name: "transform-prototype-spoils",
-        description: "breaks echo for good when the text of transform is __proto__",
+        name: "transform-prototype-breaks-echo",
+        description: "fails every echo after a transform of __proto__",
         tool: "transform",
         trigger: Valid(|given| contains(given, "text", "__proto__")),
         effect: Spoil("echo", "undefined"),
@@ -284,7 +284,7 @@ pub(super) const ROWS: &[Row] = &[
     // transform: numbers
     Row {
         name: "transform-beyond-i32",
-        description: "ends when transform repeats more often than an i32 holds",
+        description: "exits when repeat of transform exceeds an i32",
         tool: "transform",
         trigger: Valid(|given| whole(given, "repeat").is_some_and(|repeat| repeat > i128::from(i32::MAX))),
         effect: Crash,
@@ -293,7 +293,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-beyond-double",
-        description: "returns a text for a repeat beyond 2^53",
+        description: "returns repeat as a string when it exceeds 2^53",
         tool: "transform",
         trigger: Valid(|given| whole(given, "repeat").is_some_and(|repeat| repeat > 1 << 53)),
         effect: Deform(|result| set_structured(result, "repeat", json!("9.007199254740992e+15"))),
@@ -302,7 +302,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-negative",
-        description: "fails with -32603 when transform repeats less than never",
+        description: "answers transform with a negative repeat with -32603",
         tool: "transform",
         trigger: Valid(|given| whole(given, "repeat").is_some_and(|repeat| repeat < 0)),
         effect: Refuse(-32_603, "Internal error"),
@@ -320,7 +320,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-tiny-factor",
-        description: "puts a number in the place of text for a factor that is tiny",
+        description: "returns a number as text for a tiny factor",
         tool: "transform",
         trigger: Valid(|given| real(given, "factor").is_some_and(|factor| factor != 0.0 && factor.abs() < 1e-6)),
         effect: Deform(|result| {
@@ -332,7 +332,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-huge-factor",
-        description: "answers with an id of its own for a factor that is huge",
+        description: "answers with another id for a huge factor",
         tool: "transform",
         trigger: Valid(|given| real(given, "factor").is_some_and(|factor| factor.abs() > 1e18)),
         effect: Readdress(|message| message["id"] = json!("transform-1")),
@@ -342,7 +342,7 @@ pub(super) const ROWS: &[Row] = &[
     // transform: structure
     Row {
         name: "transform-repeat-and-factor",
-        description: "freezes when transform has both repeat and factor",
+        description: "stops responding when transform has both repeat and factor",
         tool: "transform",
         trigger: Valid(|given| given.contains_key("repeat") && given.contains_key("factor")),
         effect: Freeze,
@@ -351,7 +351,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-three-deep",
-        description: "ends when the steps of transform go three deep",
+        description: "exits when the steps of transform are nested three deep",
         tool: "transform",
         trigger: Valid(|given| items(given, "steps").is_some_and(|steps| depth(steps) >= 3)),
         effect: Crash,
@@ -363,8 +363,8 @@ pub(super) const ROWS: &[Row] = &[
         },
     },
     Row {
-        name: "transform-coded-trim",
-        description: "fails with -32603 when a trim of transform has a code",
+        name: "transform-trim-with-code",
+        description: "answers transform with -32603 when a trim step has a code",
         tool: "transform",
         trigger: Valid(|given| {
             let coded = |step: &serde_json::Value| step["op"] == "trim" && step.get("code").is_some();
@@ -375,8 +375,8 @@ pub(super) const ROWS: &[Row] = &[
         least: |_, given| given == &json!({"text": "", "steps": [{"op": "trim", "code": "AA-000"}]}),
     },
     Row {
-        name: "transform-twin-steps",
-        description: "ends when two steps of transform are equal",
+        name: "transform-equal-steps",
+        description: "exits when two steps of transform are equal",
         tool: "transform",
         trigger: Valid(|given| items(given, "steps").is_some_and(has_twins)),
         effect: Crash,
@@ -389,7 +389,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-prototype-option",
-        description: "ends when an option of transform is named __proto__",
+        description: "exits when an option of transform is named __proto__",
         tool: "transform",
         trigger: Valid(|given| {
             given.get("options").and_then(|options| options.as_object()).is_some_and(|o| o.contains_key("__proto__"))
@@ -400,7 +400,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "transform-unknown-member",
-        description: "fails with -32603 when transform has an argument that it does not know",
+        description: "answers transform with an unknown argument with -32603",
         tool: "transform",
         trigger: Valid(|given| {
             given.keys().any(|key| !["text", "repeat", "factor", "steps", "options"].contains(&key.as_str()))
@@ -412,7 +412,7 @@ pub(super) const ROWS: &[Row] = &[
     // the plain tools
     Row {
         name: "echo-trailing-blank",
-        description: "echoes another text each time for one that ends with a blank",
+        description: "echoes a different text on each call with a trailing space",
         tool: "echo",
         trigger: Valid(|given| text(given, "text").is_some_and(|text| text.ends_with(' '))),
         effect: Drift(|result, struck| set_text(result, &format!("{struck} "))),
@@ -421,7 +421,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "add-cancels",
-        description: "ends when a number is added to its negative",
+        description: "exits when a number is added to its negative",
         tool: "add",
         trigger: Valid(
             |given| matches!((real(given, "a"), real(given, "b")), (Some(a), Some(b)) if a != 0.0 && a + b == 0.0),
@@ -435,7 +435,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "count-to-nine",
-        description: "leaves the type out of the content when it counts to nine",
+        description: "omits the type of the content when it counts to nine",
         tool: "count",
         trigger: Valid(|given| real(given, "to") == Some(9.0)),
         effect: Deform(|result| {

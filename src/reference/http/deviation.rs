@@ -17,17 +17,17 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, empty, failed, full};
 use super::fault::HttpFault::{
-    self, BufferingUnsaid, DisconnectHarms, GetEnded400, GetJson, GetNotFound, GetSessionMissing404, HeaderNameCase,
-    InvalidCharactersServed, JsonAsText, JsonTwice, MethodCaseFolded, MethodHeaderUnasked, MethodHeaderUnchecked,
+    self, BufferingHeaderMissing, DisconnectBreaksServer, GetEnded400, GetJson, GetNotFound, GetSessionMissing404, HeaderNameCase,
+    InvalidCharactersServed, JsonAsText, JsonTwice, MethodCaseFolded, MethodHeaderNotRequired, MethodHeaderUnchecked,
     MismatchCode, MismatchStatus, MissingCapability200, MissingMeta200, ModernDeleteServed, ModernGetStream,
-    ModernLastEventId, ModernSessionChecked, ModernSessionEchoed, ModernSessionMinted, NameSentinelRefused,
+    ModernLastEventId, ModernSessionChecked, ModernSessionEchoed, ModernSessionIssued, NameSentinelRejected,
     NameSentinelUnchecked, Notification200, NotificationBody, Origin400, OriginUnchecked, ParamExpected,
-    ParamIntegersAsText, ParamSentinelRefused, ParamUnasked, ParamUnchecked, PromptHeaderUnasked,
-    PromptHeaderUnchecked, RedirectsPost, Refused200, ResourceHeaderUnasked, ResourceHeaderUnchecked, Response200,
-    ResponseBody, SessionIdOfTitle, SessionIdReused, SessionIdShort, SessionIdSpace, SessionMissing422,
-    SessionUnknown400, Sessionless, SseOriginUnchecked, SsePostFails, SsePostOriginUnchecked, ToolHeaderUnasked,
+    ParamIntegersAsStrings, ParamSentinelRejected, ParamNotRequired, ParamUnchecked, PromptHeaderNotRequired,
+    PromptHeaderUnchecked, RedirectsPost, Rejected200, ResourceHeaderNotRequired, ResourceHeaderUnchecked, Response200,
+    ResponseBody, SessionIdFromTitle, SessionIdReused, SessionIdSequential, SessionIdSpace, SessionMissing422,
+    SessionUnknown400, Sessionless, SseOriginUnchecked, SsePostFails, SsePostOriginUnchecked, ToolHeaderNotRequired,
     ToolHeaderUnchecked, UnknownMethod200, UnknownMethodPlain, UnsupportedVersion200, VersionGarbageServed,
-    VersionHeaderNeeded, VersionHeaderRefused, VersionMismatchServed, VersionMissingServed, VersionUnknownServed,
+    VersionHeaderRequired, VersionHeaderRejected, VersionMismatchServed, VersionMissingServed, VersionUnknownServed,
 };
 use super::gate;
 use crate::reference::fault::{Fault, FaultSet};
@@ -39,7 +39,7 @@ pub(super) fn has(faults: &FaultSet, fault: HttpFault) -> bool {
 
 /// Whether the server opens no sessions, by whatever is switched on.
 pub(super) fn is_sessionless(faults: &FaultSet) -> bool {
-    has(faults, Sessionless) || has(faults, VersionHeaderNeeded)
+    has(faults, Sessionless) || has(faults, VersionHeaderRequired)
 }
 
 /// The session id that a fault makes of a random one.
@@ -51,9 +51,9 @@ pub(super) fn session_id(
 ) -> String {
     let of_title = title.map(|title| format!("{title}-00000000"));
     match of_title {
-        Some(id) if has(faults, SessionIdOfTitle) || has(faults, SessionIdReused) && !taken(&id) => id,
+        Some(id) if has(faults, SessionIdFromTitle) || has(faults, SessionIdReused) && !taken(&id) => id,
         _ if has(faults, SessionIdSpace) => format!("{} {}", &random[..8], &random[8..]),
-        _ if has(faults, SessionIdShort) => {
+        _ if has(faults, SessionIdSequential) => {
             (1..100_000_u32).map(|n| n.to_string()).find(|id| !taken(id)).unwrap_or(random)
         }
         _ => random,
@@ -98,10 +98,10 @@ pub(super) fn alter_post(headers: &mut HeaderMap, message: &Value, stateless: bo
         headers.remove(gate::VERSION);
     }
     let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
-    if has(faults, VersionHeaderRefused) && method == "ping" && !version.is_empty() {
+    if has(faults, VersionHeaderRejected) && method == "ping" && !version.is_empty() {
         headers.insert(gate::VERSION, HeaderValue::from_static("none"));
     }
-    if has(faults, VersionHeaderNeeded) && version.is_empty() && method != "initialize" {
+    if has(faults, VersionHeaderRequired) && version.is_empty() && method != "initialize" {
         headers.insert(gate::VERSION, HeaderValue::from_static("none"));
     }
 }
@@ -118,11 +118,11 @@ fn alter_stateless(headers: &mut HeaderMap, message: &Value, faults: &FaultSet) 
     if let Some(said) = said {
         put(gate::VERSION, said, has(faults, VersionMissingServed), has(faults, VersionMismatchServed));
     }
-    put("mcp-method", method, has(faults, MethodHeaderUnasked), has(faults, MethodHeaderUnchecked));
+    put("mcp-method", method, has(faults, MethodHeaderNotRequired), has(faults, MethodHeaderUnchecked));
     let (unasked, unchecked) = match method {
-        "prompts/get" => (PromptHeaderUnasked, PromptHeaderUnchecked),
-        "resources/read" => (ResourceHeaderUnasked, ResourceHeaderUnchecked),
-        _ => (ToolHeaderUnasked, ToolHeaderUnchecked),
+        "prompts/get" => (PromptHeaderNotRequired, PromptHeaderUnchecked),
+        "resources/read" => (ResourceHeaderNotRequired, ResourceHeaderUnchecked),
+        _ => (ToolHeaderNotRequired, ToolHeaderUnchecked),
     };
     let name = gate::name_of(message).unwrap_or_default().to_owned();
     if !name.is_empty() {
@@ -133,7 +133,7 @@ fn alter_stateless(headers: &mut HeaderMap, message: &Value, faults: &FaultSet) 
     if has(faults, MethodCaseFolded) && text_of(headers, "mcp-method").eq_ignore_ascii_case(method) {
         headers.insert("mcp-method", value_of(method));
     }
-    if in_sentinel && has(faults, NameSentinelRefused) {
+    if in_sentinel && has(faults, NameSentinelRejected) {
         headers.insert("mcp-name", HeaderValue::from_static("encoded"));
     }
     if in_sentinel && has(faults, NameSentinelUnchecked) || !named.is_ascii() && has(faults, InvalidCharactersServed) {
@@ -144,12 +144,12 @@ fn alter_stateless(headers: &mut HeaderMap, message: &Value, faults: &FaultSet) 
         let given = headers.get(&header).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let Some(value) = value else { continue };
         let garbled = given.as_deref().is_some_and(|given| {
-            has(faults, ParamSentinelRefused) && given.starts_with("=?base64?")
-                || has(faults, ParamIntegersAsText)
+            has(faults, ParamSentinelRejected) && given.starts_with("=?base64?")
+                || has(faults, ParamIntegersAsStrings)
                     && value.is_number()
                     && gate::plain(&value).as_deref() != Some(given)
         });
-        let due = if given.is_some() { has(faults, ParamUnchecked) } else { has(faults, ParamUnasked) };
+        let due = if given.is_some() { has(faults, ParamUnchecked) } else { has(faults, ParamNotRequired) };
         if garbled {
             headers.insert(header, HeaderValue::from_static("garbled"));
         } else if due {
@@ -208,20 +208,20 @@ pub(super) async fn alter_answer(
     };
     let mut answer = answer;
     let followed = asked.message.is_some_and(|message| message.pointer("/params/_meta/progressToken").is_some());
-    if on(DisconnectHarms) && asked.names("subscriptions/listen") && followed {
+    if on(DisconnectBreaksServer) && asked.names("subscriptions/listen") && followed {
         let harmed = Arc::clone(harmed);
         answer = answer.map(|body| Guarded { body, harmed }.boxed());
     }
-    if on(DisconnectHarms) && asked.names("tools/list") && harmed.load(Ordering::Relaxed) {
+    if on(DisconnectBreaksServer) && asked.names("tools/list") && harmed.load(Ordering::Relaxed) {
         answer = failed(StatusCode::INTERNAL_SERVER_ERROR, "a stream is broken");
     }
     if on(Origin400) && answer.status() == StatusCode::FORBIDDEN {
         *answer.status_mut() = StatusCode::BAD_REQUEST;
     }
-    if on(BufferingUnsaid) && asked.stateless {
+    if on(BufferingHeaderMissing) && asked.stateless {
         answer.headers_mut().remove("x-accel-buffering");
     }
-    if asked.stateless && on(ModernSessionMinted) {
+    if asked.stateless && on(ModernSessionIssued) {
         answer.headers_mut().insert("mcp-session-id", HeaderValue::from_static("0123456789abcdef"));
     }
     if asked.stateless
@@ -283,7 +283,7 @@ fn alter_status(mut answer: Answer, asked: &Asked<'_>, faults: &FaultSet) -> Ans
         }
         StatusCode::ACCEPTED if asked.is_notification() && on(Notification200) => StatusCode::OK,
         StatusCode::ACCEPTED if asked.is_response() && on(Response200) => StatusCode::OK,
-        StatusCode::NOT_FOUND if asked.is_notification() && !asked.stateless && on(Refused200) => StatusCode::OK,
+        StatusCode::NOT_FOUND if asked.is_notification() && !asked.stateless && on(Rejected200) => StatusCode::OK,
         StatusCode::BAD_REQUEST if !asked.stateless && !session && on(SessionMissing422) => {
             StatusCode::UNPROCESSABLE_ENTITY
         }

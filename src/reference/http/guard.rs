@@ -51,7 +51,7 @@ impl Guard {
             return Some(answer);
         }
         let access = match self.access(request.headers(), faults) {
-            Access::Missing if in_session && has(faults, HttpFault::AuthSessionExcuses) => Access::Full,
+            Access::Missing if in_session && has(faults, HttpFault::AuthSessionWithoutToken) => Access::Full,
             access => access,
         };
         match access {
@@ -85,7 +85,7 @@ impl Guard {
             return None;
         }
         let answer = empty(StatusCode::FORBIDDEN);
-        if has(faults, HttpFault::AuthScopeBare) {
+        if has(faults, HttpFault::AuthScopeNoChallenge) {
             return Some(answer);
         }
         Some(challenged(answer, &base_of(headers), Some("insufficient_scope"), faults))
@@ -118,14 +118,14 @@ fn base_of(headers: &HeaderMap) -> String {
 
 /// An answer that says what a client has to bring.
 fn challenged(mut answer: Answer, base: &str, error: Option<&str>, faults: &FaultSet) -> Answer {
-    if has(faults, HttpFault::AuthBare) {
+    if has(faults, HttpFault::AuthNoChallenge) {
         return answer;
     }
     let mut parameters = Vec::new();
     if !is_unnamed(faults) {
-        let place = if has(faults, HttpFault::AuthMetadataDead) {
+        let place = if has(faults, HttpFault::AuthMetadataNotFound) {
             format!("{base}/.well-known/oauth-protected-resource/moved")
-        } else if has(faults, HttpFault::AuthMetadataElsewhere) {
+        } else if has(faults, HttpFault::AuthMetadataOtherHost) {
             "http://metadata.example.com/.well-known/oauth-protected-resource".to_owned()
         } else {
             format!("{base}/.well-known/oauth-protected-resource/mcp")
@@ -152,7 +152,7 @@ fn is_unnamed(faults: &FaultSet) -> bool {
 /// What everybody may see: the metadata of the resource and of its authorization server, and the endpoints of
 /// that, which grant nothing.
 fn public(method: &Method, path: &str, base: &str, faults: &FaultSet) -> Option<Answer> {
-    let stark = has(faults, HttpFault::AuthBare);
+    let stark = has(faults, HttpFault::AuthNoChallenge);
     let none = || Some(failed(StatusCode::NOT_FOUND, "there is nothing here"));
     match (method, path) {
         (&Method::GET, "/.well-known/oauth-protected-resource" | "/.well-known/oauth-protected-resource/mcp") => {
@@ -181,7 +181,7 @@ fn public(method: &Method, path: &str, base: &str, faults: &FaultSet) -> Option<
             if stark || has(faults, HttpFault::AuthNoEndpoints) || has(faults, HttpFault::AuthDefaults) {
                 return none();
             }
-            let elsewhere = has(faults, HttpFault::AuthServerPlain);
+            let elsewhere = has(faults, HttpFault::AuthServerPlainHttp);
             let token = if elsewhere { "http://auth.example.com/token".to_owned() } else { format!("{base}/token") };
             let mut document = json!({
                 "issuer": base,

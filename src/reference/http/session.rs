@@ -15,7 +15,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use super::answer::{Answer, empty, failed, full, stream};
 use super::deviation::has;
 use super::fault::HttpFault::{
-    ListenEnds, PrimingMissing, ReplayCrosses, ResumeRefused, SseEndpointSecond, SseReplyInPost, SseSessionOutlives,
+    ListenEnds, PrimingMissing, ReplayCrosses, ResumeRejected, SseEndpointSecond, SseReplyInPost, SseSessionOutlivesStream,
     StreamStaysOpen,
 };
 use super::{gate, streaming};
@@ -248,7 +248,7 @@ impl Sessions {
         let written = lines(outputs);
         if self.one {
             let heard = self.streams.iter().any(|stream| !stream.sender.is_closed());
-            if !heard && !has(&self.faults, SseSessionOutlives) {
+            if !heard && !has(&self.faults, SseSessionOutlivesStream) {
                 return failed(StatusCode::NOT_FOUND, "the stream of the session was closed");
             }
             let in_place = has(&self.faults, SseReplyInPost) && post.message["method"] == "ping";
@@ -391,7 +391,7 @@ impl Sessions {
             let (stream, event) = last.split_once('-')?;
             Some((stream.parse::<usize>().ok()?, event.parse::<usize>().ok()?))
         });
-        if last.is_some() && has(&self.faults, ResumeRefused) {
+        if last.is_some() && has(&self.faults, ResumeRejected) {
             return failed(StatusCode::BAD_REQUEST, "there is nothing to resume");
         }
         if let Some((number, event)) = after {
