@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::ask::Question;
-use super::deviation::envelope::Outgoing;
-use super::evaluation::{self, Early};
+use super::client_request::ClientRequest;
+use super::complex_tool::Drafts;
+use super::evaluation::{self, Interception};
 use super::fault::{Fault, FaultSet};
-use super::listing;
-use super::message::{Object, Refusal};
+use super::injection::envelope::Outgoing;
+use super::message::{Object, RpcError};
+use super::pagination;
 use super::revision::Revision;
-use super::rich::Drafts;
 use super::subscription::Subscription;
 use super::task_method::Tasks;
 
@@ -40,7 +40,7 @@ pub(super) enum Output {
     /// The end of the process, without a word.
     Crash,
     /// The end of the connection.
-    End,
+    Close,
 }
 
 /// What `initialize` agreed to, and what was changed since.
@@ -49,7 +49,7 @@ pub(super) struct Session {
     pub(super) revision: Revision,
     pub(super) client: Object,
     /// The least severity that is logged.
-    pub(super) log_from: usize,
+    pub(super) min_log_severity: usize,
     pub(super) grown: bool,
     /// Whether the client has said that it is ready.
     pub(super) initialized: bool,
@@ -57,7 +57,7 @@ pub(super) struct Session {
 
 /// The tools that were offered last, and in what circumstances.
 #[derive(Debug)]
-pub(super) struct Offered {
+pub(super) struct ToolListCache {
     pub(super) revision: Revision,
     pub(super) grown: bool,
     pub(super) tools: Arc<[Object]>,
@@ -65,10 +65,10 @@ pub(super) struct Offered {
 
 /// A call that waits for the client to answer a question.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingCall {
     pub(super) id: Value,
     pub(super) revision: Revision,
-    pub(super) question: Question,
+    pub(super) client_request: ClientRequest,
     /// The number of an elicitation.
     pub(super) number: u64,
     /// The messages that a model is to complete, and how often it was asked before.
@@ -78,33 +78,33 @@ pub(super) struct Waiting {
 
 /// Why a request gets no result now.
 #[derive(Debug, PartialEq)]
-pub(super) enum Stop {
-    Refused(Refusal),
+pub(super) enum NoResult {
+    Error(RpcError),
     /// The answer follows when the client has answered a question.
-    Later,
+    Deferred,
     /// A fault ends the connection.
-    Ended,
+    Closed,
     /// A fault stops the connection, but does not end it.
     Frozen,
     /// A fault ends the process.
     Crashed,
 }
 
-impl From<Refusal> for Stop {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
+impl From<RpcError> for NoResult {
+    fn from(error: RpcError) -> Self {
+        Self::Error(error)
     }
 }
 
 /// What happened on the connection before, as far as faults depend on it.
 #[derive(Debug, Default)]
-pub(super) struct Past {
+pub(super) struct History {
     /// Whether `server/discover` was called.
-    pub(super) discovered: bool,
+    pub(super) discover_called: bool,
     /// Whether a call was refused.
-    pub(super) refused: bool,
+    pub(super) call_rejected: bool,
     /// Whether any request was answered.
-    pub(super) answered: bool,
+    pub(super) has_responded: bool,
     pub(super) used_ids: Vec<Value>,
     pub(super) answered_ids: Vec<Value>,
 }
@@ -122,29 +122,29 @@ pub(super) struct Request {
 pub(super) struct Connection<'a> {
     pub(super) faults: &'a FaultSet,
     pub(super) session: Option<Session>,
-    pub(super) offered: Option<Offered>,
-    pub(super) paging: listing::Memory,
-    pub(super) waiting: BTreeMap<String, Waiting>,
-    pub(super) past: Past,
+    pub(super) tool_cache: Option<ToolListCache>,
+    pub(super) pagination: pagination::PaginationState,
+    pub(super) pending_calls: BTreeMap<String, PendingCall>,
+    pub(super) history: History,
     pub(super) tasks: Tasks,
     /// Messages that belong after the response to the request in hand.
-    pub(super) afterwards: Vec<Value>,
+    pub(super) after_response: Vec<Value>,
     /// How many questions were put to the client.
-    pub(super) questions: u64,
+    pub(super) client_requests_sent: u64,
     /// The subscriptions of the stateless era that are open.
     pub(super) subscriptions: Vec<Subscription>,
     /// Whether what is offered there has grown for those who listen.
     pub(super) grown: bool,
     /// Whether a result has asked for input that has not come yet.
-    pub(super) asked: bool,
+    pub(super) input_requested: bool,
     pub(super) drafts: Drafts,
-    pub(super) hidden: evaluation::State,
+    pub(super) evaluation: evaluation::State,
     /// An answer that is held back where a fault confuses requests in flight.
-    pub(super) held: Option<Outgoing>,
+    pub(super) held_response: Option<Outgoing>,
     /// The answers to the batch in hand.
     pub(super) batch: Option<Vec<Value>>,
     /// Whether a fault has ended the connection.
-    pub(super) ended: bool,
+    pub(super) closed: bool,
     pub(super) output: Vec<Output>,
 }
 
@@ -156,21 +156,21 @@ impl<'a> Connection<'a> {
         Self {
             faults,
             session: None,
-            offered: None,
-            paging: listing::Memory::new(salt),
-            waiting: BTreeMap::new(),
-            past: Past::default(),
+            tool_cache: None,
+            pagination: pagination::PaginationState::new(salt),
+            pending_calls: BTreeMap::new(),
+            history: History::default(),
             tasks: Tasks::default(),
-            afterwards: Vec::new(),
-            questions: 0,
+            after_response: Vec::new(),
+            client_requests_sent: 0,
             subscriptions: Vec::new(),
             grown: false,
-            asked: false,
+            input_requested: false,
             drafts: Drafts::default(),
-            hidden: evaluation::State::new(faults),
-            held: None,
+            evaluation: evaluation::State::new(faults),
+            held_response: None,
             batch: None,
-            ended: false,
+            closed: false,
             output: Vec::new(),
         }
     }
@@ -178,46 +178,46 @@ impl<'a> Connection<'a> {
     /// Takes one line without its ending, and says what follows from it.
     pub(super) fn receive(&mut self, line: &[u8]) -> Vec<Output> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let struck = !self.hidden.is_idle() && self.strike_line(line);
-        if !self.ended && !struck && !line.trim_ascii().is_empty() && !self.has(Fault::NeverAnswers) {
+        let intercepted = !self.evaluation.is_empty() && self.intercept_line(line);
+        if !self.closed && !intercepted && !line.trim_ascii().is_empty() && !self.is_enabled(Fault::NeverAnswers) {
             match serde_json::from_slice(line) {
-                Ok(value) => self.value(value),
-                Err(_) => self.broken_line(),
+                Ok(value) => self.receive_value(value),
+                Err(_) => self.receive_invalid_json(),
             }
         }
-        if self.ended {
-            self.output.push(Output::End);
+        if self.closed {
+            self.output.push(Output::Close);
         }
         std::mem::take(&mut self.output)
     }
 
     /// Lets the faults at a line that show before it is parsed; true if that is the end of it.
-    fn strike_line(&mut self, line: &[u8]) -> bool {
+    fn intercept_line(&mut self, line: &[u8]) -> bool {
         let revision = self.revision();
-        match self.hidden.line(line, revision) {
-            Early::Crashed => self.output.push(Output::Crash),
-            Early::Frozen => self.output.push(Output::Freeze),
+        match self.evaluation.intercept_line(line, revision) {
+            Interception::Crashed => self.output.push(Output::Crash),
+            Interception::Frozen => self.output.push(Output::Freeze),
             _ => return false,
         }
         true
     }
 
     /// How long an answer is held back in the hope of another request in flight.
-    pub(super) fn patience(&self) -> Duration {
+    pub(super) fn hold_timeout(&self) -> Duration {
         // Where it depends on the arguments, many calls are held back and few of them in vain.
-        Duration::from_millis(if self.hidden.swaps() { 5 } else { 60 })
+        Duration::from_millis(if self.evaluation.swaps_responses() { 5 } else { 60 })
     }
 
     /// Whether an answer is held back: in the hope of another request in flight, or for a task to end.
-    pub(super) fn is_holding(&self) -> bool {
-        self.held.is_some() || self.tasks.is_awaited()
+    pub(super) fn has_delayed_responses(&self) -> bool {
+        self.held_response.is_some() || self.tasks.is_awaited()
     }
 
     /// Lets go of what was held back.
-    pub(super) fn release(&mut self) -> Vec<Output> {
-        self.end_awaited();
-        if let Some(held) = self.held.take() {
-            self.hidden.has_swapped();
+    pub(super) fn flush_delayed(&mut self) -> Vec<Output> {
+        self.finish_awaited_tasks();
+        if let Some(held) = self.held_response.take() {
+            self.evaluation.clear_swap();
             self.write(&held);
         }
         std::mem::take(&mut self.output)
@@ -229,12 +229,12 @@ impl<'a> Connection<'a> {
     }
 
     /// Whether a fault is switched on, in whatever revision.
-    pub(super) fn has(&self, fault: Fault) -> bool {
+    pub(super) fn is_enabled(&self, fault: Fault) -> bool {
         self.faults.contains(fault)
     }
 
     /// Whether a fault is switched on and shows in the revision in force.
-    pub(super) fn shows(&self, fault: Fault) -> bool {
-        self.faults.shows(fault, self.revision())
+    pub(super) fn is_active(&self, fault: Fault) -> bool {
+        self.faults.is_active(fault, self.revision())
     }
 }

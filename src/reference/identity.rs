@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::content;
-use super::deviation::edit::Edit;
 use super::fault::{Fault, FaultSet};
+use super::injection::edit::Edit;
 use super::message::{Object, object};
 use super::prompt;
 use super::resource;
@@ -15,11 +15,11 @@ const INSTRUCTIONS: &str = "Call any tool but erase: each shows one thing that a
 
 /// Name and version, or what a fault makes of them; nothing where it leaves them out.
 pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value> {
-    let shows = |fault| faults.shows(fault, revision);
-    if shows(Fault::InitializeWithoutServerInfo) || shows(Fault::ServerInfoMissing) {
+    let is_active = |fault| faults.is_active(fault, revision);
+    if is_active(Fault::InitializeWithoutServerInfo) || is_active(Fault::ServerInfoMissing) {
         return None;
     }
-    if shows(Fault::ServerInfoString) {
+    if is_active(Fault::ServerInfoString) {
         return Some(json!("mcp-conformance-mock"));
     }
     let mut info = json!({"name": "mcp-conformance-mock", "version": env!("CARGO_PKG_VERSION")});
@@ -30,10 +30,10 @@ pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value
         info["description"] = json!("Shows every feature, and on demand every fault.");
         info["icons"] = json!([content::icon()]);
     }
-    if shows(Fault::ServerInfoTitleNumber) {
+    if is_active(Fault::ServerInfoTitleNumber) {
         info["title"] = json!(5);
     }
-    if shows(Fault::ServerInfoIconString) {
+    if is_active(Fault::ServerInfoIconString) {
         info["icons"] = json!("x.png");
     }
     Some(info)
@@ -43,13 +43,13 @@ pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value
 pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
     let mut capabilities =
         object(json!({"tools": {"listChanged": true}, "resources": {"listChanged": true}, "logging": {}}));
-    if resource::may_be_subscribed_to(revision) {
+    if resource::supports_subscribe(revision) {
         capabilities.insert("resources".to_owned(), json!({"subscribe": true, "listChanged": true}));
     }
     if revision >= Revision::V2024_11_05 {
         capabilities.insert("prompts".to_owned(), json!({"listChanged": true}));
     }
-    if prompt::completes(revision) {
+    if prompt::supports_completion(revision) {
         capabilities.insert("completions".to_owned(), json!({}));
     }
     if revision.is_modern() {
@@ -61,7 +61,7 @@ pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
         capabilities.insert("tasks".to_owned(), tasks());
     }
     for (fault, edit) in CAPABILITY_FAULTS {
-        if faults.shows(*fault, revision) {
+        if faults.is_active(*fault, revision) {
             edit.apply(&mut capabilities);
         }
     }
@@ -121,7 +121,7 @@ pub(super) fn initialize(version: &str, revision: Revision, faults: &FaultSet) -
     if revision >= Revision::V2024_11_05 {
         result.insert("instructions".to_owned(), json!(INSTRUCTIONS));
     }
-    if faults.shows(Fault::InitializeInstructionsArray, revision) {
+    if faults.is_active(Fault::InitializeInstructionsArray, revision) {
         result.insert("instructions".to_owned(), json!([INSTRUCTIONS]));
     }
     result
@@ -137,13 +137,13 @@ pub(super) fn discover(revision: Revision, faults: &FaultSet) -> Object {
         "ttlMs": 3_600_000,
         "cacheScope": "public",
     }));
-    if faults.shows(Fault::Awkward, revision) || faults.shows(Fault::UnusableVersionListed, revision) {
+    if faults.is_active(Fault::Awkward, revision) || faults.is_active(Fault::UnusableVersionListed, revision) {
         result.insert("supportedVersions".to_owned(), json!([Revision::V2026_07_28.name(), "2025-11-25"]));
     }
-    if faults.shows(Fault::DiscoverOmitsVersion, revision) {
+    if faults.is_active(Fault::DiscoverOmitsVersion, revision) {
         result.insert("supportedVersions".to_owned(), json!(["2025-11-25", "2026-07-28-rc"]));
     }
-    if faults.shows(Fault::DiscoverWithoutCapabilities, revision) {
+    if faults.is_active(Fault::DiscoverWithoutCapabilities, revision) {
         result.remove("capabilities");
     }
     result

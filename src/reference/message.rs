@@ -89,13 +89,13 @@ fn is_legal_id(id: &Value) -> bool {
 
 /// Why a request is answered with an error.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Refusal {
+pub(super) struct RpcError {
     pub(super) code: i64,
     pub(super) message: String,
     pub(super) data: Option<Value>,
 }
 
-impl Refusal {
+impl RpcError {
     pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
@@ -151,8 +151,8 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// The refusal of parameters that do not have the shape that the method wants.
-pub(super) fn invalid_params(text: impl Into<String>) -> Refusal {
-    Refusal::new(INVALID_PARAMS, text)
+pub(super) fn invalid_params(text: impl Into<String>) -> RpcError {
+    RpcError::new(INVALID_PARAMS, text)
 }
 
 #[cfg(test)]

@@ -8,27 +8,27 @@
 //! The way of a message: [`serve`] splits lines, the connection sorts and answers them, the methods of
 //! the revision in force make a result, the deviations deform it, and the line is written.
 
-mod ask;
-mod ask_result;
 mod call;
+mod client_request;
+mod complex_tool;
 mod connection;
 mod content;
-mod deviation;
 mod evaluation;
 mod fault;
 mod http;
 mod identity;
-mod intake;
-mod listing;
+mod incoming;
+mod injection;
+mod input_required;
 mod message;
 mod method;
 mod outgoing;
+mod pagination;
 mod primitive_method;
 mod prompt;
 mod request;
 mod resource;
 mod revision;
-mod rich;
 mod server;
 mod subscription;
 mod task;
@@ -37,7 +37,6 @@ mod tool;
 mod tool_method;
 
 #[cfg(test)]
-mod task_tests;
 #[cfg(test)]
 mod tests;
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::content::{self, PNG};
-use super::message::{INVALID_PARAMS, Object, RESOURCE_NOT_FOUND, Refusal, object, quoted};
+use super::message::{INVALID_PARAMS, Object, RESOURCE_NOT_FOUND, RpcError, object, quoted};
 use super::revision::Revision;
 
 /// The resource that tools embed as text and link to.
@@ -17,7 +17,7 @@ pub(super) const NUMBERS_TEMPLATE: &str = "mock:///numbers/{number}";
 const NUMBERS: &str = "mock:///numbers/";
 
 /// Name, title, URI and MIME type of each resource that is listed.
-const LISTED: &[(&str, &str, &str, &str)] = &[
+const RESOURCES: &[(&str, &str, &str, &str)] = &[
     ("notes.txt", "Notes", NOTES, "text/plain"),
     ("pixels.png", "Pixels", PIXELS, "image/png"),
     ("one", "Number one", "mock:///numbers/1", "text/plain"),
@@ -28,12 +28,12 @@ const LISTED: &[(&str, &str, &str, &str)] = &[
 /// Every listed resource as the revision describes it, one more where the list has grown.
 pub(super) fn listed(revision: Revision, grown: bool) -> Vec<Value> {
     let more = grown.then_some(("four", "Number four", "mock:///numbers/4", "text/plain"));
-    LISTED.iter().copied().chain(more).map(|row| Value::Object(described(row, revision))).collect()
+    RESOURCES.iter().copied().chain(more).map(|row| Value::Object(described(row, revision))).collect()
 }
 
 /// The description of the notes.
 pub(super) fn notes(revision: Revision) -> Object {
-    described(LISTED[0], revision)
+    described(RESOURCES[0], revision)
 }
 
 fn described(row: (&str, &str, &str, &str), revision: Revision) -> Object {
@@ -93,13 +93,13 @@ pub(super) fn grown(mut contents: Object) -> Object {
 }
 
 /// The refusal of a URI behind which there is nothing.
-pub(super) fn not_found(uri: &str, revision: Revision) -> Refusal {
+pub(super) fn not_found(uri: &str, revision: Revision) -> RpcError {
     let code = if revision.is_modern() { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
-    Refusal::new(code, "Resource not found").with_data(json!({"uri": quoted(uri)}))
+    RpcError::new(code, "Resource not found").with_data(json!({"uri": quoted(uri)}))
 }
 
 /// Whether a client may subscribe to resources by request, which some revisions that have it go
 /// without here.
-pub(super) fn may_be_subscribed_to(revision: Revision) -> bool {
+pub(super) fn supports_subscribe(revision: Revision) -> bool {
     revision >= Revision::V2025_03_26 && !revision.is_modern()
 }

@@ -9,11 +9,11 @@ use super::connection::{Connection, Output};
 use super::fault::{Fault, FaultSet};
 
 /// What a slow server takes before it writes its first byte.
-const SLOW_START: Duration = Duration::from_millis(500);
+const SLOW_START_DELAY: Duration = Duration::from_millis(500);
 /// How much is written without a newline by the fault that does so.
-const WITHOUT_NEWLINE: usize = 8 << 20;
+const BYTES_WITHOUT_NEWLINE: usize = 8 << 20;
 /// The length of the message that is too long.
-const HUGE: usize = 100 << 20;
+const HUGE_MESSAGE_BYTES: usize = 100 << 20;
 
 /// The error of a server that a fault ends as a bug would: its process has to end as if it had panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,14 +53,14 @@ where
     let mut flood: Option<Vec<u8>> = None;
     let mut slow = faults.contains(Fault::SlowStart);
     if faults.contains(Fault::NoNewline) {
-        repeat(&mut writer, WITHOUT_NEWLINE).await?;
+        repeat(&mut writer, BYTES_WITHOUT_NEWLINE).await?;
         writer.flush().await?;
     }
     loop {
         while let Some(line) = lines.next() {
             let outputs = connection.receive(&line);
             if slow && !outputs.is_empty() {
-                tokio::time::sleep(SLOW_START).await;
+                tokio::time::sleep(SLOW_START_DELAY).await;
                 slow = false;
             }
             for output in outputs {
@@ -68,7 +68,7 @@ where
                     Output::Bytes(bytes) => writer.write_all(&bytes).await?,
                     Output::Huge { begin, end } => {
                         writer.write_all(&begin).await?;
-                        repeat(&mut writer, HUGE).await?;
+                        repeat(&mut writer, HUGE_MESSAGE_BYTES).await?;
                         writer.write_all(&end).await?;
                     }
                     Output::Flood(line) => flood = Some(line.repeat(64)),
@@ -84,7 +84,7 @@ where
                         writer.flush().await?;
                         return Err(io::Error::other(Crash));
                     }
-                    Output::End => return writer.flush().await,
+                    Output::Close => return writer.flush().await,
                 }
             }
         }
@@ -101,9 +101,9 @@ where
             writer.write_all(notifications).await?;
             continue;
         }
-        let read = if connection.is_holding() {
-            let Ok(read) = tokio::time::timeout(connection.patience(), lines.fill(&mut reader)).await else {
-                write_all(&mut writer, connection.release()).await?;
+        let read = if connection.has_delayed_responses() {
+            let Ok(read) = tokio::time::timeout(connection.hold_timeout(), lines.fill(&mut reader)).await else {
+                write_all(&mut writer, connection.flush_delayed()).await?;
                 continue;
             };
             read?
@@ -115,7 +115,7 @@ where
         }
     }
     let mut last = lines.rest().map(|line| connection.receive(&line)).unwrap_or_default();
-    last.extend(connection.release());
+    last.extend(connection.flush_delayed());
     write_all(&mut writer, last).await?;
     if faults.contains(Fault::IgnoresEof) || ignores_sigterm(faults) {
         std::future::pending::<()>().await;

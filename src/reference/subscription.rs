@@ -5,9 +5,9 @@
 
 use serde_json::{Value, json};
 
-use super::connection::{Connection, Request, Stop};
+use super::connection::{Connection, NoResult, Request};
 use super::fault::Fault;
-use super::message::{INVALID_REQUEST, METHOD_NOT_FOUND, Object, Refusal, invalid_params, notification, object};
+use super::message::{INVALID_REQUEST, METHOD_NOT_FOUND, Object, RpcError, invalid_params, notification, object};
 use super::resource;
 use super::revision::Revision;
 
@@ -31,16 +31,16 @@ pub(super) struct Subscription {
 
 impl Connection<'_> {
     /// Opens a subscription, which stays open where anything is granted, and ends at once otherwise.
-    pub(super) fn listen(&mut self, request: &Request, params: &Object) -> Result<Object, Stop> {
-        if self.fails(request, Fault::ListenRejected) {
-            return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: subscriptions/listen").into());
+    pub(super) fn listen(&mut self, request: &Request, params: &Object) -> Result<Object, NoResult> {
+        if self.is_active_for(request, Fault::ListenRejected) {
+            return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: subscriptions/listen").into());
         }
-        if !self.subscriptions.is_empty() && self.fails(request, Fault::ListenOnlyOne) {
-            return Err(Refusal::new(INVALID_REQUEST, "There is a subscription already").into());
+        if !self.subscriptions.is_empty() && self.is_active_for(request, Fault::ListenOnlyOne) {
+            return Err(RpcError::new(INVALID_REQUEST, "There is a subscription already").into());
         }
         let filter = match params.get("notifications") {
             Some(Value::Object(filter)) => filter.clone(),
-            _ if self.fails(request, Fault::ListenFilterUnchecked) => Object::new(),
+            _ if self.is_active_for(request, Fault::ListenFilterUnchecked) => Object::new(),
             _ => return Err(invalid_params("notifications must be an object").into()),
         };
         let mut granted = granted(&filter);
@@ -49,36 +49,38 @@ impl Connection<'_> {
             granted.insert("taskIds".to_owned(), json!(tasks));
         }
         let mut told = json!(granted);
-        if self.fails(request, Fault::ListenGrantsMore) {
+        if self.is_active_for(request, Fault::ListenGrantsMore) {
             told = json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
         }
-        if self.fails(request, Fault::ListenGrantString) {
+        if self.is_active_for(request, Fault::ListenGrantString) {
             told = json!("all");
         }
         let meta = json!({ID: request.id});
-        if self.fails(request, Fault::ListenUpdateFirst) {
+        if self.is_active_for(request, Fault::ListenUpdateFirst) {
             let params = json!({"_meta": meta, "uri": resource::NOTES});
-            self.tell(notification("notifications/resources/updated", &params), request.revision);
+            self.send(notification("notifications/resources/updated", &params), request.revision);
         }
         let params = json!({"_meta": meta, "notifications": told});
-        self.tell(notification("notifications/subscriptions/acknowledged", &params), request.revision);
-        if self.fails(request, Fault::ListenUnrequestedNotification) && !granted.contains_key("promptsListChanged") {
-            self.tell(notification("notifications/prompts/list_changed", &json!({"_meta": meta})), request.revision);
+        self.send(notification("notifications/subscriptions/acknowledged", &params), request.revision);
+        if self.is_active_for(request, Fault::ListenUnrequestedNotification)
+            && !granted.contains_key("promptsListChanged")
+        {
+            self.send(notification("notifications/prompts/list_changed", &json!({"_meta": meta})), request.revision);
         }
         if granted.is_empty() {
-            if self.fails(request, Fault::ListenEndsAbruptly) {
-                return Err(Stop::Ended);
+            if self.is_active_for(request, Fault::ListenEndsAbruptly) {
+                return Err(NoResult::Closed);
             }
-            let untagged = self.fails(request, Fault::ListenResultWithoutSubscriptionId);
+            let untagged = self.is_active_for(request, Fault::ListenResultWithoutSubscriptionId);
             return Ok(if untagged { Object::new() } else { object(json!({"_meta": meta})) });
         }
         self.subscriptions.push(Subscription { id: request.id.clone(), granted, cancelled: false });
-        Err(Stop::Later)
+        Err(NoResult::Deferred)
     }
 
     /// Ends the subscription of a request, if there is one.
-    pub(super) fn cancel_listen(&mut self, id: &Value) {
-        let ignored = self.has(Fault::ListenCancelIgnored);
+    pub(super) fn cancel_subscription(&mut self, id: &Value) {
+        let ignored = self.is_enabled(Fault::ListenCancelIgnored);
         for subscription in self.subscriptions.iter_mut().filter(|subscription| subscription.id == *id) {
             subscription.cancelled = true;
         }
@@ -94,7 +96,7 @@ impl Connection<'_> {
     }
 
     /// Grows while somebody listens, and tells who does.
-    pub(super) fn grow_for_listeners(&mut self, request: &Request) -> bool {
+    pub(super) fn grow_for_subscribers(&mut self, request: &Request) -> bool {
         self.grown = self.subscriptions.iter().any(|subscription| !subscription.cancelled);
         let mut told = Vec::new();
         for subscription in self.subscriptions.iter().filter(|_| self.grown) {
@@ -102,38 +104,38 @@ impl Connection<'_> {
             for (member, method) in LISTS.into_iter().filter(|(member, _)| granted(member)) {
                 let silent =
                     if member == "toolsListChanged" { Fault::ListenToolsSilent } else { Fault::ListenListsSilent };
-                if !self.fails(request, silent) {
+                if !self.is_active_for(request, silent) {
                     told.push((method, subscription.id.clone(), None));
                 }
             }
             let watched = subscription.granted.get("resourceSubscriptions").and_then(Value::as_array);
             let notes = watched.is_some_and(|uris| uris.iter().any(|uri| uri == resource::NOTES));
-            if notes && !self.fails(request, Fault::ListenUpdatesSilent) {
+            if notes && !self.is_active_for(request, Fault::ListenUpdatesSilent) {
                 told.push(("notifications/resources/updated", subscription.id.clone(), Some(resource::NOTES)));
             }
         }
         for (method, id, uri) in told {
             let mut params = json!({"_meta": {ID: id}});
-            if self.fails(request, Fault::ListenWithoutSubscriptionId) {
+            if self.is_active_for(request, Fault::ListenWithoutSubscriptionId) {
                 params = json!({});
             }
             if let Some(uri) = uri {
                 params["uri"] = json!(uri);
             }
-            self.tell(notification(method, &params), request.revision);
+            self.send(notification(method, &params), request.revision);
         }
         self.grown
     }
 
     /// What a fault tells to those who do not listen any more.
-    pub(super) fn tell_cancelled(&mut self, request: &Request) {
-        if !self.fails(request, Fault::ListenCancelIgnored) {
+    pub(super) fn notify_cancelled_subscriptions(&mut self, request: &Request) {
+        if !self.is_active_for(request, Fault::ListenCancelIgnored) {
             return;
         }
         let ids: Vec<Value> = self.subscriptions.iter().filter(|one| one.cancelled).map(|one| one.id.clone()).collect();
         for id in ids {
             let params = json!({"_meta": {ID: id}});
-            self.tell(notification("notifications/tools/list_changed", &params), request.revision);
+            self.send(notification("notifications/tools/list_changed", &params), request.revision);
         }
     }
 }

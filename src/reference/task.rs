@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use super::message::{Object, Refusal, object};
+use super::message::{Object, RpcError, object};
 use super::revision::Revision;
 
 /// The key under which a message names the task that it belongs to.
@@ -16,7 +16,7 @@ pub(super) const RELATED: &str = "io.modelcontextprotocol/related-task";
 /// The extension of the stateless era.
 pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// How many looks a stretch of work takes.
-const STEPS: u64 = 2;
+const STEPS_PER_PHASE: u64 = 2;
 
 /// Where a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Status {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 
-    const fn word(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::Working => "working",
             Self::InputRequired => "input_required",
@@ -45,7 +45,7 @@ impl Status {
 }
 
 /// What a call that became a task comes to.
-pub(super) type Outcome = Result<Object, Refusal>;
+pub(super) type Outcome = Result<Object, RpcError>;
 
 /// A call that goes on after its answer.
 #[derive(Debug)]
@@ -56,12 +56,12 @@ pub(super) struct Task {
     pub(super) outcome: Outcome,
     pub(super) progress_token: Option<Value>,
     /// How often it still has to ask its client for a word.
-    pub(super) rounds: usize,
+    pub(super) input_rounds: usize,
     /// How often it has asked.
-    pub(super) asked: usize,
+    pub(super) inputs_requested: usize,
     /// How many steps it has worked, in all and in the present stretch.
     pub(super) steps: u64,
-    stretch: u64,
+    phase_steps: u64,
     /// How long it is kept, in milliseconds.
     ttl: Value,
     created: String,
@@ -76,10 +76,10 @@ impl Task {
             status: Status::Working,
             outcome,
             progress_token: None,
-            rounds: 0,
-            asked: 0,
+            input_rounds: 0,
+            inputs_requested: 0,
             steps: 0,
-            stretch: 0,
+            phase_steps: 0,
             ttl,
             updated: created.clone(),
             created,
@@ -90,7 +90,7 @@ impl Task {
     pub(super) fn move_to(&mut self, status: Status) {
         if !self.status.is_terminal() {
             self.status = status;
-            self.stretch = 0;
+            self.phase_steps = 0;
             self.updated = timestamp(SystemTime::now());
         }
     }
@@ -98,8 +98,8 @@ impl Task {
     /// Works a step; whether the stretch of work is done.
     pub(super) fn work(&mut self) -> bool {
         self.steps += 1;
-        self.stretch += 1;
-        self.stretch >= STEPS
+        self.phase_steps += 1;
+        self.phase_steps >= STEPS_PER_PHASE
     }
 
     /// Ends the work with its outcome. In the era of sessions a tool that fails makes a task that fails;
@@ -113,7 +113,7 @@ impl Task {
     }
 
     /// The task as a message shows it.
-    pub(super) fn shown(&self, revision: Revision) -> Object {
+    pub(super) fn to_object(&self, revision: Revision) -> Object {
         let (ttl, interval) = if revision.is_modern() { ("ttlMs", "pollIntervalMs") } else { ("ttl", "pollInterval") };
         let text = match self.status {
             Status::Working => "It is being worked on.",
@@ -124,7 +124,7 @@ impl Task {
         };
         object(json!({
             "taskId": self.id,
-            "status": self.status.word(),
+            "status": self.status.as_str(),
             "statusMessage": text,
             "createdAt": self.created,
             "lastUpdatedAt": self.updated,
@@ -134,11 +134,12 @@ impl Task {
     }
 
     /// The task with what its status brings along, as the stateless era shows it.
-    pub(super) fn detailed(&self) -> Object {
-        let mut task = self.shown(Revision::V2026_07_28);
+    pub(super) fn to_detailed_object(&self) -> Object {
+        let mut task = self.to_object(Revision::V2026_07_28);
         match (self.status, &self.outcome) {
             (Status::InputRequired, _) => {
-                let request = json!({"method": "elicitation/create", "params": question(self.asked)});
+                let request =
+                    json!({"method": "elicitation/create", "params": elicitation_params(self.inputs_requested)});
                 task.insert("inputRequests".to_owned(), json!({ self.key(): request }));
             }
             (Status::Completed, Ok(result)) => {
@@ -146,8 +147,8 @@ impl Task {
                 result.insert("resultType".to_owned(), json!("complete"));
                 task.insert("result".to_owned(), json!(result));
             }
-            (Status::Failed, Err(refusal)) => {
-                let error = json!({"code": refusal.code, "message": refusal.message});
+            (Status::Failed, Err(error)) => {
+                let error = json!({"code": error.code, "message": error.message});
                 task.insert("error".to_owned(), error);
             }
             _ => {}
@@ -157,18 +158,18 @@ impl Task {
 
     /// The name of the question that it waits for.
     pub(super) fn key(&self) -> String {
-        format!("word-{}", self.asked)
+        format!("word-{}", self.inputs_requested)
     }
 }
 
 /// What the user is asked in the course of a task.
-pub(super) fn question(number: usize) -> Value {
+pub(super) fn elicitation_params(number: usize) -> Value {
     let schema = json!({"type": "object", "properties": {"word": {"type": "string"}}});
     json!({"mode": "form", "message": format!("Please say word {number}."), "requestedSchema": schema})
 }
 
 /// An id that nobody can guess: 128 bits from the keys of the system's hash maps, which are random.
-pub(super) fn unguessable() -> String {
+pub(super) fn random_id() -> String {
     let half = || RandomState::new().hash_one(SystemTime::now());
     format!("{:016x}{:016x}", half(), half())
 }
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn ids_differ() {
-        assert_ne!(unguessable(), unguessable());
-        assert_eq!(unguessable().len(), 32);
+        assert_ne!(random_id(), random_id());
+        assert_eq!(random_id().len(), 32);
     }
 }

@@ -1,18 +1,19 @@
 //! One scripted conversation for every revision: the conforming server, and what each fault does to it.
 
-mod asking;
+mod client_request;
+mod task;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use self::task::task_conversation;
 use super::connection::{Connection, Output};
 use super::fault::{Fault, FaultSet};
-use super::listing::cursor;
+use super::pagination::cursor;
 use super::revision::Revision;
 use super::server::{ignores_sigterm, serve, stderr_noise};
-use super::task_tests::talk;
 
 /// Writes requests and notifications as a client of one revision does.
 struct Script {
@@ -69,11 +70,11 @@ impl Script {
 
     fn ask_with(&mut self, method: &str, params: Value, meta: &Value) {
         let params = self.with_meta(params, meta);
-        let id = self.fresh();
+        let id = self.next_request_id();
         self.line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
     }
 
-    fn fresh(&mut self) -> i64 {
+    fn next_request_id(&mut self) -> i64 {
         self.next_id += 1;
         self.next_id
     }
@@ -117,18 +118,18 @@ impl Script {
     }
 
     /// The whole conversation.
-    fn whole(mut self) -> Vec<Vec<u8>> {
+    fn full(mut self) -> Vec<Vec<u8>> {
         self.open();
-        self.ids_and_keys();
+        self.ids_and_unknown_keys();
         self.lists();
         self.calls();
-        self.damage();
-        self.asking();
-        self.ends();
+        self.invalid_messages();
+        self.client_requests();
+        self.final_requests();
         self.lines
     }
 
-    fn ids_and_keys(&mut self) {
+    fn ids_and_unknown_keys(&mut self) {
         let ids = [json!("s"), json!(""), json!(0), json!(-7), json!(9_007_199_254_740_991_i64)];
         for id in ids.into_iter().chain([json!("é"), json!(70), json!("70"), json!(70)]) {
             let params = self.with_meta(json!({}), &json!({}));
@@ -160,7 +161,7 @@ impl Script {
     }
 
     /// What is answered once, or changes what comes after it.
-    fn ends(&mut self) {
+    fn final_requests(&mut self) {
         let stranger = json!({"io.modelcontextprotocol/clientInfo": {"name": "somebody-else", "version": "1"}});
         if self.revision.is_modern() {
             self.ask_with("tools/list", json!({}), &stranger);
@@ -196,7 +197,7 @@ impl Script {
 
     fn lists(&mut self) {
         if !self.revision.is_modern() {
-            let id = self.fresh();
+            let id = self.next_request_id();
             self.line(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"}));
             self.ask("tools/list", json!({"_meta": {}}));
         }
@@ -253,7 +254,7 @@ impl Script {
         }
     }
 
-    fn damage(&mut self) {
+    fn invalid_messages(&mut self) {
         let call = |id: i64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"});
         self.line(&json!([call(900), {"jsonrpc": "2.0", "method": "notifications/x"}, call(901)]));
         self.line(&json!([{"jsonrpc": "2.0", "method": "notifications/x"}]));
@@ -272,24 +273,24 @@ impl Script {
 }
 
 /// What each line of a script leads to, held answers last; nothing is done before it is asked for.
-fn replies<'a>(script: &'a [Vec<u8>], faults: &'a FaultSet) -> impl Iterator<Item = Vec<Output>> {
+fn outputs_by_line<'a>(script: &'a [Vec<u8>], faults: &'a FaultSet) -> impl Iterator<Item = Vec<Output>> {
     let mut connection = Connection::new(faults);
     let mut lines = script.iter().map(Some).chain([None]);
     std::iter::from_fn(move || match lines.next()? {
         Some(line) => Some(connection.receive(line)),
-        None => Some(connection.release()),
+        None => Some(connection.flush_delayed()),
     })
 }
 
 /// Has the whole conversation, and gives what came of it.
-fn converse(revision: Revision, faults: &FaultSet) -> Vec<Output> {
-    replies(&Script::new(revision).whole(), faults).flatten().collect()
+fn run_script(revision: Revision, faults: &FaultSet) -> Vec<Output> {
+    outputs_by_line(&Script::new(revision).full(), faults).flatten().collect()
 }
 
 /// Every message of a fault-free conversation.
 fn messages(revision: Revision) -> Vec<Value> {
     let mut messages = Vec::new();
-    for output in converse(revision, &FaultSet::none()) {
+    for output in run_script(revision, &FaultSet::none()) {
         let Output::Bytes(bytes) = output else { panic!("the server conforms") };
         for line in bytes.strip_suffix(b"\n").expect("lines end").split(|byte| *byte == b'\n') {
             messages.push(serde_json::from_slice(line).expect("every line is JSON"));
@@ -308,7 +309,7 @@ fn answer(line: &Value) -> Value {
 }
 
 /// Faults that show in time, at the end of input or elsewhere than in what the connection writes.
-const OUTSIDE_THE_CONVERSATION: &[Fault] = &[
+const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
     Fault::InitializeModern,
     Fault::InitializeErrorWithoutVersions,
     Fault::IgnoresEof,
@@ -322,9 +323,9 @@ const OUTSIDE_THE_CONVERSATION: &[Fault] = &[
 fn every_fault_shows_in_every_revision_that_it_names_and_in_no_other() {
     let mut wrong = Vec::new();
     for revision in Revision::ALL {
-        let script = Script::new(*revision).whole();
-        let conforming: Vec<_> = replies(&script, &FaultSet::none()).collect();
-        let talked = talk(*revision, &FaultSet::none());
+        let script = Script::new(*revision).full();
+        let conforming: Vec<_> = outputs_by_line(&script, &FaultSet::none()).collect();
+        let tasks_without_fault = task_conversation(*revision, &FaultSet::none());
         for fault in Fault::all().iter().filter(|fault| !fault.is_hidden() && !fault.is_of_http()) {
             // What an unknown version leads to is decided before any revision is in force.
             let of_unknown = [Fault::UnknownVersionRejected, Fault::UnknownVersionEchoed, Fault::FallbackOldest];
@@ -332,13 +333,14 @@ fn every_fault_shows_in_every_revision_that_it_names_and_in_no_other() {
             // The version that a stateless server lists and refuses is another one.
             let elsewhere = *fault == Fault::UnusableVersionListed && *revision == Revision::V2025_11_25;
             let expected = (fault.revisions().contains(revision) || before || elsewhere)
-                && !OUTSIDE_THE_CONVERSATION.contains(fault);
+                && !NOT_IN_SCRIPTED_CONVERSATION.contains(fault);
             // The first initialize of the script is answered in 2025-11-25 whatever comes second.
             let opening_only = !revision.is_modern()
                 && fault.revisions().contains(&Revision::V2025_11_25)
                 && !fault.revisions().contains(revision);
             let faults = FaultSet::from(*fault);
-            let shown = !replies(&script, &faults).eq(conforming.iter().cloned()) || talk(*revision, &faults) != talked;
+            let shown = !outputs_by_line(&script, &faults).eq(conforming.iter().cloned())
+                || task_conversation(*revision, &faults) != tasks_without_fault;
             if shown != expected && !(shown && opening_only) {
                 wrong.push(format!("{fault} in {revision}: expected {expected}, shown {shown}"));
             }
@@ -369,7 +371,7 @@ fn faults_together_do_not_bring_the_server_down() {
         .filter(|fault| !fault.is_hidden() && !fault.is_of_http() && !ending.contains(fault.name()))
         .collect();
     for revision in Revision::ALL {
-        assert!(!converse(*revision, &all).is_empty(), "{revision}");
+        assert!(!run_script(*revision, &all).is_empty(), "{revision}");
     }
 }
 
@@ -429,7 +431,7 @@ fn both_eras_are_served_on_one_connection() {
 fn every_request_of_the_conversation_is_answered_exactly_once() {
     for revision in Revision::ALL {
         let mut asked = Vec::new();
-        for line in Script::new(*revision).whole() {
+        for line in Script::new(*revision).full() {
             if let Ok(Value::Object(message)) = serde_json::from_slice(&line)
                 && let (Some(id), Some(Value::String(_))) = (message.get("id"), message.get("method"))
                 && !id.is_object()
@@ -486,7 +488,7 @@ fn a_call_that_waits_is_answered_after_the_client_and_not_once_it_is_cancelled()
     }
 }
 
-async fn served(lines: &[u8], faults: FaultSet) -> Vec<u8> {
+async fn serve_lines(lines: &[u8], faults: FaultSet) -> Vec<u8> {
     let mut written = Vec::new();
     serve(lines, &mut written, &faults).await.expect("memory does not fail");
     written
@@ -495,7 +497,7 @@ async fn served(lines: &[u8], faults: FaultSet) -> Vec<u8> {
 #[tokio::test]
 async fn a_last_line_without_an_ending_is_answered() {
     let line = br#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#;
-    let written = served(line, FaultSet::none()).await;
+    let written = serve_lines(line, FaultSet::none()).await;
     assert_eq!(written, b"{\"jsonrpc\":\"2.0\",\"id\":\"last\",\"result\":{}}\n");
 }
 
@@ -513,7 +515,7 @@ async fn requests_in_flight_together_are_confused_as_each_fault_says() {
         (Fault::IdKindsConfused, ping(json!("7")), ping(json!(8)), json!(["7", 8])),
     ] {
         let lines = format!("{first}\n{second}\n");
-        let written = served(lines.as_bytes(), FaultSet::from(fault)).await;
+        let written = serve_lines(lines.as_bytes(), FaultSet::from(fault)).await;
         let text = String::from_utf8(written).expect("the answers are text");
         let answered: Vec<Value> =
             text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["id"].take()).collect();
@@ -560,13 +562,13 @@ async fn a_server_that_ignores_the_end_of_input_does_not_return() {
 #[tokio::test]
 async fn faults_of_quantity_write_what_they_promise() {
     let opening = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
-    let written = served(opening, FaultSet::from(Fault::NoNewline)).await;
+    let written = serve_lines(opening, FaultSet::from(Fault::NoNewline)).await;
     assert_eq!(written.iter().position(|byte| *byte == b'\n'), Some(written.len() - 1));
     assert!(written.len() > 8 << 20);
     assert!(stderr_noise(&FaultSet::none()).is_none());
     let noise = stderr_noise(&FaultSet::from(Fault::StderrNoise)).expect("there is noise");
     assert!(noise.len() > 1_000_000);
-    let flood = served(opening, FaultSet::from(Fault::Floods)).await;
+    let flood = serve_lines(opening, FaultSet::from(Fault::Floods)).await;
     assert!(flood.len() < 1 << 20, "the end of input ends the flood");
 }
 
@@ -574,6 +576,6 @@ async fn faults_of_quantity_write_what_they_promise() {
 async fn a_slow_server_waits_before_its_first_byte() {
     let began = std::time::Instant::now();
     let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
-    served(line, FaultSet::from(Fault::SlowStart)).await;
+    serve_lines(line, FaultSet::from(Fault::SlowStart)).await;
     assert!(began.elapsed() >= Duration::from_millis(500));
 }

@@ -13,43 +13,43 @@ pub(super) enum Effect {
     /// Nothing is answered any more.
     Freeze,
     /// An error of the protocol in place of the answer.
-    Refuse(i64, &'static str),
+    ProtocolError(i64, &'static str),
     /// An error of the tool in place of the answer.
-    Fail(&'static str),
+    ToolError(&'static str),
     /// The result is changed.
-    Deform(fn(&mut Object)),
+    ChangeResult(fn(&mut Object)),
     /// The result is another one each time.
-    Drift(fn(&mut Object, u64)),
+    ChangeResultEachCall(fn(&mut Object, u64)),
     /// The arguments are mended before they are checked, so that they are accepted.
-    Overlook(fn(&mut Object)),
+    SkipValidation(fn(&mut Object)),
     /// The bytes of the answer are changed.
-    Write(fn(&mut Vec<u8>)),
+    ChangeBytes(fn(&mut Vec<u8>)),
     /// The id of the answer is changed.
-    Readdress(fn(&mut Value)),
+    ChangeMessage(fn(&mut Value)),
     /// The answer goes to the next call in flight, and the answer of that one here.
-    Swap,
+    SwapResponses,
     /// From now on this tool fails with these words.
-    Spoil(&'static str, &'static str),
+    BreakTool(&'static str, &'static str),
     /// So many bytes are never given back.
-    Retain(usize),
+    LeakMemory(usize),
     /// Each such call takes so many microseconds longer than the one before.
-    Slow(u64),
+    SlowDown(u64),
     /// A file is opened and never closed.
-    Open,
+    LeakFile,
     /// A process is started and never ended.
-    Spawn,
+    LeakProcess,
     /// From now on the list of tools has one more.
-    Grow,
+    AddTool,
     /// A tool is listed whose definition is odd.
-    List(fn() -> Value),
+    ListTool(fn() -> Value),
     /// A tool is listed whose calls all fail.
-    ListFailing(fn() -> Value),
+    ListFailingTool(fn() -> Value),
 }
 
 /// Sets the text of the first block.
-pub(super) fn set_text(result: &mut Object, text: &str) {
+pub(super) fn set_text(result: &mut Object, string: &str) {
     if let Some(block) = result.get_mut("content").and_then(|content| content.get_mut(0)) {
-        block["text"] = json!(text);
+        block["text"] = json!(string);
     }
 }
 
@@ -67,12 +67,12 @@ pub(super) fn add_noise(line: &mut Vec<u8>) {
 }
 
 /// Writes a line twice.
-pub(super) fn double(line: &mut Vec<u8>) {
+pub(super) fn duplicate(line: &mut Vec<u8>) {
     line.extend_from_within(..);
 }
 
 /// Writes the first half of a line as a line.
-pub(super) fn cut(line: &mut Vec<u8>) {
+pub(super) fn truncate(line: &mut Vec<u8>) {
     line.truncate(line.len() / 2);
     line.push(b'\n');
 }

@@ -5,15 +5,15 @@
 //! whoever serves them, and apart from them in that no case of the suite can see one.
 
 mod effect;
-mod hook;
-mod invalid;
-mod row;
+mod fault;
+mod interception;
+mod invalid_arguments;
+mod sequence;
 mod state;
-mod time;
 mod trigger;
-mod valid;
+mod valid_arguments;
 
-pub use row::EvaluationFault;
+pub use fault::EvaluationFault;
 
-pub(super) use hook::Early;
+pub(super) use interception::Interception;
 pub(super) use state::State;

@@ -6,7 +6,7 @@ use crate::reference::message::Object;
 
 /// A call that fitted its tool and was served.
 #[derive(Debug)]
-pub(super) struct Served {
+pub(super) struct ServedCall {
     pub(super) tool: String,
     pub(super) arguments: Object,
     /// The id that it returned, of the tool that returns one.
@@ -16,36 +16,36 @@ pub(super) struct Served {
 /// What makes a hidden fault show.
 pub(super) enum Trigger {
     /// Arguments that fit the tool.
-    Valid(fn(&Object) -> bool),
+    ValidArguments(fn(&Object) -> bool),
     /// Arguments of any kind, before they are looked at; null where there are none.
-    Any(fn(&Value) -> bool),
+    AnyArguments(fn(&Value) -> bool),
     /// The bytes of the line, before they are parsed.
-    Line(fn(&[u8]) -> bool),
+    RawLine(fn(&[u8]) -> bool),
     /// So many calls of the tool that fitted.
-    Nth(u64),
+    NthCall(u64),
     /// A call that fits, after others that did.
-    After(fn(&[Served], &Object) -> bool),
+    AfterCalls(fn(&[ServedCall], &Object) -> bool),
     /// Nothing: the fault lies in what is listed.
-    Listed,
+    Always,
 }
 
 /// The string under a key.
-pub(super) fn text<'a>(arguments: &'a Object, key: &str) -> Option<&'a str> {
+pub(super) fn string<'a>(arguments: &'a Object, key: &str) -> Option<&'a str> {
     arguments.get(key)?.as_str()
 }
 
 /// Whether the string under a key contains something.
 pub(super) fn contains(arguments: &Object, key: &str, part: &str) -> bool {
-    text(arguments, key).is_some_and(|text| text.contains(part))
+    string(arguments, key).is_some_and(|string| string.contains(part))
 }
 
 /// The number under a key.
-pub(super) fn real(arguments: &Object, key: &str) -> Option<f64> {
+pub(super) fn number(arguments: &Object, key: &str) -> Option<f64> {
     arguments.get(key)?.as_f64()
 }
 
 /// The integer under a key, also beyond what a double holds.
-pub(super) fn whole(arguments: &Object, key: &str) -> Option<i128> {
+pub(super) fn integer(arguments: &Object, key: &str) -> Option<i128> {
     let value = arguments.get(key)?;
     value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from))
 }
@@ -56,7 +56,7 @@ pub(super) fn items<'a>(arguments: &'a Object, key: &str) -> Option<&'a [Value]>
 }
 
 /// Whether two of the items are equal.
-pub(super) fn has_twins(items: &[Value]) -> bool {
+pub(super) fn has_duplicates(items: &[Value]) -> bool {
     (1..items.len()).any(|at| items[..at].contains(&items[at]))
 }
 
@@ -75,7 +75,7 @@ pub(super) fn any_step(steps: &[Value], wanted: &dyn Fn(&Value) -> bool) -> bool
 }
 
 /// Whether the arguments are an object of these keys and no others.
-pub(super) fn keys(arguments: &Value, keys: &[&str]) -> bool {
+pub(super) fn has_exactly_keys(arguments: &Value, has_exactly_keys: &[&str]) -> bool {
     let Some(members) = arguments.as_object() else { return false };
-    members.len() == keys.len() && keys.iter().all(|key| members.contains_key(*key))
+    members.len() == has_exactly_keys.len() && has_exactly_keys.iter().all(|key| members.contains_key(*key))
 }

@@ -116,7 +116,12 @@ impl Fault {
     pub fn all() -> &'static [Self] {
         static ALL: LazyLock<Vec<Fault>> = LazyLock::new(|| {
             let http = HttpFault::ALL.iter().copied().map(Fault::Http);
-            Fault::EVERY_TRANSPORT.iter().copied().chain(http).chain(EvaluationFault::all().map(Fault::Evaluation)).collect()
+            Fault::EVERY_TRANSPORT
+                .iter()
+                .copied()
+                .chain(http)
+                .chain(EvaluationFault::all().map(Fault::Evaluation))
+                .collect()
         });
         &ALL
     }

@@ -28,7 +28,7 @@ impl FaultSet {
     }
 
     /// Whether the fault is enabled and shows in this revision.
-    pub(in crate::reference) fn shows(&self, fault: Fault, revision: Revision) -> bool {
+    pub(in crate::reference) fn is_active(&self, fault: Fault, revision: Revision) -> bool {
         self.contains(fault) && fault.revisions().contains(&revision)
     }
 }

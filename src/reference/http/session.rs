@@ -12,27 +12,27 @@ use hyper::body::Bytes;
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::answer::{Answer, empty, failed, full, stream};
-use super::deviation::has;
 use super::fault::HttpFault::{
-    ListenEnds, PrimingMissing, ReplayCrosses, ResumeRejected, SseEndpointSecond, SseReplyInPost, SseSessionOutlivesStream,
-    StreamStaysOpen,
+    ListenEnds, PrimingMissing, ReplayCrosses, ResumeRejected, SseEndpointSecond, SseReplyInPost,
+    SseSessionOutlivesStream, StreamStaysOpen,
 };
-use super::{gate, streaming};
+use super::injection::has;
+use super::response::{HttpResponse, empty, full, stream, text_error};
+use super::{stream_injection, validation};
 use crate::reference::connection::{Connection, Output};
 use crate::reference::fault::FaultSet;
 use crate::reference::revision::Revision;
 
 /// How long an answer is held back for a second request in flight, where a fault confuses the two.
-const HOLD: Duration = Duration::from_millis(60);
+const RESPONSE_HOLD_TIMEOUT: Duration = Duration::from_millis(60);
 /// How long a stream stays open that a fault does not end.
-const LINGER: Duration = Duration::from_secs(5);
+const OPEN_STREAM_DURATION: Duration = Duration::from_secs(5);
 /// How many events wait for a reader.
-const WAITING: usize = 64;
+const STREAM_BUFFER_EVENTS: usize = 64;
 /// How many messages are kept for a stream that is not open yet, and for one that is taken up again.
-const KEPT: usize = 200;
+const MAX_STORED_EVENTS: usize = 200;
 /// The length of the message that is too long.
-const HUGE: usize = 100 << 20;
+const HUGE_MESSAGE_BYTES: usize = 100 << 20;
 
 /// A message that was posted.
 pub(super) struct Post {
@@ -42,65 +42,65 @@ pub(super) struct Post {
     pub(super) stateless: bool,
 }
 
-enum Order {
-    Post(Post, oneshot::Sender<Answer>),
-    Listen { last: Option<String>, answer: oneshot::Sender<Answer> },
-    Stream { endpoint: String, answer: oneshot::Sender<Answer> },
-    Shadow(Bytes),
+enum Command {
+    Post(Post, oneshot::Sender<HttpResponse>),
+    Listen { last: Option<String>, response: oneshot::Sender<HttpResponse> },
+    Stream { endpoint: String, response: oneshot::Sender<HttpResponse> },
+    Observe(Bytes),
 }
 
 /// A handle to a session.
 #[derive(Clone)]
 pub(super) struct Session {
-    orders: mpsc::Sender<Order>,
+    commands: mpsc::Sender<Command>,
 }
 
 /// How long a server takes to end at most when a session of it has.
-const LAST: std::time::Duration = std::time::Duration::from_millis(300);
+const SERVER_EXIT_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(300);
 
 impl Session {
     /// Opens a session; one that `streams` sends every message to its one stream.
     pub(super) fn open(faults: Arc<FaultSet>, ended: Arc<Notify>, streams: bool) -> Self {
-        let (orders, receiver) = mpsc::channel(WAITING);
+        let (commands, receiver) = mpsc::channel(STREAM_BUFFER_EVENTS);
         tokio::spawn(run(faults, ended, streams, receiver));
-        Self { orders }
+        Self { commands }
     }
 
-    async fn ask(&self, order: impl FnOnce(oneshot::Sender<Answer>) -> Order) -> Answer {
-        let (sender, answer) = oneshot::channel();
+    async fn ask(&self, command: impl FnOnce(oneshot::Sender<HttpResponse>) -> Command) -> HttpResponse {
+        let (sender, response) = oneshot::channel();
         // A session that has ended answers nothing, like a server that has, which is about to.
-        let _ended = self.orders.send(order(sender)).await;
-        if let Ok(answer) = answer.await {
-            return answer;
+        let _ended = self.commands.send(command(sender)).await;
+        if let Ok(response) = response.await {
+            return response;
         }
-        tokio::time::sleep(LAST).await;
-        failed(StatusCode::INTERNAL_SERVER_ERROR, "the session has ended")
+        tokio::time::sleep(SERVER_EXIT_TIMEOUT).await;
+        text_error(StatusCode::INTERNAL_SERVER_ERROR, "the session has ended")
     }
 
-    pub(super) async fn post(&self, post: Post) -> Answer {
-        self.ask(|answer| Order::Post(post, answer)).await
+    pub(super) async fn post(&self, post: Post) -> HttpResponse {
+        self.ask(|response| Command::Post(post, response)).await
     }
 
     /// Opens the stream for what is sent unasked, or takes one up after an event.
-    pub(super) async fn listen(&self, last: Option<&str>) -> Answer {
+    pub(super) async fn listen(&self, last: Option<&str>) -> HttpResponse {
         let last = last.map(str::to_owned);
-        self.ask(|answer| Order::Listen { last, answer }).await
+        self.ask(|response| Command::Listen { last, response }).await
     }
 
     /// Opens the one stream of the older transport.
-    pub(super) async fn stream(&self, endpoint: &str) -> Answer {
+    pub(super) async fn stream(&self, endpoint: &str) -> HttpResponse {
         let endpoint = endpoint.to_owned();
-        self.ask(|answer| Order::Stream { endpoint, answer }).await
+        self.ask(|response| Command::Stream { endpoint, response }).await
     }
 
     /// Lets the session see a message of another, of which only what is told unasked goes out.
-    pub(super) async fn shadow(&self, line: Bytes) {
-        let _ended = self.orders.send(Order::Shadow(line)).await;
+    pub(super) async fn observe(&self, line: Bytes) {
+        let _ended = self.commands.send(Command::Observe(line)).await;
     }
 
     /// Whether the session still runs.
-    pub(super) fn is_heard(&self) -> bool {
-        !self.orders.is_closed()
+    pub(super) fn is_running(&self) -> bool {
+        !self.commands.is_closed()
     }
 }
 
@@ -121,70 +121,71 @@ fn next_stream() -> usize {
     NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-struct Sessions {
+struct SessionState {
     streams: Vec<Stream>,
     /// Every message goes to the one stream.
-    one: bool,
+    single_stream: bool,
     /// What waits for a stream that takes it.
     queue: Vec<Bytes>,
     /// What went out with an event id, for a stream that is taken up again.
     sent: Vec<(usize, usize, Bytes)>,
     opened: usize,
-    numbered: bool,
+    has_event_ids: bool,
     faults: Arc<FaultSet>,
 }
 
-async fn run(faults: Arc<FaultSet>, ended: Arc<Notify>, one: bool, mut orders: mpsc::Receiver<Order>) {
+async fn run(faults: Arc<FaultSet>, ended: Arc<Notify>, single_stream: bool, mut commands: mpsc::Receiver<Command>) {
     let mut connection = Connection::new(&faults);
-    let mut sessions = Sessions {
+    let mut state = SessionState {
         streams: Vec::new(),
-        one,
+        single_stream,
         queue: Vec::new(),
         sent: Vec::new(),
         opened: 0,
-        numbered: false,
+        has_event_ids: false,
         faults: Arc::clone(&faults),
     };
     loop {
-        let order = if connection.is_holding() {
-            let Ok(order) = tokio::time::timeout(HOLD, orders.recv()).await else {
-                let outputs = connection.release();
-                sessions.late(lines(outputs)).await;
+        let command = if connection.has_delayed_responses() {
+            let Ok(command) = tokio::time::timeout(RESPONSE_HOLD_TIMEOUT, commands.recv()).await else {
+                let outputs = connection.flush_delayed();
+                state.send_to_streams(lines(outputs)).await;
                 continue;
             };
-            order
+            command
         } else {
-            orders.recv().await
+            commands.recv().await
         };
-        let Some(order) = order else { return };
-        match order {
-            Order::Post(post, answer) => {
+        let Some(command) = command else { return };
+        match command {
+            Command::Post(post, response) => {
                 let outputs = connection.receive(&post.line);
-                sessions.numbered = connection.revision() == Revision::V2025_11_25 && !post.stateless;
-                if outputs.contains(&Output::End) || outputs.contains(&Output::Crash) {
+                state.has_event_ids = connection.revision() == Revision::V2025_11_25 && !post.stateless;
+                if outputs.contains(&Output::Close) || outputs.contains(&Output::Crash) {
                     ended.notify_one();
                     return;
                 }
-                let reply = sessions.reply(&post, outputs).await;
+                let reply = state.reply(&post, outputs).await;
                 // A client that went away does not want it.
-                let _gone = answer.send(reply);
+                let _gone = response.send(reply);
             }
-            Order::Listen { last, answer } => {
-                let _gone = answer.send(sessions.listen(last.as_deref()).await);
+            Command::Listen { last, response } => {
+                let _gone = response.send(state.listen(last.as_deref()).await);
             }
-            Order::Stream { endpoint, answer } => {
-                let (sender, body) = mpsc::channel(WAITING);
+            Command::Stream { endpoint, response } => {
+                let (sender, body) = mpsc::channel(STREAM_BUFFER_EVENTS);
                 if has(&faults, SseEndpointSecond) {
                     let _full = sender.send(Bytes::from_static(b"event: ready\nid: 0\n\n")).await;
                 }
                 let _full = sender.send(Bytes::from(format!("event: endpoint\ndata: {endpoint}\n\n"))).await;
-                sessions.streams.push(Stream { id: None, sender, number: 0, events: 0, faults: Arc::clone(&faults) });
-                let _gone = answer.send(stream(body));
+                state.streams.push(Stream { id: None, sender, number: 0, events: 0, faults: Arc::clone(&faults) });
+                let _gone = response.send(stream(body));
             }
-            Order::Shadow(line) => {
-                let told: Vec<Bytes> = lines(connection.receive(&line)).into_iter().filter(is_told).collect();
-                sessions.late(told).await;
-                if sessions.streams.is_empty() {
+            Command::Observe(line) => {
+                let notifications: Vec<Bytes> =
+                    lines(connection.receive(&line)).into_iter().filter(is_notification).collect();
+                state.send_to_streams(notifications).await;
+                if state.streams.is_empty() {
                     return;
                 }
             }
@@ -192,7 +193,7 @@ async fn run(faults: Arc<FaultSet>, ended: Arc<Notify>, one: bool, mut orders: m
     }
 }
 
-fn is_told(line: &Bytes) -> bool {
+fn is_notification(line: &Bytes) -> bool {
     serde_json::from_slice::<Value>(line).is_ok_and(|value| value.get("method").is_some() && value.get("id").is_none())
 }
 
@@ -204,12 +205,12 @@ fn lines(outputs: Vec<Output>) -> Vec<Bytes> {
             Output::Bytes(line) => bytes.extend_from_slice(&line),
             Output::Huge { begin, end } => {
                 bytes.extend_from_slice(&begin);
-                bytes.resize(bytes.len() + HUGE, b'x');
+                bytes.resize(bytes.len() + HUGE_MESSAGE_BYTES, b'x');
                 bytes.extend_from_slice(&end);
             }
             Output::Flood(line) => bytes.extend_from_slice(&line.repeat(20_000)),
             // What depends on time or ends the process is for a process.
-            Output::Delay(_) | Output::Freeze | Output::Crash | Output::End => {}
+            Output::Delay(_) | Output::Freeze | Output::Crash | Output::Close => {}
         }
     }
     bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(Bytes::copy_from_slice).collect()
@@ -233,7 +234,7 @@ fn status_of(line: &Bytes, post: &Post) -> StatusCode {
         value.pointer("/error/code").and_then(Value::as_i64).map(|code| (code, nameless))
     });
     match code {
-        Some((-32_602, _)) if stateless && gate::lacks_meta(&post.message) => StatusCode::BAD_REQUEST,
+        Some((-32_602, _)) if stateless && validation::lacks_meta(&post.message) => StatusCode::BAD_REQUEST,
         Some((-32_601, false)) if stateless => StatusCode::NOT_FOUND,
         Some((-32_022..=-32_020 | -32_600, _)) if stateless => StatusCode::BAD_REQUEST,
         // What belongs to no request is about the input as a whole.
@@ -242,20 +243,20 @@ fn status_of(line: &Bytes, post: &Post) -> StatusCode {
     }
 }
 
-impl Sessions {
+impl SessionState {
     /// The answer to a POST, from what the connection wrote for it.
-    async fn reply(&mut self, post: &Post, outputs: Vec<Output>) -> Answer {
+    async fn reply(&mut self, post: &Post, outputs: Vec<Output>) -> HttpResponse {
         let written = lines(outputs);
-        if self.one {
-            let heard = self.streams.iter().any(|stream| !stream.sender.is_closed());
-            if !heard && !has(&self.faults, SseSessionOutlivesStream) {
-                return failed(StatusCode::NOT_FOUND, "the stream of the session was closed");
+        if self.single_stream {
+            let live_listeners = self.streams.iter().any(|stream| !stream.sender.is_closed());
+            if !live_listeners && !has(&self.faults, SseSessionOutlivesStream) {
+                return text_error(StatusCode::NOT_FOUND, "the stream of the session was closed");
             }
             let in_place = has(&self.faults, SseReplyInPost) && post.message["method"] == "ping";
             if let ([line], true) = (written.as_slice(), in_place) {
                 return full(StatusCode::OK, "application/json", line.clone());
             }
-            self.late(written).await;
+            self.send_to_streams(written).await;
             return full(StatusCode::ACCEPTED, "text/plain; charset=utf-8", "Accepted");
         }
         let asks = |message: &Value| message.get("method").is_some() && message.get("id").is_some();
@@ -266,140 +267,145 @@ impl Sessions {
         let is_response = post.message.get("result").is_some() || post.message.get("error").is_some();
         let Some(id) = first.map(|message| message["id"].clone()) else {
             // Nobody waits for an answer, but an input that cannot be taken is refused.
-            let (own, late): (Vec<Bytes>, Vec<Bytes>) =
+            let (own, send_to_streams): (Vec<Bytes>, Vec<Bytes>) =
                 written.into_iter().partition(|line| !is_response && answered(line).is_some());
-            self.late(late).await;
+            self.send_to_streams(send_to_streams).await;
             return match own.first() {
                 Some(error) => full(status_of(error, post), "application/json", error.clone()),
                 None => empty(StatusCode::ACCEPTED),
             };
         };
         let at = written.iter().position(|line| answered(line).is_some());
-        let streams = streaming::streams(&post.message, &self.faults);
-        if let Some(copy) = at.and_then(|at| streaming::copy(&written[at], &post.message, &self.faults)) {
-            self.late_unasked(copy).await;
+        let streams = stream_injection::uses_stream(&post.message, &self.faults);
+        if let Some(duplicate_response) =
+            at.and_then(|at| stream_injection::duplicate_response(&written[at], &post.message, &self.faults))
+        {
+            self.send_to_general_stream(duplicate_response).await;
         }
-        if let Some(first) = written.first().filter(|_| streaming::listens_as_json(&post.message, &self.faults)) {
+        if let Some(first) = written.first().filter(|_| stream_injection::listens_as_json(&post.message, &self.faults))
+        {
             return full(StatusCode::OK, "application/json", first.clone());
         }
         if let Some(at) = at.filter(|_| post.message["method"] == "tasks/get" && !streams) {
             // Whoever polls wants no stream; what else there is to say goes where it is listened to.
             let mut written = written;
-            let answer = written.remove(at);
-            self.late(written).await;
-            return full(status_of(&answer, post), "application/json", answer);
+            let response = written.remove(at);
+            self.send_to_streams(written).await;
+            return full(status_of(&response, post), "application/json", response);
         }
         match (at, written.as_slice()) {
             // One line that answers needs no stream, unless somebody wants to see how far it is.
             (Some(0), [line]) if !streams => full(status_of(line, post), "application/json", line.clone()),
             (Some(0), [line, ..]) if !streams && written.get(1).is_some_and(|next| answered(next).is_none()) => {
                 let line = line.clone();
-                self.late(written[1..].to_vec()).await;
+                self.send_to_streams(written[1..].to_vec()).await;
                 full(status_of(&line, post), "application/json", line)
             }
             _ => {
-                let (sender, body) = mpsc::channel(WAITING);
+                let (sender, body) = mpsc::channel(STREAM_BUFFER_EVENTS);
                 self.opened = next_stream();
                 let faults = Arc::clone(&self.faults);
                 let mut own = Stream { id: Some(id), sender, number: self.opened, events: 0, faults };
-                let numbered = self.numbered;
+                let has_event_ids = self.has_event_ids;
                 let upto = at.map_or(written.len(), |at| at + 1);
                 let (now, later) = written.split_at(upto);
-                let (preload, elsewhere) = streaming::divide(now.to_vec(), &post.message, post.stateless, &self.faults);
-                if numbered {
+                let (preload, elsewhere) =
+                    stream_injection::distribute(now.to_vec(), &post.message, post.stateless, &self.faults);
+                if has_event_ids {
                     let events = preload.iter().enumerate();
-                    self.remember(events.map(|(at, line)| (own.number, at + 1, line.clone())).collect());
+                    self.store_events(events.map(|(at, line)| (own.number, at + 1, line.clone())).collect());
                 }
                 // What is not answered yet keeps its stream: nothing could be taken up again.
-                let farewell = at.and_then(|_| streaming::breaks_off(&post.message, numbered, &self.faults));
-                if let Some(farewell) = farewell {
-                    prime(&mut own, numbered).await;
-                    let _gone = own.sender.send(Bytes::from_static(farewell)).await;
+                let closing_event =
+                    at.and_then(|_| stream_injection::early_close_event(&post.message, has_event_ids, &self.faults));
+                if let Some(closing_event) = closing_event {
+                    prime(&mut own, has_event_ids).await;
+                    let _gone = own.sender.send(Bytes::from_static(closing_event)).await;
                 } else if at.is_some() {
                     let stays = has(&self.faults, StreamStaysOpen);
                     // The stream ends with the answer; what is long is written as it is read.
                     tokio::spawn(async move {
-                        prime(&mut own, numbered).await;
+                        prime(&mut own, has_event_ids).await;
                         for line in preload {
-                            if !write(&mut own, numbered, line).await {
+                            if !write(&mut own, has_event_ids, line).await {
                                 return;
                             }
                         }
                         if stays {
-                            tokio::time::sleep(LINGER).await;
+                            tokio::time::sleep(OPEN_STREAM_DURATION).await;
                         }
                     });
                 } else {
-                    prime(&mut own, numbered).await;
+                    prime(&mut own, has_event_ids).await;
                     for line in preload {
-                        write(&mut own, numbered, line).await;
+                        write(&mut own, has_event_ids, line).await;
                     }
                     if !has(&self.faults, ListenEnds) {
                         self.streams.push(own);
                     }
                 }
-                self.late(elsewhere).await;
-                self.late(later.to_vec()).await;
+                self.send_to_streams(elsewhere).await;
+                self.send_to_streams(later.to_vec()).await;
                 stream(body)
             }
         }
     }
 
-    fn remember(&mut self, sent: Vec<(usize, usize, Bytes)>) {
+    fn store_events(&mut self, sent: Vec<(usize, usize, Bytes)>) {
         self.sent.extend(sent);
-        let excess = self.sent.len().saturating_sub(KEPT);
+        let excess = self.sent.len().saturating_sub(MAX_STORED_EVENTS);
         self.sent.drain(..excess);
     }
 
     /// Sends a line to the stream of what is unasked.
-    async fn late_unasked(&mut self, line: Bytes) {
-        let numbered = self.numbered;
+    async fn send_to_general_stream(&mut self, line: Bytes) {
+        let has_event_ids = self.has_event_ids;
         if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id.is_none()) {
-            write(stream, numbered, line).await;
+            write(stream, has_event_ids, line).await;
         }
     }
 
     /// Sends what no request in hand is waiting for to the stream that it belongs to.
-    async fn late(&mut self, written: Vec<Bytes>) {
+    async fn send_to_streams(&mut self, written: Vec<Bytes>) {
         for line in written {
             let value: Value = serde_json::from_slice(&line).unwrap_or_default();
             let id = answered(&line);
             let subscription = value.pointer("/params/_meta/io.modelcontextprotocol~1subscriptionId").cloned();
             let wanted = id.clone().or(subscription);
             let own = self.streams.iter().position(|stream| wanted.is_some() && stream.id == wanted);
-            let unasked = self.streams.iter().position(|stream| stream.id.is_none());
+            let not_required = self.streams.iter().position(|stream| stream.id.is_none());
             // A stray answer goes to whoever still waits for one.
             let waiting = id.is_some().then(|| self.streams.iter().position(|stream| stream.id.is_some())).flatten();
-            let Some(at) = own.or(waiting).or(unasked) else {
-                if self.queue.len() < KEPT {
+            let Some(at) = own.or(waiting).or(not_required) else {
+                if self.queue.len() < MAX_STORED_EVENTS {
                     self.queue.push(line);
                 }
                 continue;
             };
             let stream = &mut self.streams[at];
             let event = (stream.number, stream.events + 1, line.clone());
-            let heard = write(stream, self.numbered, line).await;
-            if !heard || (id.is_some() && stream.id.is_some()) {
+            let live_listeners = write(stream, self.has_event_ids, line).await;
+            if !live_listeners || (id.is_some() && stream.id.is_some()) {
                 self.streams.remove(at);
             }
-            self.remember(vec![event]);
+            self.store_events(vec![event]);
         }
     }
 
-    async fn listen(&mut self, last: Option<&str>) -> Answer {
+    async fn listen(&mut self, last: Option<&str>) -> HttpResponse {
         let after = last.and_then(|last| {
             let (stream, event) = last.split_once('-')?;
             Some((stream.parse::<usize>().ok()?, event.parse::<usize>().ok()?))
         });
         if last.is_some() && has(&self.faults, ResumeRejected) {
-            return failed(StatusCode::BAD_REQUEST, "there is nothing to resume");
+            return text_error(StatusCode::BAD_REQUEST, "there is nothing to resume");
         }
         if let Some((number, event)) = after {
             let crosses = has(&self.faults, ReplayCrosses);
-            let (sender, body) = mpsc::channel(KEPT);
+            let (sender, body) = mpsc::channel(MAX_STORED_EVENTS);
             for (own, at, line) in &self.sent {
                 if *own == number && *at > event || crosses && *own != number {
-                    let line = streaming::replayed(line, &self.faults);
+                    let line = stream_injection::replayed_message(line, &self.faults);
                     let text = format!("id: {own}-{at}\ndata: {}\n\n", String::from_utf8_lossy(&line));
                     let _full = sender.send(Bytes::from(text)).await;
                 }
@@ -408,23 +414,23 @@ impl Sessions {
         }
         self.streams.retain(|stream| stream.id.is_some() || !stream.sender.is_closed());
         if self.streams.iter().any(|stream| stream.id.is_none()) {
-            return failed(StatusCode::CONFLICT, "the stream is open already");
+            return text_error(StatusCode::CONFLICT, "the stream is open already");
         }
-        let (sender, body) = mpsc::channel(WAITING);
+        let (sender, body) = mpsc::channel(STREAM_BUFFER_EVENTS);
         self.opened = next_stream();
         let mut own = Stream { id: None, sender, number: self.opened, events: 0, faults: Arc::clone(&self.faults) };
-        prime(&mut own, self.numbered).await;
+        prime(&mut own, self.has_event_ids).await;
         self.streams.push(own);
         let queue = std::mem::take(&mut self.queue);
-        self.late(queue).await;
+        self.send_to_streams(queue).await;
         stream(body)
     }
 }
 
 /// Gives a client the id that it can come back with.
-async fn prime(stream: &mut Stream, numbered: bool) {
-    if numbered && !has(&stream.faults, PrimingMissing) {
-        let text = format!("id: {}\ndata:\n\n", streaming::event_id(stream.number, 0, &stream.faults));
+async fn prime(stream: &mut Stream, has_event_ids: bool) {
+    if has_event_ids && !has(&stream.faults, PrimingMissing) {
+        let text = format!("id: {}\ndata:\n\n", stream_injection::event_id(stream.number, 0, &stream.faults));
         let _gone = stream.sender.send(Bytes::from(text)).await;
     } else {
         let _gone = stream.sender.send(Bytes::from_static(b": open\n\n")).await;
@@ -432,13 +438,13 @@ async fn prime(stream: &mut Stream, numbered: bool) {
 }
 
 /// Writes a message as an event; whether somebody reads it.
-async fn write(stream: &mut Stream, numbered: bool, line: Bytes) -> bool {
+async fn write(stream: &mut Stream, has_event_ids: bool, line: Bytes) -> bool {
     stream.events += 1;
     let mut text = Vec::with_capacity(line.len() + 40);
     let older = stream.number == 0;
-    text.extend_from_slice(format!("event: {}\n", streaming::event_type(older, &stream.faults)).as_bytes());
-    if numbered {
-        let id = streaming::event_id(stream.number, stream.events, &stream.faults);
+    text.extend_from_slice(format!("event: {}\n", stream_injection::event_type(older, &stream.faults)).as_bytes());
+    if has_event_ids {
+        let id = stream_injection::event_id(stream.number, stream.events, &stream.faults);
         text.extend_from_slice(format!("id: {id}\n").as_bytes());
     }
     text.extend_from_slice(b"data: ");

@@ -1,0 +1,362 @@
+//! What the tools ask of the client, and what they make of the answers.
+//!
+//! How a question travels differs by era: in a request of its own ([`super::connection`]) or in the
+//! result of the call ([`super::input_required`]). What is asked, and when an answer will do, is the same.
+
+use serde_json::{Value, json};
+
+use super::call::{self, ToolOutput};
+use super::fault::{Fault, FaultSet};
+use super::injection::client_request as client_request_injection;
+use super::message::{Object, object};
+use super::revision::Revision;
+
+/// How often a model that uses tools is asked to go on.
+const MAX_SAMPLING_ROUNDS: usize = 3;
+
+/// What a tool asks the client for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ClientRequest {
+    /// Its roots.
+    Roots,
+    /// A completion.
+    Sampling,
+    /// A completion that may use tools.
+    SamplingWithTools,
+    /// A form that the user fills in.
+    ElicitationForm,
+    /// A page that the user visits.
+    ElicitationUrl,
+}
+
+/// What an answer comes to.
+#[derive(Debug, PartialEq)]
+pub(super) enum ResponseOutcome {
+    /// The tool has what it needs.
+    Done(ToolOutput),
+    /// The model used tools: these messages are to be completed next.
+    Continue(Vec<Value>),
+    /// It is no answer to the question, for this reason.
+    Malformed(&'static str),
+    /// A fault has the call wait for ever.
+    Hang,
+}
+
+impl ClientRequest {
+    const ALL: [Self; 5] =
+        [Self::Roots, Self::Sampling, Self::SamplingWithTools, Self::ElicitationForm, Self::ElicitationUrl];
+
+    /// The tool that asks it.
+    const fn tool(self) -> &'static str {
+        match self {
+            Self::Roots => "ask_roots",
+            Self::Sampling => "ask_model",
+            Self::SamplingWithTools => "ask_model_with_tools",
+            Self::ElicitationForm => "ask_user",
+            Self::ElicitationUrl => "ask_user_on_page",
+        }
+    }
+
+    /// The question that a tool asks, if it asks any.
+    pub(super) fn of(tool: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|question| question.tool() == tool)
+    }
+
+    pub(super) const fn method(self) -> &'static str {
+        match self {
+            Self::Roots => "roots/list",
+            Self::Sampling | Self::SamplingWithTools => "sampling/createMessage",
+            Self::ElicitationForm | Self::ElicitationUrl => "elicitation/create",
+        }
+    }
+
+    /// The capabilities that a client declares who can be asked.
+    pub(super) fn required_capabilities(self) -> Value {
+        match self {
+            Self::Roots => json!({"roots": {}}),
+            Self::Sampling => json!({"sampling": {}}),
+            Self::SamplingWithTools => json!({"sampling": {"tools": {}}}),
+            Self::ElicitationForm => json!({"elicitation": {"form": {}}}),
+            Self::ElicitationUrl => json!({"elicitation": {"url": {}}}),
+        }
+    }
+
+    /// Whether a client that declared these capabilities may be asked, or is asked because of a fault.
+    pub(super) fn is_allowed(self, client: &Object, revision: Revision, faults: &FaultSet) -> bool {
+        let is_active = |fault| faults.is_active(fault, revision);
+        let has = |path: &str| path.split('/').try_fold(&json!(client), |value, name| value.get(name)).is_some();
+        if is_active(Fault::MrtrUndeclared) {
+            return true;
+        }
+        match self {
+            Self::Roots => has("roots"),
+            Self::Sampling => has("sampling"),
+            Self::SamplingWithTools => {
+                has("sampling/tools") || has("sampling") && is_active(Fault::SamplingToolsUndeclared)
+            }
+            // An empty object stands for the form alone.
+            Self::ElicitationForm => {
+                let form = has("elicitation/form") || !has("elicitation/url") || is_active(Fault::ElicitFormUndeclared);
+                has("elicitation") && form
+            }
+            Self::ElicitationUrl => {
+                has("elicitation/url") || has("elicitation") && is_active(Fault::ElicitUrlUndeclared)
+            }
+        }
+    }
+
+    /// The params of the request. `messages` are those of a completion that goes on; `number` tells one
+    /// elicitation from another.
+    pub(super) fn params(
+        self,
+        messages: &[Value],
+        number: u64,
+        revision: Revision,
+        faults: &FaultSet,
+    ) -> Option<Value> {
+        let mut params = match self {
+            Self::Roots => Object::new(),
+            Self::Sampling => object(sampling_params()),
+            Self::SamplingWithTools => object(json!({
+                "messages": if messages.is_empty() { initial_messages() } else { messages.to_vec() },
+                "maxTokens": 100,
+                "tools": [{"name": "look_up", "description": "Looks a word up.", "inputSchema": {"type": "object"}}],
+                "toolChoice": {"mode": "auto"},
+            })),
+            Self::ElicitationForm => {
+                object(json!({"message": "Please say a word.", "requestedSchema": form(revision)}))
+            }
+            Self::ElicitationUrl => object(json!({
+                "mode": "url",
+                "message": "Please say a word on our page.",
+                "url": format!("https://mock.example/word/{number}"),
+            })),
+        };
+        if self == Self::ElicitationForm && revision >= Revision::V2025_11_25 {
+            params.insert("mode".to_owned(), json!("form"));
+        }
+        if self == Self::ElicitationUrl && !revision.is_modern() {
+            params.insert("elicitationId".to_owned(), json!(elicitation_id(number)));
+        }
+        client_request_injection::inject_into_params(&mut params, self, revision, faults);
+        if self == Self::Roots {
+            let array = faults.is_active(Fault::RootsParamsArray, revision);
+            return array.then(|| json!([]));
+        }
+        Some(Value::Object(params))
+    }
+
+    /// What the answer to the question comes to, once `rounds` others were given before.
+    pub(super) fn read(
+        self,
+        answer: &Value,
+        messages: &[Value],
+        rounds: usize,
+        revision: Revision,
+        faults: &FaultSet,
+    ) -> ResponseOutcome {
+        let is_active = |fault| faults.is_active(fault, revision);
+        match self {
+            Self::Roots => match answer.get("roots").and_then(Value::as_array) {
+                Some(roots) if !roots.is_empty() && is_active(Fault::RootsMissingHangs) => ResponseOutcome::Hang,
+                Some(roots) => {
+                    ResponseOutcome::Done(ToolOutput::text(format!("The client has {} roots.", roots.len())))
+                }
+                None => ResponseOutcome::Malformed("roots must be an array"),
+            },
+            Self::Sampling | Self::SamplingWithTools => {
+                let is_valid = answer.get("role").is_some_and(|role| role == "assistant") && has_valid_content(answer);
+                if !is_valid && !is_active(Fault::SamplingContentUnchecked) {
+                    return ResponseOutcome::Malformed("the message of the model has no content");
+                }
+                let tool_use_ids = tool_use_ids(answer);
+                let can_continue = rounds + 1 < MAX_SAMPLING_ROUNDS || is_active(Fault::SamplingEndless);
+                if self == Self::SamplingWithTools && !tool_use_ids.is_empty() && can_continue {
+                    return ResponseOutcome::Continue(continue_messages(
+                        messages,
+                        answer,
+                        &tool_use_ids,
+                        revision,
+                        faults,
+                    ));
+                }
+                ResponseOutcome::Done(ToolOutput::text("The model has answered."))
+            }
+            Self::ElicitationForm | Self::ElicitationUrl => match answer.get("action").and_then(Value::as_str) {
+                Some("accept") if self == Self::ElicitationUrl => {
+                    ResponseOutcome::Done(ToolOutput::text("The user visits the page."))
+                }
+                Some("accept") => {
+                    let content = answer.get("content").unwrap_or(&Value::Null);
+                    let violation =
+                        call::violation(&form(revision), content, faults).is_ok_and(|violation| violation.is_some());
+                    if violation && !is_active(Fault::ElicitContentUnchecked) {
+                        return ResponseOutcome::Malformed("the content does not fit the form");
+                    }
+                    ResponseOutcome::Done(ToolOutput::text("The user has said a word."))
+                }
+                Some("decline" | "cancel") if is_active(Fault::ElicitDeclineHangs) => ResponseOutcome::Hang,
+                Some("decline" | "cancel") => ResponseOutcome::Done(ToolOutput::text("The user would rather not say.")),
+                _ => ResponseOutcome::Malformed("action must be accept, decline or cancel"),
+            },
+        }
+    }
+
+    /// Whether a fault has a call wait for ever when the client answers by an error.
+    pub(super) fn hangs_on_error(self, revision: Revision, faults: &FaultSet) -> bool {
+        let fault = match self {
+            Self::Roots => Fault::RootsUnavailableHangs,
+            Self::Sampling | Self::SamplingWithTools => Fault::SamplingRejectionHangs,
+            Self::ElicitationForm | Self::ElicitationUrl => Fault::ElicitDeclineHangs,
+        };
+        faults.is_active(fault, revision)
+    }
+}
+
+/// The tools that ask what a client that declared these capabilities may be asked.
+pub(super) fn tools_for(client: &Object, revision: Revision, faults: &FaultSet) -> Vec<&'static str> {
+    let allowed = ClientRequest::ALL.into_iter().filter(|question| question.is_allowed(client, revision, faults));
+    let mut tools: Vec<&str> = allowed.map(ClientRequest::tool).collect();
+    if revision == Revision::V2025_11_25
+        && ClientRequest::ElicitationUrl.is_allowed(client, revision, &FaultSet::none())
+    {
+        tools.push(TOOL_REQUIRING_URL);
+    }
+    tools
+}
+
+/// Every tool that asks: who may be asked is found out with the call.
+pub(super) fn tools() -> Vec<&'static str> {
+    ClientRequest::ALL.into_iter().map(ClientRequest::tool).collect()
+}
+
+/// The tool that cannot begin before the user has visited a page, and says so by an error.
+pub(super) const TOOL_REQUIRING_URL: &str = "ask_user_first";
+
+/// The data of the error by which it does.
+pub(super) fn elicitations(number: u64, faults: &FaultSet) -> Value {
+    let params = ClientRequest::ElicitationUrl.params(&[], number, Revision::V2025_11_25, faults);
+    json!({"elicitations": [params]})
+}
+
+pub(super) fn elicitation_id(number: u64) -> String {
+    format!("elicitation-{number}")
+}
+
+pub(super) fn sampling_params() -> Value {
+    json!({
+        "messages": initial_messages(),
+        "maxTokens": 16,
+        "systemPrompt": "You are brief.",
+        "modelPreferences": {"hints": [{"name": "small"}], "speedPriority": 0.5},
+    })
+}
+
+fn initial_messages() -> Vec<Value> {
+    vec![json!({"role": "user", "content": {"type": "text", "text": "Say a word."}})]
+}
+
+/// The form: a field of each kind that the revision has.
+fn form(revision: Revision) -> Value {
+    let mut fields = json!({
+        "word": {"type": "string", "title": "Word", "description": "Any word will do.", "minLength": 1, "maxLength": 80},
+        "mail": {"type": "string", "format": "email"},
+        "size": {"type": "integer", "minimum": 1, "maximum": 9},
+        "loud": {"type": "boolean", "default": false},
+        "colour": {"type": "string", "enum": ["red", "green"]},
+    });
+    if revision >= Revision::V2025_11_25 {
+        fields["colour"] =
+            json!({"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]});
+        fields["days"] =
+            json!({"type": "array", "items": {"type": "string", "enum": ["sat", "sun"]}, "default": ["sun"]});
+    }
+    json!({"type": "object", "properties": fields, "required": ["word"]})
+}
+
+fn blocks(message: &Value) -> &[Value] {
+    match message.get("content") {
+        Some(Value::Array(blocks)) => blocks,
+        Some(block) => std::slice::from_ref(block),
+        None => &[],
+    }
+}
+
+/// Whether a message of a model has content of kinds that are known.
+fn has_valid_content(message: &Value) -> bool {
+    let fits = |block: &Value| match block.get("type").and_then(Value::as_str) {
+        Some("text") => block.get("text").is_some_and(Value::is_string),
+        Some("image" | "audio") => block.get("data").is_some_and(Value::is_string),
+        Some("tool_use") => block.get("id").is_some_and(Value::is_string),
+        _ => false,
+    };
+    !blocks(message).is_empty() && blocks(message).iter().all(fits)
+}
+
+/// The ids of the tool uses in a message of a model.
+fn tool_use_ids(message: &Value) -> Vec<&str> {
+    let tool_use_ids = blocks(message).iter().filter(|block| block["type"] == "tool_use");
+    tool_use_ids.filter_map(|block| block.get("id")?.as_str()).collect()
+}
+
+/// The messages so far, the one of the model, and the results of the tools that it used.
+fn continue_messages(
+    messages: &[Value],
+    answer: &Value,
+    tool_use_ids: &[&str],
+    revision: Revision,
+    faults: &FaultSet,
+) -> Vec<Value> {
+    let mut messages = if messages.is_empty() { initial_messages() } else { messages.to_vec() };
+    messages.push(json!({"role": "assistant", "content": answer["content"]}));
+    let skipped = usize::from(faults.is_active(Fault::SamplingUnbalanced, revision));
+    let mut results: Vec<Value> = tool_use_ids
+        .iter()
+        .skip(skipped)
+        .map(|id| {
+            let content = json!([{"type": "text", "text": "It is a word."}]);
+            json!({"type": "tool_result", "toolUseId": id, "content": content})
+        })
+        .collect();
+    if faults.is_active(Fault::SamplingResultsMixed, revision) {
+        results.push(json!({"type": "text", "text": "Go on."}));
+    }
+    messages.push(json!({"role": "user", "content": results}));
+    messages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_client_is_asked_only_what_it_declared() {
+        let tools = |client: Value| tools_for(&object(client), Revision::V2025_11_25, &FaultSet::none());
+        assert!(tools(json!({})).is_empty());
+        assert_eq!(tools(json!({"elicitation": {}})), ["ask_user"]);
+        assert_eq!(tools(json!({"elicitation": {"url": {}}})), ["ask_user_on_page", "ask_user_first"]);
+        assert_eq!(tools(json!({"sampling": {}, "roots": {}})), ["ask_roots", "ask_model"]);
+        assert_eq!(tools(json!({"sampling": {"tools": {}}})), ["ask_model", "ask_model_with_tools"]);
+    }
+
+    #[test]
+    fn a_model_that_uses_tools_for_ever_is_stopped() {
+        let answer = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a"}]});
+        let read = |rounds| {
+            ClientRequest::SamplingWithTools.read(&answer, &[], rounds, Revision::V2026_07_28, &FaultSet::none())
+        };
+        assert!(matches!(read(0), ResponseOutcome::Continue(messages) if messages.len() == 3));
+        assert!(matches!(read(MAX_SAMPLING_ROUNDS), ResponseOutcome::Done(_)));
+    }
+
+    #[test]
+    fn answers_of_another_shape_are_told() {
+        for question in ClientRequest::ALL {
+            for answer in [json!(5), json!({}), json!({"action": "accept", "content": {"word": 5}, "roots": 5})] {
+                let read = question.read(&answer, &[], 0, Revision::V2026_07_28, &FaultSet::none());
+                let page = question == ClientRequest::ElicitationUrl && answer.get("action").is_some();
+                assert_eq!(matches!(read, ResponseOutcome::Malformed(_)), !page, "{question:?} {answer}");
+            }
+        }
+    }
+}

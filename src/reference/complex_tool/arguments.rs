@@ -1,0 +1,147 @@
+//! Small checks of one argument each, in the words that a caller is told.
+
+use serde_json::Value;
+
+use crate::reference::message::{Object, quoted};
+
+/// What was found wrong first.
+pub(super) type Check = Result<(), String>;
+
+/// Every required key is there.
+pub(super) fn require(arguments: &Object, keys: &[&str]) -> Check {
+    match keys.iter().find(|key| !arguments.contains_key(**key)) {
+        Some(key) => Err(format!("{key} is missing")),
+        None => Ok(()),
+    }
+}
+
+/// No key is there but these.
+pub(super) fn allow_only(arguments: &Object, keys: &[&str]) -> Check {
+    match arguments.keys().find(|key| !keys.contains(&key.as_str())) {
+        Some(key) => Err(format!("there is no argument {:?}", quoted(key))),
+        None => Ok(()),
+    }
+}
+
+/// Checks an argument if it is there.
+pub(super) fn optional(arguments: &Object, key: &str, check: impl FnOnce(&Value) -> Check) -> Check {
+    arguments.get(key).map_or(Ok(()), |value| check(value).map_err(|error| format!("{key} {error}")))
+}
+
+/// A string of so many characters.
+pub(super) fn string(value: &Value, min: usize, max: usize) -> Check {
+    let Value::String(string) = value else { return Err("must be a string".to_owned()) };
+    if (min..=max).contains(&string.chars().count()) {
+        return Ok(());
+    }
+    Err(format!("must have {min} to {max} characters"))
+}
+
+/// One of some words.
+pub(super) fn one_of(value: &Value, words: &[&str]) -> Check {
+    match value.as_str() {
+        Some(string) if words.contains(&string) => Ok(()),
+        _ => Err(format!("must be one of {}", words.join(", "))),
+    }
+}
+
+/// A number.
+pub(super) fn number(value: &Value) -> Check {
+    if value.is_number() { Ok(()) } else { Err("must be a number".to_owned()) }
+}
+
+/// A number without a fraction, however it is spelled.
+pub(super) fn integer(value: &Value) -> Check {
+    let spelled_plainly = value.is_i64() || value.is_u64();
+    if spelled_plainly || value.as_f64().is_some_and(|number| number.fract() == 0.0) {
+        return Ok(());
+    }
+    Err("must be an integer".to_owned())
+}
+
+/// An integer of a range.
+pub(super) fn integer_in_range(value: &Value, min: u32, max: u32) -> Check {
+    integer(value)?;
+    let number = value.as_f64().unwrap_or(f64::MAX);
+    if (f64::from(min)..=f64::from(max)).contains(&number) {
+        return Ok(());
+    }
+    Err(format!("must be from {min} to {max}"))
+}
+
+/// True or false.
+pub(super) fn boolean(value: &Value) -> Check {
+    if value.is_boolean() { Ok(()) } else { Err("must be true or false".to_owned()) }
+}
+
+/// An object, whose members are checked further.
+pub(super) fn object(value: &Value) -> Result<&Object, String> {
+    value.as_object().ok_or_else(|| "must be an object".to_owned())
+}
+
+/// An array of at most so many items, each of which is checked.
+pub(super) fn array(value: &Value, max: usize, check: impl Fn(&Value) -> Check) -> Check {
+    let items = value.as_array().ok_or("must be an array")?;
+    if items.len() > max {
+        return Err(format!("must have at most {max} items"));
+    }
+    items.iter().try_for_each(|item| check(item).map_err(|error| format!("has an item that {error}")))
+}
+
+/// A calendar date such as 2024-02-29.
+pub(super) fn date(value: &Value) -> Check {
+    let is_date = |string: &str| -> Option<bool> {
+        let bytes = string.as_bytes();
+        let shaped = bytes.len() == 10
+            && bytes.iter().enumerate().all(|(at, byte)| match at {
+                4 | 7 => *byte == b'-',
+                _ => byte.is_ascii_digit(),
+            });
+        if !shaped {
+            return Some(false);
+        }
+        let part = |range: std::ops::Range<usize>| string.get(range)?.parse::<u32>().ok();
+        let (year, month, day) = (part(0..4)?, part(5..7)?, part(8..10)?);
+        let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+        let days = match month {
+            2 if leap => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            1..=12 => 31,
+            _ => 0,
+        };
+        Some((1..=days).contains(&day))
+    };
+    match value.as_str() {
+        Some(string) if is_date(string) == Some(true) => Ok(()),
+        Some(_) => Err("must be a date such as 2024-02-29".to_owned()),
+        None => Err("must be a string".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for good in ["2024-02-29", "2000-02-29", "1999-12-31", "0001-01-01"] {
+            assert_eq!(date(&json!(good)), Ok(()), "{good}");
+        }
+        for bad in ["2023-02-29", "1900-02-29", "2024-13-01", "2024-00-10", "2024-1-1", "2024-01-01T", "２024-01-1", ""]
+        {
+            assert!(date(&json!(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_number_without_a_fraction_is_an_integer_however_it_is_spelled() {
+        for good in [json!(1), json!(1.0), json!(-0.0), json!(1e300), json!(u64::MAX)] {
+            assert_eq!(integer(&good), Ok(()), "{good}");
+        }
+        assert!(integer(&json!(1.5)).is_err() && integer(&json!("1")).is_err());
+        assert!(integer_in_range(&json!(100.0), 1, 100).is_ok() && integer_in_range(&json!(1e300), 1, 100).is_err());
+    }
+}

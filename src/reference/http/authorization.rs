@@ -1,0 +1,218 @@
+//! The protected mode: an OAuth resource server, as far as a client sees one.
+//!
+//! Tokens are opaque texts: the one that is given is good, the same with `-narrow` behind it may list and not
+//! call, and every other is as good as expired or issued for somebody else.
+//!
+//! Sources: `basic/authorization` of 2025-03-26 to 2025-11-25, `basic/authorization/*` of 2026-07-28, RFC 9728.
+
+use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
+use hyper::{Method, Request, StatusCode};
+use serde_json::{Value, json};
+
+use super::fault::HttpFault;
+use super::injection::has;
+use super::response::{HttpResponse, empty, full, text_error};
+use crate::reference::fault::FaultSet;
+
+/// The scopes that there are.
+const SCOPES: &str = "mcp:list mcp:call";
+
+/// What a token is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// Everything.
+    Full,
+    /// Everything but calls.
+    Narrow,
+    /// Nothing: there is none.
+    Missing,
+    /// Nothing: what came is no token.
+    Malformed,
+    /// Nothing: it is unknown, expired or issued for another server.
+    Invalid,
+}
+
+/// What stands before a protected server.
+#[derive(Debug)]
+pub(super) struct ProtectedResource {
+    token: String,
+}
+
+impl ProtectedResource {
+    pub(super) fn new(token: String) -> Self {
+        Self { token }
+    }
+
+    /// What a request is answered by the guard itself; nothing where the server may look at it.
+    pub(super) fn respond(
+        &self,
+        request: &Request<Incoming>,
+        in_session: bool,
+        faults: &FaultSet,
+    ) -> Option<HttpResponse> {
+        let base = base_of(request.headers());
+        if let Some(response) = public(request.method(), request.uri().path(), &base, faults) {
+            return Some(response);
+        }
+        let access = match self.access(request.headers(), faults) {
+            Access::Missing if in_session && has(faults, HttpFault::AuthSessionWithoutToken) => Access::Full,
+            access => access,
+        };
+        match access {
+            Access::Full | Access::Narrow => None,
+            Access::Missing if has(faults, HttpFault::AuthForbidden) => {
+                Some(text_error(StatusCode::FORBIDDEN, "a token is needed"))
+            }
+            Access::Missing if has(faults, HttpFault::AuthToolsLeaked) => {
+                let tools = json!({ "jsonrpc": "2.0", "id": null, "result": { "tools": [
+                    { "name": "echo", "inputSchema": { "type": "object" } },
+                ] } });
+                let response = full(StatusCode::UNAUTHORIZED, "application/json", tools.to_string());
+                Some(with_challenge(response, &base, None, faults))
+            }
+            Access::Missing => Some(with_challenge(empty(StatusCode::UNAUTHORIZED), &base, None, faults)),
+            Access::Malformed if has(faults, HttpFault::AuthMalformed500) => {
+                Some(text_error(StatusCode::INTERNAL_SERVER_ERROR, "the header could not be read"))
+            }
+            Access::Malformed => {
+                let response = text_error(StatusCode::BAD_REQUEST, "the Authorization header holds no token");
+                Some(with_challenge(response, &base, Some("invalid_request"), faults))
+            }
+            Access::Invalid => {
+                Some(with_challenge(empty(StatusCode::UNAUTHORIZED), &base, Some("invalid_token"), faults))
+            }
+        }
+    }
+
+    /// Refuses a call where the token is good for less.
+    pub(super) fn refuse_call(&self, headers: &HeaderMap, message: &Value, faults: &FaultSet) -> Option<HttpResponse> {
+        let calls = message.get("method").is_some_and(|method| method == "tools/call");
+        if !calls || self.access(headers, faults) != Access::Narrow {
+            return None;
+        }
+        let response = empty(StatusCode::FORBIDDEN);
+        if has(faults, HttpFault::AuthScopeNoChallenge) {
+            return Some(response);
+        }
+        Some(with_challenge(response, &base_of(headers), Some("insufficient_scope"), faults))
+    }
+
+    fn access(&self, headers: &HeaderMap, faults: &FaultSet) -> Access {
+        let Some(given) = headers.get(AUTHORIZATION) else { return Access::Missing };
+        let given = given.to_str().unwrap_or_default().trim();
+        let Some((scheme, token)) = given.split_once(' ') else { return Access::Malformed };
+        if !scheme.eq_ignore_ascii_case("bearer") || token.trim().is_empty() {
+            return Access::Malformed;
+        }
+        let token = token.trim();
+        let unsigned = token.split('.').count() == 3 && token.ends_with('.');
+        if token == self.token
+            || has(faults, HttpFault::AuthAnyToken)
+            || unsigned && has(faults, HttpFault::AuthUnsignedToken)
+        {
+            return Access::Full;
+        }
+        if token.strip_suffix("-narrow") == Some(&self.token) { Access::Narrow } else { Access::Invalid }
+    }
+}
+
+/// The address of the server as the client wrote it.
+fn base_of(headers: &HeaderMap) -> String {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+    format!("http://{host}")
+}
+
+/// An answer that says what a client has to bring.
+fn with_challenge(mut response: HttpResponse, base: &str, error: Option<&str>, faults: &FaultSet) -> HttpResponse {
+    if has(faults, HttpFault::AuthNoChallenge) {
+        return response;
+    }
+    let mut parameters = Vec::new();
+    if !omits_metadata_url(faults) {
+        let place = if has(faults, HttpFault::AuthMetadataNotFound) {
+            format!("{base}/.well-known/oauth-protected-resource/moved")
+        } else if has(faults, HttpFault::AuthMetadataOtherHost) {
+            "http://metadata.example.com/.well-known/oauth-protected-resource".to_owned()
+        } else {
+            format!("{base}/.well-known/oauth-protected-resource/mcp")
+        };
+        parameters.push(format!("resource_metadata=\"{place}\""));
+    }
+    parameters.extend(error.map(|error| format!("error=\"{error}\"")));
+    if !has(faults, HttpFault::AuthNoScope) {
+        let more = if has(faults, HttpFault::AuthOfflineAccess) { " offline_access" } else { "" };
+        parameters.push(format!("scope=\"{SCOPES}{more}\""));
+    }
+    let challenge = format!("Bearer {}", parameters.join(", "));
+    response.headers_mut().extend(HeaderValue::from_str(&challenge).ok().map(|value| (WWW_AUTHENTICATE, value)));
+    response
+}
+
+/// Whether a challenge does not name the metadata of the resource.
+fn omits_metadata_url(faults: &FaultSet) -> bool {
+    [HttpFault::AuthNoMetadata, HttpFault::AuthNoEndpoints, HttpFault::AuthPathOnly, HttpFault::AuthDefaults]
+        .into_iter()
+        .any(|fault| has(faults, fault))
+}
+
+/// What everybody may see: the metadata of the resource and of its authorization server, and the endpoints of
+/// that, which grant nothing.
+fn public(method: &Method, path: &str, base: &str, faults: &FaultSet) -> Option<HttpResponse> {
+    let no_challenge = has(faults, HttpFault::AuthNoChallenge);
+    let none = || Some(text_error(StatusCode::NOT_FOUND, "there is nothing here"));
+    match (method, path) {
+        (&Method::GET, "/.well-known/oauth-protected-resource" | "/.well-known/oauth-protected-resource/mcp") => {
+            let at_path = path.ends_with("/mcp");
+            if no_challenge || omits_metadata_url(faults) && !(at_path && has(faults, HttpFault::AuthPathOnly)) {
+                return none();
+            }
+            let mut document = json!({
+                "resource": format!("{base}/mcp"),
+                "authorization_servers": [base],
+                "scopes_supported": SCOPES.split(' ').collect::<Vec<_>>(),
+                "bearer_methods_supported": ["header"],
+            });
+            if has(faults, HttpFault::AuthResourceOther) {
+                document["resource"] = json!(format!("{base}/another"));
+            }
+            if has(faults, HttpFault::AuthNoServers) {
+                document["authorization_servers"] = json!([]);
+            }
+            if let Value::Object(members) = &mut document {
+                members.retain(|name, _| name != "resource" || !has(faults, HttpFault::AuthNoResource));
+            }
+            Some(full(StatusCode::OK, "application/json", document.to_string()))
+        }
+        (&Method::GET, "/.well-known/oauth-authorization-server") => {
+            if no_challenge || has(faults, HttpFault::AuthNoEndpoints) || has(faults, HttpFault::AuthDefaults) {
+                return none();
+            }
+            let elsewhere = has(faults, HttpFault::AuthServerPlainHttp);
+            let token = if elsewhere { "http://auth.example.com/token".to_owned() } else { format!("{base}/token") };
+            let mut document = json!({
+                "issuer": base,
+                "authorization_endpoint": format!("{base}/authorize"),
+                "token_endpoint": token,
+                "registration_endpoint": format!("{base}/register"),
+                "response_types_supported": ["code"],
+                "code_challenge_methods_supported": ["S256"],
+            });
+            if let Value::Object(members) = &mut document {
+                members.retain(|name, _| match name.as_str() {
+                    "issuer" => !has(faults, HttpFault::AuthServerNoIssuer),
+                    "registration_endpoint" => !has(faults, HttpFault::AuthServerNoRegistration),
+                    _ => true,
+                });
+            }
+            Some(full(StatusCode::OK, "application/json", document.to_string()))
+        }
+        (_, "/authorize" | "/token" | "/register") => {
+            if no_challenge || has(faults, HttpFault::AuthNoEndpoints) {
+                return none();
+            }
+            Some(text_error(StatusCode::BAD_REQUEST, "what is asked for is not said"))
+        }
+        _ => None,
+    }
+}

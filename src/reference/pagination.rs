@@ -1,0 +1,227 @@
+//! Pages of a list, and the cursors that lead to them.
+//!
+//! A cursor names a list and a position and carries a check over both, so that it works on every
+//! connection as often as it is sent, and an altered one is refused.
+
+use std::collections::BTreeSet;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+
+use super::fault::{Fault, FaultSet};
+use super::message::{INTERNAL_ERROR, INVALID_PARAMS, Object, RpcError};
+use super::revision::Revision;
+
+/// How many items a page has.
+pub(super) const PAGE_SIZE: usize = 4;
+
+/// What paging remembers of a connection; only faults make use of it.
+#[derive(Debug)]
+pub(super) struct PaginationState {
+    /// What tells this connection apart from every other one.
+    pub(super) salt: u64,
+    /// How many listings of tools were begun.
+    listings_started: u64,
+    used_cursors: BTreeSet<String>,
+}
+
+impl PaginationState {
+    pub(super) fn new(salt: u64) -> Self {
+        Self { salt, listings_started: 0, used_cursors: BTreeSet::new() }
+    }
+
+    /// Whether a listing of tools was begun.
+    pub(super) fn has_listed(&self) -> bool {
+        self.listings_started > 0
+    }
+}
+
+/// One page, and the value of `nextCursor` if there is to be one.
+#[derive(Debug, PartialEq)]
+pub(super) struct Page {
+    pub(super) items: Vec<Value>,
+    pub(super) next: Option<Value>,
+}
+
+/// Why there is no page.
+#[derive(Debug, PartialEq)]
+pub(super) enum PageError {
+    Rejected(RpcError),
+    /// A fault ends the connection.
+    Closed,
+}
+
+/// The cursor for a position in a list.
+pub(super) fn cursor(list: &str, position: usize, salt: u64) -> String {
+    let place = format!("{list}:{position}");
+    // FNV-1a, which is enough to tell an altered cursor from an issued one.
+    let check = place
+        .bytes()
+        .chain(salt.to_le_bytes())
+        .chain(*b"mock")
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    URL_SAFE_NO_PAD.encode(format!("{place}:{check:016x}"))
+}
+
+/// The position that a cursor stands for, if it was issued for a list of this length.
+fn position(list: &str, given: &str, length: usize, salt: u64) -> Option<usize> {
+    (PAGE_SIZE..length).step_by(PAGE_SIZE).find(|position| cursor(list, *position, salt) == given)
+}
+
+fn invalid_cursor() -> RpcError {
+    RpcError::new(INVALID_PARAMS, "Invalid cursor")
+}
+
+/// The page of a list that the parameters of a request ask for.
+pub(super) fn page(list: &str, items: &[Value], params: &Object) -> Result<Page, RpcError> {
+    let start = match params.get("cursor") {
+        None => 0,
+        Some(Value::String(given)) => position(list, given, items.len(), 0).ok_or_else(invalid_cursor)?,
+        Some(_) => return Err(invalid_cursor()),
+    };
+    let end = items.len().min(start + PAGE_SIZE);
+    Ok(Page { items: items[start..end].to_vec(), next: (end < items.len()).then(|| json!(cursor(list, end, 0))) })
+}
+
+fn listed(tool: &Object) -> Value {
+    Value::Object(tool.clone())
+}
+
+/// The page of the list of tools, with every fault of paging.
+pub(super) fn tool_page(
+    tools: &[Object],
+    params: Option<&Object>,
+    revision: Revision,
+    faults: &FaultSet,
+    memory: &mut PaginationState,
+) -> Result<Page, PageError> {
+    const LIST: &str = "tools";
+    let is_active = |fault| faults.is_active(fault, revision);
+    let salt = if is_active(Fault::CursorPerConnection) { memory.salt } else { 0 };
+    let given = params.and_then(|params| params.get("cursor"));
+    let start = match given {
+        None => {
+            memory.listings_started += 1;
+            0
+        }
+        Some(Value::String(given)) if given.len() > 4000 && is_active(Fault::LongCursorCrash) => {
+            return Err(PageError::Closed);
+        }
+        Some(Value::String(given)) if given.is_empty() && is_active(Fault::EmptyCursorRestarts) => 0,
+        Some(Value::String(given)) if given.is_empty() && is_active(Fault::EmptyCursor) => PAGE_SIZE,
+        Some(Value::String(given)) => match position(LIST, given, tools.len(), salt) {
+            Some(_) if is_active(Fault::OwnCursorRejected) => {
+                return Err(PageError::Rejected(invalid_cursor()));
+            }
+            Some(_) if is_active(Fault::CursorSingleUse) && !memory.used_cursors.insert(given.clone()) => {
+                return Err(PageError::Rejected(invalid_cursor()));
+            }
+            Some(_) if is_active(Fault::CursorRepeats) => 0,
+            Some(position) => position,
+            None => {
+                position_of_unissued_cursor(LIST, given, tools.len(), revision, faults).map_err(PageError::Rejected)?
+            }
+        },
+        Some(Value::Number(_)) if is_active(Fault::CursorNumberServed) => 0,
+        Some(_) => return Err(PageError::Rejected(invalid_cursor())),
+    };
+    let is_even_listing = memory.listings_started.is_multiple_of(2);
+    let overlap = usize::from(start > 0 && is_active(Fault::PageOverlap));
+    let end = tools.len().min(start + PAGE_SIZE);
+    let places = start - overlap..end;
+    let mut page = Page {
+        items: if is_active(Fault::ListOrderRandom) && is_even_listing {
+            tools.iter().rev().skip(places.start).take(places.len()).map(listed).collect()
+        } else {
+            tools[places].iter().map(listed).collect()
+        },
+        next: (end < tools.len()).then(|| json!(cursor(LIST, end, salt))),
+    };
+    if is_active(Fault::ListDependsOnParams) && params.is_none() {
+        page.items.retain(|tool| tool["name"] != "weather");
+    }
+    if is_active(Fault::SecondListingDiffers) && is_even_listing {
+        page.items.retain(|tool| tool["name"] != "embed_blob");
+    }
+    if (is_active(Fault::EmptyCursorRestarts) || is_active(Fault::EmptyCursor)) && given.is_none() {
+        page.next = page.next.map(|_| json!(""));
+    }
+    if is_active(Fault::NextCursorNumber) {
+        page.next = page.next.map(|_| json!(start + PAGE_SIZE));
+    }
+    if is_active(Fault::NullNextCursor) && page.next.is_none() {
+        page.next = Some(Value::Null);
+    }
+    Ok(page)
+}
+
+/// What becomes of a cursor that was never issued: a refusal, unless a fault serves it.
+fn position_of_unissued_cursor(
+    list: &str,
+    given: &str,
+    length: usize,
+    revision: Revision,
+    faults: &FaultSet,
+) -> Result<usize, RpcError> {
+    // An altered cursor is one that is two edits at most from an issued one; others were made up.
+    let original = (PAGE_SIZE..length).step_by(PAGE_SIZE).find(|position| {
+        let own = cursor(list, *position, 0);
+        given.len() < own.len() + 3 && strsim::levenshtein(&own, given) <= 2
+    });
+    match original {
+        Some(_) if faults.is_active(Fault::AlteredCursorServed, revision) => Ok(0),
+        None if faults.is_active(Fault::InvalidCursorServed, revision) => Ok(0),
+        None if faults.is_active(Fault::InvalidCursorInternal, revision) => {
+            Err(RpcError::new(INTERNAL_ERROR, "Internal error"))
+        }
+        _ => Err(invalid_cursor()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference::message::object;
+
+    fn items() -> Vec<Value> {
+        (0..10).map(|number| json!({"name": number})).collect()
+    }
+
+    fn with_cursor(cursor: &Value) -> Object {
+        object(json!({"cursor": cursor}))
+    }
+
+    #[test]
+    fn a_walk_meets_every_item_once() {
+        let items = items();
+        let mut seen = Vec::new();
+        let mut params = Object::new();
+        loop {
+            let page = page("list", &items, &params).expect("the cursor was issued");
+            seen.extend(page.items);
+            let Some(next) = page.next else { break };
+            params = with_cursor(&next);
+        }
+        assert_eq!(seen, items);
+    }
+
+    #[test]
+    fn a_cursor_altered_in_any_one_character_is_refused() {
+        let own = cursor("list", PAGE_SIZE, 0);
+        assert!(page("list", &items(), &with_cursor(&json!(own))).is_ok());
+        for place in 0..own.len() {
+            let letter = if &own[place..=place] == "A" { "B" } else { "A" };
+            let altered = format!("{}{letter}{}", &own[..place], &own[place + 1..]);
+            let refused = page("list", &items(), &with_cursor(&json!(altered)));
+            assert_eq!(refused, Err(invalid_cursor()), "{altered}");
+        }
+    }
+
+    #[test]
+    fn cursors_of_another_list_or_type_are_refused() {
+        for other in [json!(cursor("other", PAGE_SIZE, 0)), json!(""), json!(4), json!(null), json!({})] {
+            assert_eq!(page("list", &items(), &with_cursor(&other)), Err(invalid_cursor()), "{other}");
+        }
+    }
+}
