@@ -1,7 +1,7 @@
-//! What the tools ask of the client, and what they make of the answers.
+//! What tools request from the client, and how they use the response.
 //!
-//! How a question travels differs by era: in a request of its own ([`super::connection`]) or in the
-//! result of the call ([`super::input_required`]). What is asked, and when an answer will do, is the same.
+//! The revisions differ in how a request reaches the client: as a JSON-RPC request ([`super::outgoing`]) or in
+//! the result of the call ([`super::input_required`]). This module covers what both have in common.
 
 use serde_json::{Value, json};
 
@@ -11,34 +11,34 @@ use super::injection::client_request as client_request_injection;
 use super::message::{Object, object};
 use super::revision::Revision;
 
-/// How often a model that uses tools is asked to go on.
+/// The maximum number of sampling requests in one call of a tool that samples with tools.
 const MAX_SAMPLING_ROUNDS: usize = 3;
 
-/// What a tool asks the client for.
+/// A request that a tool makes to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClientRequest {
-    /// Its roots.
+    /// `roots/list`.
     Roots,
-    /// A completion.
+    /// Sampling without tools.
     Sampling,
-    /// A completion that may use tools.
+    /// Sampling with tools.
     SamplingWithTools,
-    /// A form that the user fills in.
+    /// Elicitation in form mode.
     ElicitationForm,
-    /// A page that the user visits.
+    /// Elicitation in URL mode.
     ElicitationUrl,
 }
 
-/// What an answer comes to.
+/// The outcome of the client's response.
 #[derive(Debug, PartialEq)]
 pub(super) enum ResponseOutcome {
-    /// The tool has what it needs.
+    /// The tool has its input.
     Done(ToolOutput),
-    /// The model used tools: these messages are to be completed next.
+    /// The model used tools: sampling continues with these messages.
     Continue(Vec<Value>),
-    /// It is no answer to the question, for this reason.
+    /// The response does not match the request, for this reason.
     Malformed(&'static str),
-    /// A fault has the call wait for ever.
+    /// A fault never answers the call.
     Hang,
 }
 
@@ -46,7 +46,7 @@ impl ClientRequest {
     const ALL: [Self; 5] =
         [Self::Roots, Self::Sampling, Self::SamplingWithTools, Self::ElicitationForm, Self::ElicitationUrl];
 
-    /// The tool that asks it.
+    /// The tool that makes this request.
     const fn tool(self) -> &'static str {
         match self {
             Self::Roots => "ask_roots",
@@ -57,7 +57,7 @@ impl ClientRequest {
         }
     }
 
-    /// The question that a tool asks, if it asks any.
+    /// The request that a tool makes, if it makes any.
     pub(super) fn of(tool: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|question| question.tool() == tool)
     }
@@ -70,7 +70,7 @@ impl ClientRequest {
         }
     }
 
-    /// The capabilities that a client declares who can be asked.
+    /// The client capabilities that the request needs.
     pub(super) fn required_capabilities(self) -> Value {
         match self {
             Self::Roots => json!({"roots": {}}),
@@ -81,7 +81,7 @@ impl ClientRequest {
         }
     }
 
-    /// Whether a client that declared these capabilities may be asked, or is asked because of a fault.
+    /// Whether the client's capabilities, or a fault, allow the request.
     pub(super) fn is_allowed(self, client: &Object, revision: Revision, faults: &FaultSet) -> bool {
         let is_active = |fault| faults.is_active(fault, revision);
         let has = |path: &str| path.split('/').try_fold(&json!(client), |value, name| value.get(name)).is_some();
@@ -94,7 +94,7 @@ impl ClientRequest {
             Self::SamplingWithTools => {
                 has("sampling/tools") || has("sampling") && is_active(Fault::SamplingToolsUndeclared)
             }
-            // An empty object stands for the form alone.
+            // An empty object means form mode only.
             Self::ElicitationForm => {
                 let form = has("elicitation/form") || !has("elicitation/url") || is_active(Fault::ElicitFormUndeclared);
                 has("elicitation") && form
@@ -105,8 +105,8 @@ impl ClientRequest {
         }
     }
 
-    /// The params of the request. `messages` are those of a completion that goes on; `number` tells one
-    /// elicitation from another.
+    /// The params of the request. `messages` continue a sampling request; `number` distinguishes
+    /// elicitations.
     pub(super) fn params(
         self,
         messages: &[Value],
@@ -146,7 +146,7 @@ impl ClientRequest {
         Some(Value::Object(params))
     }
 
-    /// What the answer to the question comes to, once `rounds` others were given before.
+    /// The outcome of a response, after `rounds` earlier ones.
     pub(super) fn read(
         self,
         answer: &Value,
@@ -202,7 +202,7 @@ impl ClientRequest {
         }
     }
 
-    /// Whether a fault has a call wait for ever when the client answers by an error.
+    /// Whether a fault never answers the call if the client responds with an error.
     pub(super) fn hangs_on_error(self, revision: Revision, faults: &FaultSet) -> bool {
         let fault = match self {
             Self::Roots => Fault::RootsUnavailableHangs,
@@ -213,7 +213,7 @@ impl ClientRequest {
     }
 }
 
-/// The tools that ask what a client that declared these capabilities may be asked.
+/// The tools whose requests the client's capabilities allow.
 pub(super) fn tools_for(client: &Object, revision: Revision, faults: &FaultSet) -> Vec<&'static str> {
     let allowed = ClientRequest::ALL.into_iter().filter(|question| question.is_allowed(client, revision, faults));
     let mut tools: Vec<&str> = allowed.map(ClientRequest::tool).collect();
@@ -225,15 +225,15 @@ pub(super) fn tools_for(client: &Object, revision: Revision, faults: &FaultSet) 
     tools
 }
 
-/// Every tool that asks: who may be asked is found out with the call.
+/// All tools that make requests, where capabilities are only known on a call.
 pub(super) fn tools() -> Vec<&'static str> {
     ClientRequest::ALL.into_iter().map(ClientRequest::tool).collect()
 }
 
-/// The tool that cannot begin before the user has visited a page, and says so by an error.
+/// The tool that fails with `URLElicitationRequiredError` until the user has visited a URL.
 pub(super) const TOOL_REQUIRING_URL: &str = "ask_user_first";
 
-/// The data of the error by which it does.
+/// The data of that error.
 pub(super) fn elicitations(number: u64, faults: &FaultSet) -> Value {
     let params = ClientRequest::ElicitationUrl.params(&[], number, Revision::V2025_11_25, faults);
     json!({"elicitations": [params]})
@@ -256,7 +256,7 @@ fn initial_messages() -> Vec<Value> {
     vec![json!({"role": "user", "content": {"type": "text", "text": "Say a word."}})]
 }
 
-/// The form: a field of each kind that the revision has.
+/// The requested schema, with a field of each kind that the revision has.
 fn form(revision: Revision) -> Value {
     let mut fields = json!({
         "word": {"type": "string", "title": "Word", "description": "Any word will do.", "minLength": 1, "maxLength": 80},
@@ -282,7 +282,7 @@ fn blocks(message: &Value) -> &[Value] {
     }
 }
 
-/// Whether a message of a model has content of kinds that are known.
+/// Whether a sampling result has content of known types only.
 fn has_valid_content(message: &Value) -> bool {
     let fits = |block: &Value| match block.get("type").and_then(Value::as_str) {
         Some("text") => block.get("text").is_some_and(Value::is_string),
@@ -293,13 +293,13 @@ fn has_valid_content(message: &Value) -> bool {
     !blocks(message).is_empty() && blocks(message).iter().all(fits)
 }
 
-/// The ids of the tool uses in a message of a model.
+/// The ids of the tool uses in a sampling result.
 fn tool_use_ids(message: &Value) -> Vec<&str> {
     let tool_use_ids = blocks(message).iter().filter(|block| block["type"] == "tool_use");
     tool_use_ids.filter_map(|block| block.get("id")?.as_str()).collect()
 }
 
-/// The messages so far, the one of the model, and the results of the tools that it used.
+/// The messages so far, the sampling result, and the results of the tools that it used.
 fn continue_messages(
     messages: &[Value],
     answer: &Value,

@@ -1,8 +1,7 @@
-//! One connection: what each line from the client leads to, without any input or output of its own.
+//! One connection: its state, and what it writes in response to each line from the client.
 //!
-//! Owns what a connection remembers, and the order of what follows from a line. How messages are told apart is in
-//! [`super::intake`], how a request is taken in [`super::request`], and how an answer is written in
-//! [`super::outgoing`].
+//! It does no I/O of its own. [`super::incoming`] classifies messages, [`super::request`] processes requests,
+//! and [`super::outgoing`] writes messages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,40 +21,40 @@ use super::revision::Revision;
 use super::subscription::Subscription;
 use super::task_method::Tasks;
 
-/// What the connection wants done, in this order.
+/// An action for the transport.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Output {
     Bytes(Vec<u8>),
-    /// A message of 100 MiB between a beginning and an end.
+    /// A message of 100 MiB between a prefix and a suffix.
     Huge {
         begin: Vec<u8>,
         end: Vec<u8>,
     },
-    /// The same notification again and again from now on.
+    /// The same notification, repeated without end.
     Flood(Vec<u8>),
-    /// Nothing for a while.
+    /// A pause.
     Delay(Duration),
-    /// Nothing any more, though the connection stays.
+    /// Stop responding, but keep the connection open.
     Freeze,
-    /// The end of the process, without a word.
+    /// Exit the process without any further output.
     Crash,
-    /// The end of the connection.
+    /// Close the connection.
     Close,
 }
 
-/// What `initialize` agreed to, and what was changed since.
+/// The result of the handshake, and what changed since.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) revision: Revision,
     pub(super) client: Object,
-    /// The least severity that is logged.
+    /// The least severe level that is logged, as an index of the log levels.
     pub(super) min_log_severity: usize,
     pub(super) grown: bool,
-    /// Whether the client has said that it is ready.
+    /// Whether the client has sent `notifications/initialized`.
     pub(super) initialized: bool,
 }
 
-/// The tools that were offered last, and in what circumstances.
+/// The most recent list of tools, and what it depends on.
 #[derive(Debug)]
 pub(super) struct ToolListCache {
     pub(super) revision: Revision,
@@ -63,30 +62,30 @@ pub(super) struct ToolListCache {
     pub(super) tools: Arc<[Object]>,
 }
 
-/// A call that waits for the client to answer a question.
+/// A call that waits for a response from the client.
 #[derive(Debug)]
 pub(super) struct PendingCall {
     pub(super) id: Value,
     pub(super) revision: Revision,
     pub(super) client_request: ClientRequest,
-    /// The number of an elicitation.
+    /// The number of the elicitation.
     pub(super) number: u64,
-    /// The messages that a model is to complete, and how often it was asked before.
+    /// The messages of a sampling request, and the number of rounds so far.
     pub(super) messages: Vec<Value>,
     pub(super) rounds: usize,
 }
 
-/// Why a request gets no result now.
+/// Why a request has no result yet, or never will.
 #[derive(Debug, PartialEq)]
 pub(super) enum NoResult {
     Error(RpcError),
-    /// The answer follows when the client has answered a question.
+    /// The response follows after one from the client.
     Deferred,
-    /// A fault ends the connection.
+    /// A fault closes the connection.
     Closed,
-    /// A fault stops the connection, but does not end it.
+    /// A fault stops responding, but keeps the connection open.
     Frozen,
-    /// A fault ends the process.
+    /// A fault exits the process.
     Crashed,
 }
 
@@ -96,20 +95,20 @@ impl From<RpcError> for NoResult {
     }
 }
 
-/// What happened on the connection before, as far as faults depend on it.
+/// Past events on the connection that faults depend on.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    /// Whether `server/discover` was called.
+    /// Whether the client has called `server/discover`.
     pub(super) discover_called: bool,
-    /// Whether a call was refused.
+    /// Whether the server has rejected a call.
     pub(super) call_rejected: bool,
-    /// Whether any request was answered.
+    /// Whether the server has answered any request.
     pub(super) has_responded: bool,
     pub(super) used_ids: Vec<Value>,
     pub(super) answered_ids: Vec<Value>,
 }
 
-/// A request and the revision whose rules it is served by.
+/// A request and the revision that applies to it.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) id: Value,
@@ -127,23 +126,23 @@ pub(super) struct Connection<'a> {
     pub(super) pending_calls: BTreeMap<String, PendingCall>,
     pub(super) history: History,
     pub(super) tasks: Tasks,
-    /// Messages that belong after the response to the request in hand.
+    /// Messages to send after the response to the current request.
     pub(super) after_response: Vec<Value>,
-    /// How many questions were put to the client.
+    /// The number of requests sent to the client.
     pub(super) client_requests_sent: u64,
-    /// The subscriptions of the stateless era that are open.
+    /// The open subscriptions (2026-07-28).
     pub(super) subscriptions: Vec<Subscription>,
-    /// Whether what is offered there has grown for those who listen.
+    /// Whether the lists have an extra item for subscribers.
     pub(super) grown: bool,
-    /// Whether a result has asked for input that has not come yet.
+    /// Whether a result has requested input that the client has not sent yet.
     pub(super) input_requested: bool,
     pub(super) drafts: Drafts,
     pub(super) evaluation: evaluation::State,
-    /// An answer that is held back where a fault confuses requests in flight.
+    /// A response that is delayed because a fault confuses concurrent requests.
     pub(super) held_response: Option<Outgoing>,
-    /// The answers to the batch in hand.
+    /// The responses to the current batch.
     pub(super) batch: Option<Vec<Value>>,
-    /// Whether a fault has ended the connection.
+    /// Whether a fault has closed the connection.
     pub(super) closed: bool,
     pub(super) output: Vec<Output>,
 }
@@ -175,7 +174,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Takes one line without its ending, and says what follows from it.
+    /// Processes one line (without its line ending).
     pub(super) fn receive(&mut self, line: &[u8]) -> Vec<Output> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let intercepted = !self.evaluation.is_empty() && self.intercept_line(line);
@@ -191,7 +190,7 @@ impl<'a> Connection<'a> {
         std::mem::take(&mut self.output)
     }
 
-    /// Lets the faults at a line that show before it is parsed; true if that is the end of it.
+    /// Applies evaluation faults to the unparsed line; true if nothing else is to be done with it.
     fn intercept_line(&mut self, line: &[u8]) -> bool {
         let revision = self.revision();
         match self.evaluation.intercept_line(line, revision) {
@@ -202,18 +201,18 @@ impl<'a> Connection<'a> {
         true
     }
 
-    /// How long an answer is held back in the hope of another request in flight.
+    /// How long a response is delayed until a concurrent request arrives.
     pub(super) fn hold_timeout(&self) -> Duration {
-        // Where it depends on the arguments, many calls are held back and few of them in vain.
+        // Faults that depend on arguments delay many calls, few of which have a concurrent one.
         Duration::from_millis(if self.evaluation.swaps_responses() { 5 } else { 60 })
     }
 
-    /// Whether an answer is held back: in the hope of another request in flight, or for a task to end.
+    /// Whether a response is delayed, for a concurrent request or for the end of a task.
     pub(super) fn has_delayed_responses(&self) -> bool {
         self.held_response.is_some() || self.tasks.is_awaited()
     }
 
-    /// Lets go of what was held back.
+    /// Sends the delayed responses.
     pub(super) fn flush_delayed(&mut self) -> Vec<Output> {
         self.finish_awaited_tasks();
         if let Some(held) = self.held_response.take() {
@@ -223,17 +222,17 @@ impl<'a> Connection<'a> {
         std::mem::take(&mut self.output)
     }
 
-    /// The revision in force for messages that do not name one.
+    /// The revision for messages that do not name one.
     pub(super) fn revision(&self) -> Revision {
         self.session.as_ref().map_or(Revision::V2026_07_28, |session| session.revision)
     }
 
-    /// Whether a fault is switched on, in whatever revision.
+    /// Whether the fault is enabled, in any revision.
     pub(super) fn is_enabled(&self, fault: Fault) -> bool {
         self.faults.contains(fault)
     }
 
-    /// Whether a fault is switched on and shows in the revision in force.
+    /// Whether the fault is enabled and shows in the current revision.
     pub(super) fn is_active(&self, fault: Fault) -> bool {
         self.faults.is_active(fault, self.revision())
     }

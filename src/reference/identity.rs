@@ -1,4 +1,4 @@
-//! What the server says of itself when a client opens a connection.
+//! What the server reports about itself: `serverInfo`, capabilities, supported versions, instructions.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use super::task::EXTENSION;
 
 const INSTRUCTIONS: &str = "Call any tool but erase: each shows one thing that a server can do.";
 
-/// Name and version, or what a fault makes of them; nothing where it leaves them out.
+/// `serverInfo`, after fault injection; nothing if a fault omits it.
 pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value> {
     let is_active = |fault| faults.is_active(fault, revision);
     if is_active(Fault::InitializeWithoutServerInfo) || is_active(Fault::ServerInfoMissing) {
@@ -39,7 +39,7 @@ pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value
     Some(info)
 }
 
-/// The capabilities: tools, resources, prompts, completions and logging, or what a fault makes of them.
+/// The capabilities, after fault injection.
 pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
     let mut capabilities =
         object(json!({"tools": {"listChanged": true}, "resources": {"listChanged": true}, "logging": {}}));
@@ -53,7 +53,7 @@ pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
         capabilities.insert("completions".to_owned(), json!({}));
     }
     if revision.is_modern() {
-        // It changes nothing, for a client that declares it as little as for any other.
+        // The extension has no effect.
         capabilities.insert("resources".to_owned(), json!({"subscribe": true, "listChanged": true}));
         capabilities.insert("extensions".to_owned(), json!({"com.example.mock/nothing": {}, EXTENSION: {}}));
     }
@@ -68,7 +68,7 @@ pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
     capabilities
 }
 
-/// The capability of tasks, in the only revision that has it.
+/// The capability `tasks` of 2025-11-25.
 fn tasks() -> Value {
     json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}})
 }
@@ -109,7 +109,7 @@ const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
     (Fault::ExtensionWithoutPrefix, Edit::Set("extensions", || json!({"nothing": {}}))),
 ];
 
-/// The result of `initialize`, agreeing to a version.
+/// The result of `initialize`.
 pub(super) fn initialize(version: &str, revision: Revision, faults: &FaultSet) -> Object {
     let mut result = object(json!({
         "protocolVersion": version,
@@ -127,8 +127,8 @@ pub(super) fn initialize(version: &str, revision: Revision, faults: &FaultSet) -
     result
 }
 
-/// The result of `server/discover`. It names the versions of its own era only: the others are agreed
-/// on by handshake, and a request may not name them in its metadata.
+/// The result of `server/discover`. It only lists versions without a handshake: a request may not name the
+/// others in its metadata.
 pub(super) fn discover(revision: Revision, faults: &FaultSet) -> Object {
     let mut result = object(json!({
         "supportedVersions": [Revision::V2026_07_28.name()],

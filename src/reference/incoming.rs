@@ -1,6 +1,6 @@
-//! What comes in: which kind of message it is, alone or in a batch, and what each kind leads to.
+//! Incoming messages and batches: classification, and the handling of notifications and responses.
 //!
-//! A request is only recognised here; how it is taken is in [`super::request`].
+//! [`super::request`] handles requests.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use super::message::{
 use super::revision::Revision;
 
 impl Connection<'_> {
-    /// Takes a line that is no JSON.
+    /// Handles a line that is not JSON.
     pub(super) fn receive_invalid_json(&mut self) {
         if self.is_active(Fault::ParseErrorExits) {
             self.closed = true;
@@ -24,7 +24,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Takes a line that is.
+    /// Handles a JSON value.
     pub(super) fn receive_value(&mut self, value: Value) {
         match value {
             Value::Array(messages) => self.receive_array(messages),
@@ -116,7 +116,7 @@ impl Connection<'_> {
 
     fn receive_notification(&mut self, method: &str, params: &Value) {
         if method == "notifications/cancelled" {
-            // Only a call that waits for an answer can still be cancelled.
+            // Only a call that waits for the client can still be cancelled.
             self.pending_calls.retain(|_, waiting| params.get("requestId") != Some(&waiting.id));
             if let Some(id) = params.get("requestId") {
                 self.cancel_pending(id);
@@ -152,7 +152,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Takes the answer to a question of ours, and gives the result of the call that waited for it.
+    /// Handles a response to a request of the server, and completes the call that waits for it.
     fn receive_response(&mut self, id: &Value, body: &Object) {
         if id.as_str().is_some_and(|id| self.receive_task_input(id)) {
             return;

@@ -1,7 +1,7 @@
-//! Questions of the stateless era: asked in the result of a call, answered in the next one.
+//! Requests to the client in revisions without server requests: in the result of a call, answered by a retry.
 //!
-//! Nothing is remembered between the two. What the second call has to know stands in `requestState`,
-//! with a check over it that nobody else can make.
+//! The server keeps no state between the two. `requestState` carries what the retry needs, with a checksum
+//! that detects changes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,10 +14,10 @@ use super::fault::Fault;
 use super::injection::client_request as client_request_injection;
 use super::message::{INTERNAL_ERROR, MISSING_CAPABILITY, Object, RpcError, invalid_params, object};
 
-/// The key under which the one request stands.
+/// The only key in `inputRequests`.
 const INPUT_KEY: &str = "input";
 
-/// What the state says of the call that it was made for.
+/// The decoded `requestState`.
 #[derive(Debug, Default, PartialEq)]
 struct RequestState {
     messages: Vec<Value>,
@@ -25,7 +25,7 @@ struct RequestState {
 }
 
 impl Connection<'_> {
-    /// Asks in the result of a call, or makes a result of the answer that the call brings.
+    /// Requests input in the result of a call, or completes the call with the input that it has.
     pub(super) fn request_in_result(
         &mut self,
         request: &Request,
@@ -91,7 +91,7 @@ impl Connection<'_> {
     ) -> ToolOutput {
         self.input_requested = true;
         let mut asked = json!({"method": client_request.method()});
-        // The same elicitation is asked again under the same number: nothing is counted between calls.
+        // The number does not change in a retry, since nothing is counted between calls.
         if let Some(params) = client_request.params(&previous.messages, 1, request.revision, self.faults) {
             asked["params"] = params;
         }
@@ -104,7 +104,7 @@ impl Connection<'_> {
         ToolOutput::input_required(result)
     }
 
-    /// The refusal of a call that needs what the client did not declare.
+    /// The error for a call that needs an undeclared client capability.
     fn missing(&self, request: &Request, client_request: ClientRequest) -> RpcError {
         if self.is_active_for(request, Fault::MissingCapabilityCode) {
             return RpcError::new(INTERNAL_ERROR, "The client cannot be asked");
@@ -118,14 +118,14 @@ impl Connection<'_> {
     }
 }
 
-/// FNV-1a over a text and a word that no client is told.
+/// FNV-1a over a string and a secret suffix.
 fn checksum(text: &str) -> u64 {
     text.bytes()
         .chain(*b"mock state")
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// The state of a call that asks.
+/// Encodes `requestState`.
 fn encode_state(previous: &RequestState, tool: &str, arguments: &Object) -> String {
     let previous =
         json!({"tool": tool, "arguments": arguments, "messages": previous.messages, "rounds": previous.rounds});
@@ -133,7 +133,7 @@ fn encode_state(previous: &RequestState, tool: &str, arguments: &Object) -> Stri
     URL_SAFE_NO_PAD.encode(format!("{:016x}{previous}", checksum(&previous)))
 }
 
-/// What a state says, if it is ours and of this call; `unbound` lets it be of any.
+/// Decodes a `requestState`, if it is valid for this call; with `unbound`, for any call.
 fn decode_state(encode_state: &Value, tool: &str, arguments: &Object, unbound: bool) -> Option<RequestState> {
     let text = String::from_utf8(URL_SAFE_NO_PAD.decode(encode_state.as_str()?).ok()?).ok()?;
     let (given, previous) = text.split_at_checked(16)?;
@@ -148,7 +148,7 @@ fn decode_state(encode_state: &Value, tool: &str, arguments: &Object, unbound: b
     })
 }
 
-/// The state by which a tool asks without arguments, for scripts that do not wait for it.
+/// The state of a call without arguments, for tests.
 #[cfg(test)]
 pub(super) fn initial_state(tool: &str, rounds: usize) -> String {
     encode_state(&RequestState { rounds, ..RequestState::default() }, tool, &Object::new())

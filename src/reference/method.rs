@@ -1,4 +1,4 @@
-//! How each method is served, in both eras; those of tools are in [`super::tool_method`].
+//! The methods of the server other than those of tools ([`super::tool_method`]), in all revisions.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use super::message::{
 use super::revision::Revision;
 
 const PREFIX: &str = "io.modelcontextprotocol/";
-/// Every method that some revision has here; no fault takes one of them for an unknown one.
+/// All known methods; faults of unknown methods do not apply to them.
 const METHODS: &[&str] = &[
     "initialize",
     "server/discover",
@@ -40,7 +40,7 @@ const METHODS: &[&str] = &[
 ];
 
 impl Connection<'_> {
-    /// Serves a request by the rules of its revision.
+    /// Processes a request by the rules of its revision.
     pub(super) fn serve(&mut self, request: &Request) -> Result<Object, NoResult> {
         let params = match &request.params {
             None => Object::new(),
@@ -91,7 +91,7 @@ impl Connection<'_> {
         self.faults.is_active(fault, request.revision)
     }
 
-    /// The method as the server knows it, which is as it was sent, but for a fault.
+    /// The method name, normalized if a fault ignores letter case.
     fn canonical_method<'r>(&self, request: &'r Request) -> &'r str {
         METHODS
             .iter()
@@ -151,7 +151,7 @@ impl Connection<'_> {
         Err(RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {}", quoted(method))).into())
     }
 
-    /// The faults of a server that looks too closely at keys it does not know.
+    /// Faults that reject unknown keys.
     fn reject_unknown_keys(&self, request: &Request, meta: &Object) -> Result<(), RpcError> {
         const RESERVED: &[&str] = &["protocolVersion", "clientInfo", "clientCapabilities", "logLevel", "related-task"];
         const PLAIN: &[&str] = &["progressToken", "traceparent", "tracestate", "baggage"];
@@ -170,7 +170,7 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Checks the metadata that every modern request carries; the least severity to log, if any.
+    /// Validates the metadata of a stateless request; returns the least severe log level, if any.
     fn check_request_meta(
         &self,
         request: &Request,
@@ -222,7 +222,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Whether a prompt is given at the second attempt only, which a server may do without asking for anything.
+    /// Whether this prompt needs a retry, which a server may require even without requesting input.
     fn requires_retry(&self, request: &Request, params: &Object) -> bool {
         let to_object =
             self.is_active_for(request, Fault::Awkward) || self.is_active_for(request, Fault::InterimCaching);
@@ -230,7 +230,7 @@ impl Connection<'_> {
         request.revision.is_modern() && to_object && first
     }
 
-    /// Makes of a result one that asks for a retry.
+    /// Turns a result into an `input_required` one.
     fn make_input_required(&self, request: &Request, result: &mut Object) {
         result.retain(|name, _| name == "_meta");
         result.insert("resultType".to_owned(), json!("input_required"));
@@ -240,7 +240,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Adds what every result of the stateless era has.
+    /// Adds the members that every result of 2026-07-28 has.
     pub(super) fn mark_modern(&self, result: &mut Object) {
         result.entry("resultType").or_insert_with(|| json!("complete"));
         if let Some(info) = identity::server_info(Revision::V2026_07_28, self.faults)
@@ -325,7 +325,7 @@ impl Connection<'_> {
     }
 }
 
-/// Adds the hints on caching, where the revision has them.
+/// Adds caching hints, if the revision has them.
 pub(super) fn add_caching(result: &mut Object, revision: Revision, scope: &str) {
     if revision.is_modern() {
         result.insert("ttlMs".to_owned(), json!(60_000));

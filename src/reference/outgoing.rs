@@ -1,6 +1,6 @@
-//! What goes out: answers, notifications and questions, each through the deviations, in a batch or as a line.
+//! Outgoing messages: responses, notifications and requests, with fault injection, as lines or in a batch.
 //!
-//! Owns what is held back until another answer has come, and under which ids the client is asked.
+//! Owns delayed responses and the ids of requests to the client.
 
 use serde_json::{Value, json};
 
@@ -12,17 +12,17 @@ use super::message::{RpcError, object};
 use super::revision::Revision;
 
 impl Connection<'_> {
-    /// Answers with an error that concerns no request that could be served.
+    /// Sends an error that answers no valid request.
     pub(super) fn reject(&mut self, id: Option<&Value>, error: RpcError) {
         let revision = self.revision();
-        // Without a readable id it is null by JSON-RPC, until MCP says that it is left out.
+        // JSON-RPC requires a null id if there is none; since 2025-11-25 MCP omits it.
         let message = error.into_message(id, revision < Revision::V2025_11_25);
         let mut outgoing = self.outgoing(message, Some(""));
         outgoing.well_formed = false;
         self.emit(outgoing);
     }
 
-    /// Writes the answer to a request, or holds it back where a fault confuses requests in flight.
+    /// Sends a response, or delays it if a fault confuses concurrent requests.
     pub(super) fn respond(&mut self, mut message: Value, method: &str, revision: Revision) {
         self.evaluation.inject_into_message(&mut message);
         if let Some(delay) = self.evaluation.take_delay() {
@@ -44,7 +44,7 @@ impl Connection<'_> {
         };
         let mut later = outgoing;
         let alike = (earlier.answers.as_deref() == Some("tools/call")) == calls;
-        // Ids of different kinds are the matter of another fault.
+        // Ids of different types are another fault.
         let same_kind = earlier.message["id"].is_string() == later.message["id"].is_string();
         if exchanges && alike && same_kind {
             self.evaluation.clear_swap();
@@ -61,13 +61,13 @@ impl Connection<'_> {
         self.emit(later);
     }
 
-    /// Writes a notification or a request of ours.
+    /// Sends a notification or a request.
     pub(super) fn send(&mut self, message: Value, revision: Revision) {
         let outgoing = Outgoing { revision, ..self.outgoing(message, None) };
         self.emit(outgoing);
     }
 
-    /// Puts a question to the client, under an id that it sees nowhere else.
+    /// Sends a request to the client under a new id, and returns the id.
     pub(super) fn send_request(&mut self, method: &str, params: Option<Value>, revision: Revision) -> String {
         if self.client_requests_sent == 0 || !self.is_enabled(Fault::ServerRequestIdReused) {
             self.client_requests_sent += 1;
@@ -81,7 +81,7 @@ impl Connection<'_> {
         id
     }
 
-    /// Whether a request opens the connection: `initialize`, or `server/discover` as its first request.
+    /// Whether a request opens the connection: `initialize`, or `server/discover` as the first request.
     pub(super) fn opens(&self, method: &str) -> bool {
         method == "initialize" || method == "server/discover" && !self.history.has_responded
     }
@@ -119,7 +119,7 @@ impl Connection<'_> {
     }
 }
 
-/// The integer of two ids that differ in their kind only, such as 7 and "7".
+/// The integer that two ids of different types have in common, such as 7 and "7".
 fn common_integer(left: &Value, right: &Value) -> Option<Value> {
     let (integer, text) = if left.is_string() { (right, left) } else { (left, right) };
     let number = text.as_str()?.parse::<i64>().ok()?;

@@ -1,7 +1,7 @@
-//! Pages of a list, and the cursors that lead to them.
+//! Pagination of lists, and its cursors.
 //!
-//! A cursor names a list and a position and carries a check over both, so that it works on every
-//! connection as often as it is sent, and an altered one is refused.
+//! A cursor encodes a list, a position and a checksum. It works on every connection and more than once, and
+//! an altered one is invalid.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +13,15 @@ use super::fault::{Fault, FaultSet};
 use super::message::{INTERNAL_ERROR, INVALID_PARAMS, Object, RpcError};
 use super::revision::Revision;
 
-/// How many items a page has.
+/// The number of items on a page.
 pub(super) const PAGE_SIZE: usize = 4;
 
-/// What paging remembers of a connection; only faults make use of it.
+/// The state of pagination on a connection, which only faults use.
 #[derive(Debug)]
 pub(super) struct PaginationState {
-    /// What tells this connection apart from every other one.
+    /// A value that is different on each connection.
     pub(super) salt: u64,
-    /// How many listings of tools were begun.
+    /// The number of listings of tools that the client has started.
     listings_started: u64,
     used_cursors: BTreeSet<String>,
 }
@@ -31,13 +31,13 @@ impl PaginationState {
         Self { salt, listings_started: 0, used_cursors: BTreeSet::new() }
     }
 
-    /// Whether a listing of tools was begun.
+    /// Whether the client has started a listing of tools.
     pub(super) fn has_listed(&self) -> bool {
         self.listings_started > 0
     }
 }
 
-/// One page, and the value of `nextCursor` if there is to be one.
+/// One page and its `nextCursor`.
 #[derive(Debug, PartialEq)]
 pub(super) struct Page {
     pub(super) items: Vec<Value>,
@@ -48,14 +48,14 @@ pub(super) struct Page {
 #[derive(Debug, PartialEq)]
 pub(super) enum PageError {
     Rejected(RpcError),
-    /// A fault ends the connection.
+    /// A fault closes the connection.
     Closed,
 }
 
 /// The cursor for a position in a list.
 pub(super) fn cursor(list: &str, position: usize, salt: u64) -> String {
     let place = format!("{list}:{position}");
-    // FNV-1a, which is enough to tell an altered cursor from an issued one.
+    // FNV-1a is enough to detect an altered cursor.
     let check = place
         .bytes()
         .chain(salt.to_le_bytes())
@@ -64,7 +64,7 @@ pub(super) fn cursor(list: &str, position: usize, salt: u64) -> String {
     URL_SAFE_NO_PAD.encode(format!("{place}:{check:016x}"))
 }
 
-/// The position that a cursor stands for, if it was issued for a list of this length.
+/// The position that a cursor encodes, if it is valid for a list of this length.
 fn position(list: &str, given: &str, length: usize, salt: u64) -> Option<usize> {
     (PAGE_SIZE..length).step_by(PAGE_SIZE).find(|position| cursor(list, *position, salt) == given)
 }
@@ -73,7 +73,7 @@ fn invalid_cursor() -> RpcError {
     RpcError::new(INVALID_PARAMS, "Invalid cursor")
 }
 
-/// The page of a list that the parameters of a request ask for.
+/// The page of a list that a request selects.
 pub(super) fn page(list: &str, items: &[Value], params: &Object) -> Result<Page, RpcError> {
     let start = match params.get("cursor") {
         None => 0,
@@ -88,7 +88,7 @@ fn listed(tool: &Object) -> Value {
     Value::Object(tool.clone())
 }
 
-/// The page of the list of tools, with every fault of paging.
+/// The page of the tool list that a request selects, with all faults of pagination.
 pub(super) fn tool_page(
     tools: &[Object],
     params: Option<&Object>,
@@ -156,7 +156,7 @@ pub(super) fn tool_page(
     Ok(page)
 }
 
-/// What becomes of a cursor that was never issued: a refusal, unless a fault serves it.
+/// The position for an invalid cursor if a fault accepts it, or the error.
 fn position_of_unissued_cursor(
     list: &str,
     given: &str,
@@ -164,7 +164,7 @@ fn position_of_unissued_cursor(
     revision: Revision,
     faults: &FaultSet,
 ) -> Result<usize, RpcError> {
-    // An altered cursor is one that is two edits at most from an issued one; others were made up.
+    // An altered cursor is at most two edits away from an issued one.
     let original = (PAGE_SIZE..length).step_by(PAGE_SIZE).find(|position| {
         let own = cursor(list, *position, 0);
         given.len() < own.len() + 3 && strsim::levenshtein(&own, given) <= 2

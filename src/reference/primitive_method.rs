@@ -1,4 +1,4 @@
-//! How the methods of resources, prompts and completion are served.
+//! The methods of resources, prompts and completion.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use super::resource;
 use super::revision::Revision;
 
 impl Connection<'_> {
-    /// Serves a method of a primitive other than tools; nothing if the revision does not have it here.
+    /// Processes a method of these; nothing if the server does not support it in this revision.
     pub(super) fn serve_primitive(
         &mut self,
         request: &Request,
@@ -79,7 +79,7 @@ impl Connection<'_> {
         })
     }
 
-    /// Whether a prompt is refused that is listed.
+    /// Whether a fault rejects the listed prompt that a request names.
     fn refuses_prompt(&self, request: &Request, params: &Object) -> bool {
         self.is_active_for(request, Fault::ListedPromptRejected)
             && params.get("name").is_some_and(|name| name == "picture")
@@ -142,7 +142,7 @@ impl Connection<'_> {
         Ok(result)
     }
 
-    /// A subscriber is told at once that there is something to read, which a server may do at any time.
+    /// Notifies the subscriber at once, which a server may do at any time.
     fn subscribe(&mut self, request: &Request, params: &Object) -> Result<Object, NoResult> {
         let uri = uri_of(params)?;
         if resource::contents(uri).is_none() {
@@ -188,12 +188,12 @@ fn uri_of(params: &Object) -> Result<&str, RpcError> {
     params.get("uri").and_then(Value::as_str).ok_or_else(|| invalid_params("uri must be a string"))
 }
 
-/// The notification that a resource has changed.
+/// The notification of a changed resource.
 fn updated(uri: &str) -> Value {
     notification("notifications/resources/updated", &json!({"uri": uri}))
 }
 
-/// The parameters as a template engine leaves them that works out what it finds in the arguments.
+/// The params as a template engine would return them that evaluates expressions in arguments.
 fn expand(params: &Object) -> Object {
     let mut params = params.clone();
     if let Some(Value::Object(arguments)) = params.get_mut("arguments") {

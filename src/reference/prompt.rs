@@ -7,9 +7,9 @@ use super::message::{INVALID_PARAMS, Object, RpcError, object, quoted};
 use super::resource;
 use super::revision::Revision;
 
-/// The prompt that takes arguments.
+/// The prompt with arguments.
 const REVIEW: &str = "review";
-/// Name, title and description of each prompt.
+/// The name, title and description of each prompt.
 const PROMPTS: &[(&str, &str, &str)] = &[
     (REVIEW, "Review", "Asks for a review of some code."),
     ("picture", "Picture", "Shows a picture and plays a sound."),
@@ -17,18 +17,18 @@ const PROMPTS: &[(&str, &str, &str)] = &[
     ("greeting", "Greeting", "Says hello."),
     ("farewell", "Farewell", "Says goodbye."),
 ];
-/// The prompt that is listed once the list has grown.
+/// The additional prompt after the lists have changed.
 pub(super) const GROWTH: (&str, &str, &str) = ("growth", "Growth", "Says how the list grew.");
 const LANGUAGES: &[&str] = &["c", "python", "rust"];
-/// The most values that one completion has.
+/// The maximum number of values in a completion.
 const MAX_COMPLETION_VALUES: usize = 100;
 
-/// Whether arguments are completed, which some revisions that have it go without here.
+/// Whether the server supports completion in this revision. It does not do so in every revision that has it.
 pub(super) fn supports_completion(revision: Revision) -> bool {
     revision >= Revision::V2025_06_18
 }
 
-/// Every prompt as the revision describes it.
+/// The list of prompts in a revision.
 pub(super) fn listed(revision: Revision) -> Vec<Value> {
     PROMPTS
         .iter()
@@ -55,14 +55,14 @@ fn invalid(text: impl Into<String>) -> RpcError {
     RpcError::new(INVALID_PARAMS, text)
 }
 
-/// What a fault leaves unchecked.
+/// What faults leave unchecked in `prompts/get`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PromptLeniency {
-    /// Unknown names.
+    /// Accept unknown names.
     pub(super) name: bool,
-    /// Required arguments that are missing.
+    /// Accept missing required arguments.
     pub(super) missing: bool,
-    /// Arguments that are no strings.
+    /// Accept arguments that are not strings.
     pub(super) types: bool,
 }
 

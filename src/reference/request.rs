@@ -1,6 +1,6 @@
-//! How a request is taken: by the rules of which revision, and what becomes of what it is served.
+//! Requests: which revision applies, and what happens to the result.
 //!
-//! Owns what can go wrong with any request alike. How each method is served is in [`super::method`].
+//! Owns faults that affect requests of any method. [`super::method`] processes the methods.
 
 use serde_json::{Value, json};
 
@@ -11,8 +11,7 @@ use super::message::{INTERNAL_ERROR, INVALID_REQUEST, Object, RpcError, notifica
 use super::revision::Revision;
 
 impl Connection<'_> {
-    /// The revision by whose rules a request is served: that of its own metadata if it is modern,
-    /// that of the session otherwise.
+    /// The revision that applies to a request: that of its own metadata, or else that of the session.
     pub(super) fn revision_of(&self, method: &str, params: Option<&Value>) -> Revision {
         const MARKS: &[&str] = &["protocolVersion", "clientInfo", "clientCapabilities", "logLevel"];
         let meta = params.and_then(|params| params.get("_meta")).and_then(Value::as_object);
@@ -36,14 +35,14 @@ impl Connection<'_> {
                 }
                 Revision::by_handshake(version)
             }
-            // A client may ping before the handshake, in no revision in particular.
+            // A client may send ping before the handshake, when there is no revision yet.
             ("initialize", None) => Revision::V2025_11_25,
             ("ping", _) if self.session.is_none() => Revision::V2025_11_25,
             _ => self.revision(),
         }
     }
 
-    /// Serves a request, and answers it unless the answer is for later or a fault wants none.
+    /// Processes a request, and answers it unless the response is deferred or a fault prevents it.
     pub(super) fn request(&mut self, request: &Request) {
         if self.handle_by_fault(request) {
             return;
@@ -96,8 +95,8 @@ impl Connection<'_> {
         }
     }
 
-    /// Whether a fault puts an array in the place of the result. There is no ping in the stateless era,
-    /// hence a list that is asked for in an unusual way there.
+    /// Whether a fault returns an array as the result. In 2026-07-28, which has no ping, it affects `tools/list`
+    /// with an unknown member.
     fn returns_array(&self, request: &Request) -> bool {
         let unusual = || {
             let params = request.params.as_ref().and_then(Value::as_object);
@@ -111,7 +110,7 @@ impl Connection<'_> {
             }
     }
 
-    /// Deals with requests in the way of servers that are broken altogether; false if it is not one.
+    /// Handles a request by a fault that makes the whole server unusable; false if there is none.
     fn handle_by_fault(&mut self, request: &Request) -> bool {
         let (id, lists) = (&request.id, request.method == "tools/list");
         let ignored = [(Fault::EmptyIdIgnored, id == &json!("")), (Fault::ZeroIdIgnored, id == &json!(0))];

@@ -1,7 +1,7 @@
-//! Subscriptions of the stateless era: what is listened for, and what is told while somebody does.
+//! Subscriptions of 2026-07-28: what clients subscribe to, and the notifications that they receive.
 //!
-//! Lists and notes grow for as long as somebody listens, so that a server whose answers depend on no
-//! connection has something to tell.
+//! The lists and the notes only change for subscribers, since the responses of a stateless server do not
+//! depend on the connection.
 
 use serde_json::{Value, json};
 
@@ -20,17 +20,17 @@ const LISTS: [(&str, &str); 3] = [
     ("resourcesListChanged", "notifications/resources/list_changed"),
 ];
 
-/// A subscription, with what was granted to it.
+/// A subscription and its accepted filter.
 #[derive(Debug)]
 pub(super) struct Subscription {
     id: Value,
     granted: Object,
-    /// Whether it was cancelled, which only a fault has no end to.
+    /// Whether it was cancelled; only a fault keeps it after that.
     cancelled: bool,
 }
 
 impl Connection<'_> {
-    /// Opens a subscription, which stays open where anything is granted, and ends at once otherwise.
+    /// Opens a subscription. It ends at once if nothing of the filter is accepted.
     pub(super) fn listen(&mut self, request: &Request, params: &Object) -> Result<Object, NoResult> {
         if self.is_active_for(request, Fault::ListenRejected) {
             return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: subscriptions/listen").into());
@@ -87,7 +87,7 @@ impl Connection<'_> {
         self.subscriptions.retain(|subscription| !subscription.cancelled || ignored);
     }
 
-    /// Whether the lists have grown, and in the stateless era the notes.
+    /// Whether the lists have changed, and in 2026-07-28 the notes as well.
     pub(super) fn has_grown(&self, revision: Revision) -> bool {
         if !revision.is_modern() {
             return self.session.as_ref().is_some_and(|session| session.grown);
@@ -95,7 +95,7 @@ impl Connection<'_> {
         self.grown && self.subscriptions.iter().any(|subscription| !subscription.cancelled)
     }
 
-    /// Grows while somebody listens, and tells who does.
+    /// Changes the lists if there are subscribers, and notifies them.
     pub(super) fn grow_for_subscribers(&mut self, request: &Request) -> bool {
         self.grown = self.subscriptions.iter().any(|subscription| !subscription.cancelled);
         let mut told = Vec::new();
@@ -127,7 +127,7 @@ impl Connection<'_> {
         self.grown
     }
 
-    /// What a fault tells to those who do not listen any more.
+    /// Sends the notifications of a fault to cancelled subscriptions.
     pub(super) fn notify_cancelled_subscriptions(&mut self, request: &Request) {
         if !self.is_active_for(request, Fault::ListenCancelIgnored) {
             return;
@@ -140,7 +140,7 @@ impl Connection<'_> {
     }
 }
 
-/// The part of a filter that is granted.
+/// The part of a filter that the server supports.
 fn granted(filter: &Object) -> Object {
     let lists = LISTS.into_iter().filter(|(member, _)| filter.get(*member) == Some(&json!(true)));
     let mut granted: Object = lists.map(|(member, _)| (member.to_owned(), json!(true))).collect();

@@ -1,7 +1,7 @@
-//! Tasks of the built-in server: what one is, how it moves, and what it looks like in each era.
+//! Tasks: their status, and their representation in each revision.
 //!
-//! A task works when somebody looks at it: each look is a step, and after a few of them it is done. So
-//! nothing here needs a clock but the times that a task tells.
+//! A task makes progress when the client requests its status: each request is one step. No clock is needed
+//! except for timestamps.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use super::message::{Object, RpcError, object};
 use super::revision::Revision;
 
-/// The key under which a message names the task that it belongs to.
+/// The `_meta` key that names the task of a message.
 pub(super) const RELATED: &str = "io.modelcontextprotocol/related-task";
-/// The extension of the stateless era.
+/// The identifier of the extension (2026-07-28).
 pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
-/// How many looks a stretch of work takes.
+/// The number of steps in a phase of work.
 const STEPS_PER_PHASE: u64 = 2;
 
-/// Where a task stands.
+/// The status of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     Working,
@@ -44,25 +44,25 @@ impl Status {
     }
 }
 
-/// What a call that became a task comes to.
+/// The outcome of a call that became a task.
 pub(super) type Outcome = Result<Object, RpcError>;
 
-/// A call that goes on after its answer.
+/// A call that continues after its response.
 #[derive(Debug)]
 pub(super) struct Task {
     pub(super) id: String,
     pub(super) status: Status,
-    /// What it comes to once it is done.
+    /// The outcome that it will have at the end.
     pub(super) outcome: Outcome,
     pub(super) progress_token: Option<Value>,
-    /// How often it still has to ask its client for a word.
+    /// The total number of times that it requests input.
     pub(super) input_rounds: usize,
-    /// How often it has asked.
+    /// The number of times that it has requested input.
     pub(super) inputs_requested: usize,
-    /// How many steps it has worked, in all and in the present stretch.
+    /// The number of steps, in total and in the current phase.
     pub(super) steps: u64,
     phase_steps: u64,
-    /// How long it is kept, in milliseconds.
+    /// The lifetime in milliseconds.
     ttl: Value,
     created: String,
     updated: String,
@@ -86,7 +86,7 @@ impl Task {
         }
     }
 
-    /// Moves to another status; a terminal one is never left.
+    /// Changes the status, unless it is terminal.
     pub(super) fn move_to(&mut self, status: Status) {
         if !self.status.is_terminal() {
             self.status = status;
@@ -95,15 +95,15 @@ impl Task {
         }
     }
 
-    /// Works a step; whether the stretch of work is done.
+    /// Works one step; true if the phase is complete.
     pub(super) fn work(&mut self) -> bool {
         self.steps += 1;
         self.phase_steps += 1;
         self.phase_steps >= STEPS_PER_PHASE
     }
 
-    /// Ends the work with its outcome. In the era of sessions a tool that fails makes a task that fails;
-    /// later only an error of the protocol does.
+    /// Ends the task with its outcome. In 2025-11-25 a tool error makes the task fail; later only a protocol
+    /// error does.
     pub(super) fn finish(&mut self, revision: Revision) {
         let failed = match &self.outcome {
             Ok(result) => !revision.is_modern() && result.get("isError") == Some(&json!(true)),
@@ -112,7 +112,7 @@ impl Task {
         self.move_to(if failed { Status::Failed } else { Status::Completed });
     }
 
-    /// The task as a message shows it.
+    /// The task object of a message.
     pub(super) fn to_object(&self, revision: Revision) -> Object {
         let (ttl, interval) = if revision.is_modern() { ("ttlMs", "pollIntervalMs") } else { ("ttl", "pollInterval") };
         let text = match self.status {
@@ -133,7 +133,7 @@ impl Task {
         }))
     }
 
-    /// The task with what its status brings along, as the stateless era shows it.
+    /// The task object with its result, error or input requests (2026-07-28).
     pub(super) fn to_detailed_object(&self) -> Object {
         let mut task = self.to_object(Revision::V2026_07_28);
         match (self.status, &self.outcome) {
@@ -156,25 +156,25 @@ impl Task {
         task
     }
 
-    /// The name of the question that it waits for.
+    /// The key of the current input request.
     pub(super) fn key(&self) -> String {
         format!("word-{}", self.inputs_requested)
     }
 }
 
-/// What the user is asked in the course of a task.
+/// The params of the elicitation of a task.
 pub(super) fn elicitation_params(number: usize) -> Value {
     let schema = json!({"type": "object", "properties": {"word": {"type": "string"}}});
     json!({"mode": "form", "message": format!("Please say word {number}."), "requestedSchema": schema})
 }
 
-/// An id that nobody can guess: 128 bits from the keys of the system's hash maps, which are random.
+/// A random id of 128 bits, from the random keys of the standard library's hash maps.
 pub(super) fn random_id() -> String {
     let half = || RandomState::new().hash_one(SystemTime::now());
     format!("{:016x}{:016x}", half(), half())
 }
 
-/// A time by RFC 3339, to the millisecond.
+/// An RFC 3339 timestamp with milliseconds.
 fn timestamp(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let (seconds, days) = (since.as_secs() % 86_400, since.as_secs() / 86_400);
@@ -183,7 +183,7 @@ fn timestamp(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", since.subsec_millis())
 }
 
-/// Year, month and day of a day since 1970, by counting years from March, so that a leap day is the last.
+/// The year, month and day of a number of days since 1970. Years start in March, so that a leap day is last.
 const fn date(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468;
     let (era, of_era) = (shifted / 146_097, shifted % 146_097);

@@ -1,4 +1,4 @@
-//! How calls become tasks, and how the methods of tasks are served in both eras.
+//! The creation of tasks from calls, and the methods of tasks, in both revisions that have them.
 
 use std::collections::BTreeMap;
 
@@ -18,27 +18,27 @@ use super::revision::Revision;
 use super::task::{EXTENSION, RELATED, Status, Task, elicitation_params, random_id};
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
-/// The longest that a task is kept, in milliseconds, and as long as is not asked for less.
+/// The maximum lifetime of a task, and the default.
 const MAX_TTL_MS: u64 = 60_000;
 
-/// The tasks of a connection, and who waits for what of them.
+/// The tasks of a connection, and what waits for them.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     list: Vec<Task>,
-    /// Requests for the result of a task, by id, that wait for its end.
+    /// Ids of `tasks/result` requests that wait for the end of a task.
     waiting_results: Vec<(Value, usize)>,
-    /// Questions to the client, each for a task.
+    /// Requests to the client, each for a task.
     input_required: BTreeMap<String, usize>,
-    /// Subscriptions that are open, by the id of their request, and the tasks that each is about.
+    /// Open subscriptions: the id of the request, and the tasks that it selects.
     subscriptions: Vec<(Value, Vec<usize>)>,
     /// Tasks that a fault does not know yet.
     hidden: Vec<usize>,
-    /// Tasks whose end the client has been shown.
+    /// Tasks whose terminal status the client has received.
     ended: Vec<usize>,
 }
 
 impl Tasks {
-    /// Whether a task that works is waited for.
+    /// Whether a request waits for a working task.
     pub(super) fn is_awaited(&self) -> bool {
         self.waiting_results.iter().any(|(_, at)| self.list[*at].status == Status::Working)
     }
@@ -48,7 +48,7 @@ impl Tasks {
     }
 }
 
-/// Whether a request of the stateless era says that its sender knows of the extension.
+/// Whether the client of a stateless request declares the tasks extension.
 fn declares(params: &Object) -> bool {
     client_of(params).is_some_and(|client| client.get("extensions").is_some_and(|all| all.get(EXTENSION).is_some()))
 }
@@ -67,13 +67,13 @@ fn related(id: &str) -> Value {
 }
 
 impl Connection<'_> {
-    /// Whether tasks are served in a revision.
+    /// Whether the server supports tasks in this revision.
     pub(super) fn supports_tasks(&self, revision: Revision) -> bool {
         let without = [Fault::WithoutTools, Fault::WithoutTasks, Fault::TaskMemberRejected];
         revision >= Revision::V2025_11_25 && !without.into_iter().any(|fault| self.faults.is_active(fault, revision))
     }
 
-    /// Makes a task of a call, if that is asked for or, in the stateless era, if the client can take one.
+    /// Creates a task from a call if the client requests one or, in 2026-07-28, if it supports them.
     pub(super) fn create_task_if_requested(
         &mut self,
         request: &Request,
@@ -173,7 +173,7 @@ impl Connection<'_> {
         Ok(object(json!({"task": to_object})))
     }
 
-    /// Serves a method of tasks; nothing if the revision does not have it here.
+    /// Processes a method of tasks; nothing if the server does not support it in this revision.
     pub(super) fn serve_task(
         &mut self,
         request: &Request,
@@ -213,7 +213,7 @@ impl Connection<'_> {
         Some(served)
     }
 
-    /// The task that a request is about.
+    /// The position of the task that a request names.
     fn task_of(&mut self, request: &Request, params: &Object) -> Result<usize, RpcError> {
         let named = |task: &Value| task.get("taskId").and_then(Value::as_str).map(str::to_owned);
         let other = params.get("_meta").and_then(|meta| meta.get(RELATED)).and_then(named);
@@ -247,7 +247,7 @@ impl Connection<'_> {
         to_object
     }
 
-    /// The progress that a fault reports on a task that has ended.
+    /// Sends the progress that a fault reports for an ended task.
     fn send_late_progress(&mut self, request: &Request, at: usize) {
         let task = &self.tasks.list[at];
         if let (true, Some(token)) = (task.status.is_terminal(), &task.progress_token)
@@ -297,7 +297,7 @@ impl Connection<'_> {
         Ok(self.tasks.list[at].to_object(revision))
     }
 
-    /// Takes the answers of the client to what a task asks it. What is not asked for is ignored.
+    /// Accepts input for a task. Input that the task did not request is ignored.
     fn update_task(&mut self, request: &Request, params: &Object, at: usize) -> Result<Object, RpcError> {
         let Some(Value::Object(answers)) = params.get("inputResponses") else {
             return Err(invalid_params("inputResponses must be an object"));
@@ -312,7 +312,7 @@ impl Connection<'_> {
         Ok(Object::new())
     }
 
-    /// The result of a task, once it has one.
+    /// The result of a task; deferred until the task has one.
     fn result_of(&mut self, request: &Request, at: usize) -> Result<Object, NoResult> {
         let early = self.is_active_for(request, Fault::TaskResultEarly) || request.revision.is_modern();
         if early || self.tasks.list[at].status.is_terminal() {
@@ -333,7 +333,7 @@ impl Connection<'_> {
         Ok(result)
     }
 
-    /// Works a step of a task, and tells what comes of it.
+    /// Works one step of a task, and sends its notifications.
     fn advance(&mut self, at: usize, revision: Revision) {
         let task = &mut self.tasks.list[at];
         if task.status != Status::Working {
@@ -358,7 +358,7 @@ impl Connection<'_> {
         self.respond_to_waiting(at, revision);
     }
 
-    /// Answers whoever waits for a task that has ended, and asks for what one needs that waits itself.
+    /// Answers the requests that wait for an ended task, and requests input for one that a request waits for.
     fn respond_to_waiting(&mut self, at: usize, revision: Revision) {
         let status = self.tasks.list[at].status;
         let awaited = self.tasks.waiting_results.iter().any(|(_, of)| *of == at);
@@ -388,7 +388,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Tells of the status of a task whoever may hear of it.
+    /// Notifies the client of the status of a task.
     fn notify_status(&mut self, at: usize, revision: Revision) {
         if !revision.is_modern() {
             let mut params = self.tasks.list[at].to_object(revision);
@@ -412,12 +412,12 @@ impl Connection<'_> {
         }
     }
 
-    /// The subscriptions that are about a task.
+    /// The subscriptions to a task.
     fn subscriptions_to(&self, at: usize) -> impl Iterator<Item = &(Value, Vec<usize>)> {
         self.tasks.subscriptions.iter().filter(move |(_, tasks)| tasks.contains(&at))
     }
 
-    /// Ends a subscription that has nothing more to tell.
+    /// Ends a subscription whose tasks have all ended.
     fn end_subscription(&mut self, id: &Value, revision: Revision) {
         self.tasks.subscriptions.retain(|(open, _)| open != id);
         let reason = "there is nothing more to tell";
@@ -429,21 +429,21 @@ impl Connection<'_> {
     fn end_of_subscription(&self, id: &Value) -> Value {
         let mut result = Object::new();
         self.mark_modern(&mut result);
-        // A fault may have left it out.
+        // A fault may have omitted it.
         let meta = result.entry("_meta").or_insert_with(|| json!({}));
         meta[SUBSCRIPTION] = id.clone();
         response(id, result)
     }
 
-    /// The id that a cancellation names, or what a fault makes of it.
+    /// The `requestId` of a cancellation, after fault injection.
     pub(super) fn cancelled_id(&self, id: &Value) -> Value {
         if self.is_enabled(Fault::CancelsWithObjectId) { json!({"id": id}) } else { id.clone() }
     }
 
-    /// Opens a subscription; the tasks that it is granted.
+    /// Opens a subscription; returns the ids of the accepted tasks.
     ///
     /// # Errors
-    /// When tasks are asked for by a client that does not declare the extension.
+    /// When the filter selects tasks and the client does not declare the extension.
     pub(super) fn listen_to_tasks(&mut self, request: &Request, params: &Object) -> Result<Vec<String>, RpcError> {
         let wanted = params.get("notifications").and_then(|filter| filter.get("taskIds")).and_then(Value::as_array);
         let wanted = wanted.filter(|_| self.supports_tasks(request.revision));
@@ -461,7 +461,7 @@ impl Connection<'_> {
         Ok(names)
     }
 
-    /// Takes a cancellation: nothing is written for a request that waits.
+    /// Handles a cancellation: a waiting request is no longer answered.
     pub(super) fn cancel_pending(&mut self, id: &Value) {
         let served = self.faults.is_active(Fault::CancelledServed, self.revision());
         let waiting_results = self.tasks.waiting_results.iter().any(|(open, _)| open == id);
@@ -476,7 +476,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Takes the client's answer to the question of a task; whether it was one.
+    /// Handles a response to the elicitation of a task; false if there is no such request.
     pub(super) fn receive_task_input(&mut self, id: &str) -> bool {
         let Some(at) = self.tasks.input_required.remove(id) else {
             return false;
@@ -487,7 +487,7 @@ impl Connection<'_> {
         true
     }
 
-    /// Ends the work that somebody waits for, since nobody looks at it any more.
+    /// Finishes the tasks that requests wait for.
     pub(super) fn finish_awaited_tasks(&mut self) {
         while let Some((_, at)) =
             self.tasks.waiting_results.iter().find(|(_, at)| self.tasks.list[*at].status == Status::Working).cloned()

@@ -1,4 +1,4 @@
-//! One scripted conversation for every revision: the conforming server, and what each fault does to it.
+//! A scripted conversation in every revision, with the conforming server and with each fault.
 
 mod client_request;
 mod task;
@@ -15,7 +15,7 @@ use super::pagination::cursor;
 use super::revision::Revision;
 use super::server::{ignores_sigterm, serve, stderr_noise};
 
-/// Writes requests and notifications as a client of one revision does.
+/// Builds the messages of a client of one revision.
 struct Script {
     revision: Revision,
     lines: Vec<Vec<u8>>,
@@ -39,7 +39,7 @@ impl Script {
         self.line(&json!({"jsonrpc": "2.0", "method": method}));
     }
 
-    /// The metadata that a request of the revision needs.
+    /// The metadata that a request of this revision needs.
     fn meta(&self) -> Value {
         if self.revision.is_modern() {
             json!({
@@ -63,7 +63,7 @@ impl Script {
         params
     }
 
-    /// A request that the revision allows.
+    /// Adds a request that the revision allows.
     fn ask(&mut self, method: &str, params: Value) {
         self.ask_with(method, params, &json!({}));
     }
@@ -160,7 +160,7 @@ impl Script {
         self.prompts();
     }
 
-    /// What is answered once, or changes what comes after it.
+    /// Requests that are only answered once, or that affect what follows.
     fn final_requests(&mut self) {
         let stranger = json!({"io.modelcontextprotocol/clientInfo": {"name": "somebody-else", "version": "1"}});
         if self.revision.is_modern() {
@@ -272,7 +272,7 @@ impl Script {
     }
 }
 
-/// What each line of a script leads to, held answers last; nothing is done before it is asked for.
+/// The output for each line of a script, and the delayed responses at the end; evaluated lazily.
 fn outputs_by_line<'a>(script: &'a [Vec<u8>], faults: &'a FaultSet) -> impl Iterator<Item = Vec<Output>> {
     let mut connection = Connection::new(faults);
     let mut lines = script.iter().map(Some).chain([None]);
@@ -282,12 +282,12 @@ fn outputs_by_line<'a>(script: &'a [Vec<u8>], faults: &'a FaultSet) -> impl Iter
     })
 }
 
-/// Has the whole conversation, and gives what came of it.
+/// The output of the whole conversation.
 fn run_script(revision: Revision, faults: &FaultSet) -> Vec<Output> {
     outputs_by_line(&Script::new(revision).full(), faults).flatten().collect()
 }
 
-/// Every message of a fault-free conversation.
+/// Every message of a conversation without faults.
 fn messages(revision: Revision) -> Vec<Value> {
     let mut messages = Vec::new();
     for output in run_script(revision, &FaultSet::none()) {
@@ -308,7 +308,7 @@ fn answer(line: &Value) -> Value {
     }
 }
 
-/// Faults that show in time, at the end of input or elsewhere than in what the connection writes.
+/// Faults that only show in timing, at the end of input or outside the output of the connection.
 const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
     Fault::InitializeModern,
     Fault::InitializeErrorWithoutVersions,
@@ -327,14 +327,14 @@ fn every_fault_shows_in_every_revision_that_it_names_and_in_no_other() {
         let conforming: Vec<_> = outputs_by_line(&script, &FaultSet::none()).collect();
         let tasks_without_fault = task_conversation(*revision, &FaultSet::none());
         for fault in Fault::all().iter().filter(|fault| !fault.is_hidden() && !fault.is_of_http()) {
-            // What an unknown version leads to is decided before any revision is in force.
+            // The effect of an unknown version is decided before a revision is negotiated.
             let of_unknown = [Fault::UnknownVersionRejected, Fault::UnknownVersionEchoed, Fault::FallbackOldest];
             let before = of_unknown.contains(fault) && !revision.is_modern();
-            // The version that a stateless server lists and refuses is another one.
+            // The stateless server lists and rejects another version.
             let elsewhere = *fault == Fault::UnusableVersionListed && *revision == Revision::V2025_11_25;
             let expected = (fault.revisions().contains(revision) || before || elsewhere)
                 && !NOT_IN_SCRIPTED_CONVERSATION.contains(fault);
-            // The first initialize of the script is answered in 2025-11-25 whatever comes second.
+            // The first initialize of the script is answered in 2025-11-25, whatever follows.
             let opening_only = !revision.is_modern()
                 && fault.revisions().contains(&Revision::V2025_11_25)
                 && !fault.revisions().contains(revision);
@@ -435,7 +435,7 @@ fn every_request_of_the_conversation_is_answered_exactly_once() {
             if let Ok(Value::Object(message)) = serde_json::from_slice(&line)
                 && let (Some(id), Some(Value::String(_))) = (message.get("id"), message.get("method"))
                 && !id.is_object()
-                // A subscription to something stays open.
+                // A subscription with a filter stays open.
                 && message
                     .get("params")
                     .and_then(|params| params.get("notifications"))
@@ -449,7 +449,7 @@ fn every_request_of_the_conversation_is_answered_exactly_once() {
             .filter(|message| message.get("method").is_none())
             .filter_map(|message| message.get("id").cloned())
             .collect();
-        // The message without method and the one with a number for it have ids and no such method.
+        // The messages without a method and with a numeric method have ids as well.
         for id in asked.iter().chain(&[json!(902), json!(903)]) {
             let place = answered.iter().position(|other| other == id);
             answered.remove(place.unwrap_or_else(|| panic!("{revision}: {id} has no answer")));

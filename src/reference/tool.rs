@@ -1,4 +1,4 @@
-//! The tools of the built-in server: which there are in a revision, and how each one is defined.
+//! The tools of the built-in server: which ones a revision has, and their definitions.
 
 use serde_json::{Value, json};
 
@@ -8,12 +8,12 @@ use super::message::{Object, object};
 use super::revision::Revision;
 use super::revision::Revision::{V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
 
-/// What decides which tools a client is offered, beside the revision.
+/// What decides, besides the revision, which tools are listed.
 #[derive(Debug, Default)]
 pub(super) struct ToolAvailability {
-    /// Whether the tool `grow` was called on this connection.
+    /// Whether the client has called `grow` on this connection.
     pub(super) grown: bool,
-    /// The tools that ask the client for something, as far as it may be asked.
+    /// The tools that make requests which the client supports.
     pub(super) client_request_tools: Vec<&'static str>,
 }
 
@@ -184,7 +184,7 @@ const TOOLS: &[ToolSpec] = &[
         input: no_arguments,
         output: Some(|| json!({"type": "array", "items": {"type": "integer"}})),
     },
-    // Only where annotations exist, since a client may call what is not annotated at all.
+    // Only in revisions with annotations, since a client may call any tool without them.
     ToolSpec {
         name: "erase",
         title: "Erase",
@@ -313,7 +313,7 @@ const TOOLS: &[ToolSpec] = &[
     },
 ];
 
-/// The definitions of every tool that is offered, in the order of the list.
+/// The definitions of all available tools, in list order.
 pub(super) fn available(revision: Revision, availability: &ToolAvailability) -> Vec<Object> {
     TOOLS
         .iter()
@@ -390,13 +390,13 @@ fn annotations(entry: &ToolSpec) -> Value {
         "search" | "transform" => json!({"readOnlyHint": true, "idempotentHint": true}),
         "draft_open" => json!({"readOnlyHint": false, "destructiveHint": false, "idempotentHint": false}),
         "erase" => json!({"readOnlyHint": false, "destructiveHint": true}),
-        // It changes the list, and takes the change back when it is called again.
+        // It changes the list; a second call reverts that.
         "grow" => json!({"readOnlyHint": false, "destructiveHint": false}),
         _ => json!({"readOnlyHint": true}),
     }
 }
 
-/// The schema of an object that has these properties and no others.
+/// The schema of an object with these properties and no others.
 fn closed_object(properties: &Value, required: &[&str]) -> Value {
     json!({
         "type": "object",

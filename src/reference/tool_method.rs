@@ -1,4 +1,4 @@
-//! How `tools/list` and `tools/call` are served, and the tools that need more than their arguments.
+//! The methods `tools/list` and `tools/call`, and the tools that need the connection.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::revision::Revision;
 use super::tool::{self, ToolAvailability};
 
 impl Connection<'_> {
-    /// The definitions of every tool that the client is offered, made once as long as they last.
+    /// The definitions of all listed tools, cached until they change.
     fn tools(&mut self, revision: Revision) -> Arc<[Object]> {
         let session = self.session.as_ref().filter(|_| !revision.is_modern());
         let grown = session.is_some_and(|session| session.grown) || self.has_grown(revision);
@@ -155,7 +155,7 @@ impl Connection<'_> {
         Ok(result)
     }
 
-    /// What a hidden fault makes of a call: a reply of its own, or none.
+    /// The output of a call that an evaluation fault has intercepted, or none.
     fn output_of(early: Interception) -> Result<Option<ToolOutput>, NoResult> {
         match early {
             Interception::Continue | Interception::Replaced(_) => Ok(None),
@@ -167,7 +167,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Writes the notifications of a call, in the order that a fault may want.
+    /// Sends the notifications of a call, in the order that a fault may change.
     fn report(&mut self, turn: &mut CallContext, request: &Request) {
         let mut notifications = std::mem::take(&mut turn.notifications);
         if self.is_active_for(request, Fault::ProgressGoesBack) {
@@ -185,7 +185,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Adds the many notifications that faults write after the few of a call.
+    /// Adds the repeated notifications of faults.
     fn repeat(&self, notifications: &mut Vec<Value>, request: &Request) {
         const TIMES: u64 = 400;
         let Some(last) = notifications.last().cloned() else { return };
@@ -203,7 +203,7 @@ impl Connection<'_> {
         }
     }
 
-    /// The tool that a call names and its arguments, or the reply that a fault gives without one.
+    /// The tool that a call names and its arguments, or the output that a fault returns without one.
     fn find_tool(
         &mut self,
         request: &Request,
@@ -264,7 +264,7 @@ impl Connection<'_> {
         Err(invalid_params(format!("Unknown tool: {}", quoted(name))))
     }
 
-    /// Runs the tool, if its arguments fit.
+    /// Runs a tool, if its arguments are valid.
     pub(super) fn run_tool(
         &mut self,
         request: &Request,
@@ -286,7 +286,7 @@ impl Connection<'_> {
         if let Some(text) = violation {
             self.history.call_rejected = true;
             let drafted = request.revision == Revision::V2024_10_07;
-            // The draft wants an error of the protocol, the later revisions one of the tool.
+            // The draft requires a protocol error, later revisions a tool error.
             if drafted != self.is_active_for(request, Fault::InvalidArgumentsProtocolError) {
                 let error = invalid_params("Invalid arguments");
                 return Err(error.with_data(json!({"reason": text})).into());
@@ -294,7 +294,7 @@ impl Connection<'_> {
             return Ok(ToolOutput::failure(format!("Invalid arguments: {text}")));
         }
         if name == "weather" && self.is_active_for(request, Fault::ValidCallError) {
-            // A code of its own, beyond all reserved ranges.
+            // A code outside all reserved ranges.
             return Err(RpcError::new(1, "The weather is not to be had").into());
         }
         if self.is_active_for(request, Fault::ChoosyTools) && !arguments.values().any(call::is_plain_word) {
@@ -324,7 +324,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Refuses a client that lacks a capability which nobody has, as a server may.
+    /// Rejects a call because of a client capability that no client has, which a server may do.
     fn require_extension(&self, request: &Request) -> Result<(), RpcError> {
         if !request.revision.is_modern() || !self.is_active_for(request, Fault::Awkward) {
             return Ok(());
@@ -354,7 +354,7 @@ impl Connection<'_> {
         ToolOutput::text(text)
     }
 
-    /// Puts a client_request to the client; the call is answered when that is.
+    /// Sends a request to the client; its response completes the call.
     fn request_from_client(
         &mut self,
         request: &Request,
@@ -369,7 +369,7 @@ impl Connection<'_> {
         Err(NoResult::Deferred)
     }
 
-    /// Puts a client_request and takes it back in the same breath.
+    /// Sends a request to the client and cancels it at once.
     fn send_and_cancel_request(&mut self, request: &Request) -> ToolOutput {
         let Some(session) = &self.session else { return ToolOutput::failure("There is nothing to ask.") };
         let may = |name: &str| session.client.contains_key(name);
@@ -397,7 +397,7 @@ impl Connection<'_> {
         ToolOutput::text("The client_request was withdrawn.")
     }
 
-    /// Says that the user has to visit a page first.
+    /// Returns the error that the user has to visit a URL first.
     fn require_url_elicitation(&mut self) -> Result<ToolOutput, NoResult> {
         self.client_requests_sent += 1;
         let error = RpcError::new(ELICITATION_REQUIRED, "The user has to visit a page first");
@@ -407,7 +407,7 @@ impl Connection<'_> {
         Err(error.with_data(client_request::elicitations(self.client_requests_sent, self.faults)).into())
     }
 
-    /// The faults of a server that looks at the members of a retry where it should not, or cannot bear them.
+    /// Faults of a server that reads too much into the members of a retry.
     fn check_retry(&self, request: &Request, params: &Object) -> Result<(), NoResult> {
         let unknown = params.get("inputResponses").and_then(Value::as_object);
         let surplus = unknown.is_some_and(|answers| answers.keys().any(|key| key.starts_with("conformance-")));
@@ -421,7 +421,7 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// The requests that faults send where the client does not allow them.
+    /// Sends the requests of faults that the client does not allow.
     fn send_undeclared_requests(&mut self, request: &Request) {
         let declared = |session: &Session| session.client.contains_key("sampling");
         if self.is_active_for(request, Fault::UndeclaredSampling) && !self.session.as_ref().is_some_and(declared) {

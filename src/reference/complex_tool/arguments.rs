@@ -1,13 +1,13 @@
-//! Small checks of one argument each, in the words that a caller is told.
+//! Checks of single arguments, with messages for the caller.
 
 use serde_json::Value;
 
 use crate::reference::message::{Object, quoted};
 
-/// What was found wrong first.
+/// The first problem.
 pub(super) type Check = Result<(), String>;
 
-/// Every required key is there.
+/// Checks that all required keys exist.
 pub(super) fn require(arguments: &Object, keys: &[&str]) -> Check {
     match keys.iter().find(|key| !arguments.contains_key(**key)) {
         Some(key) => Err(format!("{key} is missing")),
@@ -15,7 +15,7 @@ pub(super) fn require(arguments: &Object, keys: &[&str]) -> Check {
     }
 }
 
-/// No key is there but these.
+/// Checks that no other keys exist.
 pub(super) fn allow_only(arguments: &Object, keys: &[&str]) -> Check {
     match arguments.keys().find(|key| !keys.contains(&key.as_str())) {
         Some(key) => Err(format!("there is no argument {:?}", quoted(key))),
@@ -23,12 +23,12 @@ pub(super) fn allow_only(arguments: &Object, keys: &[&str]) -> Check {
     }
 }
 
-/// Checks an argument if it is there.
+/// Checks an argument if it exists.
 pub(super) fn optional(arguments: &Object, key: &str, check: impl FnOnce(&Value) -> Check) -> Check {
     arguments.get(key).map_or(Ok(()), |value| check(value).map_err(|error| format!("{key} {error}")))
 }
 
-/// A string of so many characters.
+/// Checks a string and its length in characters.
 pub(super) fn string(value: &Value, min: usize, max: usize) -> Check {
     let Value::String(string) = value else { return Err("must be a string".to_owned()) };
     if (min..=max).contains(&string.chars().count()) {
@@ -37,7 +37,7 @@ pub(super) fn string(value: &Value, min: usize, max: usize) -> Check {
     Err(format!("must have {min} to {max} characters"))
 }
 
-/// One of some words.
+/// Checks a string enumeration.
 pub(super) fn one_of(value: &Value, words: &[&str]) -> Check {
     match value.as_str() {
         Some(string) if words.contains(&string) => Ok(()),
@@ -45,12 +45,12 @@ pub(super) fn one_of(value: &Value, words: &[&str]) -> Check {
     }
 }
 
-/// A number.
+/// Checks a number.
 pub(super) fn number(value: &Value) -> Check {
     if value.is_number() { Ok(()) } else { Err("must be a number".to_owned()) }
 }
 
-/// A number without a fraction, however it is spelled.
+/// Checks a number without a fractional part, in any notation.
 pub(super) fn integer(value: &Value) -> Check {
     let spelled_plainly = value.is_i64() || value.is_u64();
     if spelled_plainly || value.as_f64().is_some_and(|number| number.fract() == 0.0) {
@@ -59,7 +59,7 @@ pub(super) fn integer(value: &Value) -> Check {
     Err("must be an integer".to_owned())
 }
 
-/// An integer of a range.
+/// Checks an integer and its range.
 pub(super) fn integer_in_range(value: &Value, min: u32, max: u32) -> Check {
     integer(value)?;
     let number = value.as_f64().unwrap_or(f64::MAX);
@@ -69,17 +69,17 @@ pub(super) fn integer_in_range(value: &Value, min: u32, max: u32) -> Check {
     Err(format!("must be from {min} to {max}"))
 }
 
-/// True or false.
+/// Checks a boolean.
 pub(super) fn boolean(value: &Value) -> Check {
     if value.is_boolean() { Ok(()) } else { Err("must be true or false".to_owned()) }
 }
 
-/// An object, whose members are checked further.
+/// Checks an object, and returns it for further checks.
 pub(super) fn object(value: &Value) -> Result<&Object, String> {
     value.as_object().ok_or_else(|| "must be an object".to_owned())
 }
 
-/// An array of at most so many items, each of which is checked.
+/// Checks an array, its length and its items.
 pub(super) fn array(value: &Value, max: usize, check: impl Fn(&Value) -> Check) -> Check {
     let items = value.as_array().ok_or("must be an array")?;
     if items.len() > max {
@@ -88,7 +88,7 @@ pub(super) fn array(value: &Value, max: usize, check: impl Fn(&Value) -> Check) 
     items.iter().try_for_each(|item| check(item).map_err(|error| format!("has an item that {error}")))
 }
 
-/// A calendar date such as 2024-02-29.
+/// Checks a calendar date such as 2024-02-29.
 pub(super) fn date(value: &Value) -> Check {
     let is_date = |string: &str| -> Option<bool> {
         let bytes = string.as_bytes();

@@ -1,4 +1,4 @@
-//! The tools `draft_open` and `draft_read`: the one hands out ids, the other takes them.
+//! The tools `draft_open`, which returns ids, and `draft_read`, which takes them.
 
 use std::collections::VecDeque;
 
@@ -8,9 +8,9 @@ use super::arguments::{Check, allow_only, integer_in_range, optional, require, s
 use crate::reference::call::ToolOutput;
 use crate::reference::message::Object;
 
-/// How many drafts are kept; the oldest one goes first.
+/// The maximum number of stored drafts; the oldest is dropped first.
 const MAX_DRAFTS: usize = 64;
-/// The draft that is always there.
+/// The draft that always exists.
 const PERMANENT_DRAFT_ID: &str = "draft-000000";
 
 /// The drafts that were opened on a connection.
@@ -79,7 +79,7 @@ pub(super) fn check_read(arguments: &Object) -> Check {
 
 pub(super) fn open(arguments: &Object, drafts: &mut Drafts) -> ToolOutput {
     drafts.opened += 1;
-    // Scattered, so that nobody guesses the next one.
+    // Scattered, so that the next id cannot be guessed.
     let number = drafts.opened.wrapping_mul(2_654_435_761) & 0xff_ffff;
     let draft = Draft {
         id: format!("draft-{number:06x}"),

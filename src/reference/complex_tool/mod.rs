@@ -1,7 +1,7 @@
-//! Tools of the built-in server whose arguments are rich enough to be fuzzed: definitions, checks, results.
+//! Tools with arguments that are complex enough for fuzzing: schemas, validation, results.
 //!
-//! They check their arguments by hand, word for word what their schemas say, as most servers do. Nothing
-//! here knows a fault.
+//! They validate arguments by hand, exactly as their schemas say, like most servers. No fault is implemented
+//! here.
 
 mod arguments;
 mod draft;
@@ -17,7 +17,7 @@ use super::message::Object;
 
 pub(super) use draft::Drafts;
 
-/// What a rich tool is: each has one such row.
+/// The implementation of a tool.
 struct ComplexTool {
     name: &'static str,
     check: fn(&Object) -> Result<(), String>,
@@ -35,12 +35,12 @@ const TOOLS: [ComplexTool; 4] = [
     },
 ];
 
-/// Whether arguments fit a tool of these, or why not; nothing of any other tool.
+/// Validates the arguments of one of these tools; nothing for any other tool.
 pub(super) fn check(name: &str, arguments: &Object) -> Option<Result<(), String>> {
     TOOLS.iter().find(|tool| tool.name == name).map(|tool| (tool.check)(arguments))
 }
 
-/// The result of a tool of these, for arguments that fit.
+/// Runs one of these tools with valid arguments; nothing for any other tool.
 pub(super) fn run(name: &str, arguments: &Object, drafts: &mut Drafts) -> Option<ToolOutput> {
     TOOLS.iter().find(|tool| tool.name == name).map(|tool| (tool.run)(arguments, drafts))
 }

@@ -1,4 +1,4 @@
-//! The tool `search`: an enumeration, a range, a unique list, a date and a choice of three filters.
+//! The tool `search`: an enumeration, a range, a list of unique items, a date and a choice of three filters.
 
 use serde_json::{Value, json};
 
@@ -113,7 +113,7 @@ fn filter(value: &Value) -> Check {
     }
 }
 
-/// As many hits as there are letters in the query, up to the limit and to three.
+/// Returns as many hits as the query has letters, but at most `limit` and at most three.
 pub(super) fn run(arguments: &Object) -> ToolOutput {
     let query = arguments.get("query").and_then(Value::as_str).unwrap_or_default();
     let limit = arguments.get("limit").and_then(Value::as_f64).unwrap_or(10.0);

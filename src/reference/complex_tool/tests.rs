@@ -1,4 +1,4 @@
-//! The hand-written checks say what the schemas say.
+//! The hand-written validation agrees with the schemas.
 
 use serde_json::Value;
 

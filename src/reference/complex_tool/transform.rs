@@ -1,4 +1,4 @@
-//! The tool `transform`: free text, unbounded numbers, steps within steps, and an open object.
+//! The tool `transform`: free text, unbounded numbers, nested steps, and an open object.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a hidden fault is, and the table of all of them.
+//! The definition of an evaluation fault, and the list of all of them.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,28 +10,28 @@ use super::effect::Effect;
 use super::trigger::Trigger;
 use super::{invalid_arguments, sequence, valid_arguments};
 
-/// One hidden fault.
+/// The definition of an evaluation fault.
 pub(super) struct FaultSpec {
     pub(super) name: &'static str,
-    /// The rest of a sentence that begins "the server".
+    /// A predicate whose subject is "the server".
     pub(super) description: &'static str,
     pub(super) tool: &'static str,
     pub(super) trigger: Trigger,
     pub(super) effect: Effect,
-    /// The findings of which one has to tell of it.
+    /// The fuzzing cases of which at least one has to report the fault.
     pub(super) oracles: &'static [&'static str],
-    /// Whether a call is the smallest that draws it, given the params of the calls before it.
+    /// Whether a call is a minimal counterexample, given the params of the calls before it.
     pub(super) is_minimal: fn(&[Value], &Value) -> bool,
 }
 
 static TABLES: [&[FaultSpec]; 3] = [valid_arguments::FAULTS, invalid_arguments::FAULTS, sequence::FAULTS];
 
-/// A fault that only shows for some arguments, or after some calls.
+/// A fault that only shows for certain arguments, or after certain calls.
 #[derive(Clone, Copy)]
 pub struct EvaluationFault(pub(super) &'static FaultSpec);
 
 impl EvaluationFault {
-    /// Every hidden fault, in the order of the tables.
+    /// Every evaluation fault, in the order of the tables.
     pub fn all() -> impl Iterator<Item = Self> {
         TABLES.iter().flat_map(|table| table.iter()).map(Self)
     }
@@ -42,26 +42,26 @@ impl EvaluationFault {
         self.0.name
     }
 
-    /// What the server does wrong: the rest of a sentence that begins "the server".
+    /// What the server does wrong: a predicate whose subject is "the server".
     #[must_use]
     pub const fn description(self) -> &'static str {
         self.0.description
     }
 
-    /// The tool that has to be called.
+    /// The tool that triggers it.
     #[must_use]
     pub const fn tool(self) -> &'static str {
         self.0.tool
     }
 
-    /// The findings of the fuzzer of which one has to tell of this fault.
+    /// The fuzzing cases of which at least one has to report the fault.
     #[must_use]
     pub const fn oracles(self) -> &'static [&'static str] {
         self.0.oracles
     }
 
-    /// Whether a call is the smallest that draws the fault: its arguments, and the `params` of the calls
-    /// that have to come before it.
+    /// Whether a call is a minimal counterexample: its arguments, and the `params` of the calls that have to
+    /// precede it.
     #[must_use]
     pub fn is_minimal(self, before: &[Value], arguments: &Value) -> bool {
         (self.0.is_minimal)(before, arguments)

@@ -1,4 +1,4 @@
-//! Where the hidden faults reach into a connection.
+//! The points at which evaluation faults intercept a connection.
 
 use std::time::Duration;
 
@@ -12,26 +12,26 @@ use crate::reference::call::ToolOutput;
 use crate::reference::message::{Object, RpcError, object};
 use crate::reference::revision::Revision;
 
-/// What becomes of a call before its arguments are looked at, and of one whose arguments fit.
+/// What happens to a line or call after interception.
 pub(in crate::reference) enum Interception {
-    /// It goes on.
+    /// It is processed as usual.
     Continue,
-    /// It goes on with these params.
+    /// It is processed with these params instead.
     Replaced(Object),
-    /// It is answered by an error of the protocol.
+    /// It is answered with this protocol error.
     Error(RpcError),
-    /// It is answered by this.
+    /// It is answered with this output.
     Output(ToolOutput),
     /// It is not answered.
     Ignored,
-    /// Nothing is answered any more.
+    /// The server stops responding.
     Frozen,
-    /// The process ends.
+    /// The process exits.
     Crashed,
 }
 
 impl State {
-    /// Meets a line before it is parsed.
+    /// Intercepts a line before it is parsed.
     pub(in crate::reference) fn intercept_line(&mut self, line: &[u8], revision: Revision) -> Interception {
         self.trigger(
             revision,
@@ -39,7 +39,7 @@ impl State {
         )
     }
 
-    /// Meets a call before its arguments are looked at.
+    /// Intercepts a call before its arguments are validated.
     pub(in crate::reference) fn intercept_call(&mut self, params: &Object, revision: Revision) -> Interception {
         let Some(tool) = params.get("name").and_then(Value::as_str) else { return Interception::Continue };
         if let Some((broken_tool, message)) = self.broken_tool
@@ -64,7 +64,7 @@ impl State {
         self.apply(spec)
     }
 
-    /// Meets a call whose arguments fit its tool.
+    /// Intercepts a call with valid arguments.
     pub(in crate::reference) fn intercept_valid_call(
         &mut self,
         tool: &str,
@@ -91,7 +91,7 @@ impl State {
     }
 
     fn find(&self, revision: Revision, matches: impl Fn(&FaultSpec, &Self) -> bool) -> Option<&'static FaultSpec> {
-        // Every hidden fault shows in the same revisions, those that have the tools in full.
+        // All evaluation faults show in the revisions that have all of these tools.
         self.specs.iter().copied().find(|spec| revision >= Revision::V2025_06_18 && matches(spec, self))
     }
 
@@ -126,7 +126,7 @@ impl State {
         Interception::Continue
     }
 
-    /// Makes the result of a call what the faults want it to be.
+    /// Applies faults to the result of a call.
     pub(in crate::reference) fn inject(&mut self, result: &mut Object) {
         if let Some(edit) = self.change_result.take() {
             edit(result);
@@ -136,36 +136,36 @@ impl State {
         }
     }
 
-    /// Makes the message of an answer what the faults want it to be.
+    /// Applies faults to a response message.
     pub(in crate::reference) fn inject_into_message(&mut self, message: &mut Value) {
         if let Some(edit) = self.change_message.take() {
             edit(message);
         }
     }
 
-    /// Makes the bytes of an answer what the faults want them to be.
+    /// Applies faults to the bytes of a response.
     pub(in crate::reference) fn inject_into_bytes(&mut self, bytes: &mut Vec<u8>) {
         if let Some(edit) = self.change_bytes.take() {
             edit(bytes);
         }
     }
 
-    /// How long the answer in hand is held back.
+    /// The delay of the current response.
     pub(in crate::reference) fn take_delay(&mut self) -> Option<Duration> {
         self.delay.take()
     }
 
-    /// Whether the answer in hand is to be confused with the next one.
+    /// Whether the current response is to be swapped with the next one.
     pub(in crate::reference) fn swaps_responses(&self) -> bool {
         self.swap_responses
     }
 
-    /// The confusion is over.
+    /// Ends the swap.
     pub(in crate::reference) fn clear_swap(&mut self) {
         self.swap_responses = false;
     }
 
-    /// The tools that only faults list.
+    /// Adds the tools that only faults list.
     pub(in crate::reference) fn add_tools(&self, tools: &mut Vec<Object>, revision: Revision) {
         for spec in self.specs.iter().filter(|_| revision >= Revision::V2025_06_18) {
             match spec.effect {
@@ -181,18 +181,18 @@ impl State {
         }
     }
 
-    /// Whether all calls of a tool fail that only faults list.
+    /// Whether a fault makes all calls of a tool fail.
     pub(in crate::reference) fn always_fails(&self, tool: &str) -> bool {
         self.specs.iter().any(|spec| spec.tool == tool && matches!(spec.effect, Effect::ListFailingTool(_)))
     }
 
-    /// Whether the list of tools has grown.
+    /// Whether a fault has added a tool to the list.
     pub(in crate::reference) fn has_added_tool(&self) -> bool {
         self.tool_added
     }
 }
 
-/// Whether a line calls a tool, as far as a look at the bytes tells.
+/// Whether an unparsed line looks like a call of a tool.
 fn calls_tool(line: &[u8], tool: &str) -> bool {
     let quoted = format!("\"{tool}\"");
     let has = |part: &[u8]| line.windows(part.len()).any(|window| window == part);

@@ -1,4 +1,4 @@
-//! Faults that invalid and malformed arguments draw: what is not checked, and what is checked badly.
+//! Faults that invalid or malformed arguments trigger: validation that is missing or wrong.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::fault::FaultSpec;
 use super::trigger::Trigger::{AnyArguments, RawLine};
 use super::trigger::{has_duplicates, has_exactly_keys};
 
-/// How many levels or bytes are more than anyone means.
+/// Depth and length that no ordinary client sends.
 const DEEP: usize = 900;
 const LONG: usize = 1 << 20;
 
@@ -199,7 +199,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
     },
 ];
 
-/// Whether `search` has an argument of this name.
+/// Whether `search` has this argument.
 fn is_known(key: &str) -> bool {
     ["query", "limit", "sort", "tags", "after", "filter"].contains(&key)
 }

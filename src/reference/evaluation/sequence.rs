@@ -1,5 +1,5 @@
-//! Faults that need more than one call: sequences, numbers of calls, calls in flight, and what piles up;
-//! and those of a definition, which need none.
+//! Faults that need several calls (sequences, repetition, concurrency, resource leaks), and faults of tool
+//! definitions, which need none.
 
 use serde_json::{Value, json};
 

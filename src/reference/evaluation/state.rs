@@ -1,4 +1,4 @@
-//! What the evaluation faults of a connection remember.
+//! The state of the evaluation faults on a connection.
 
 use std::fs::File;
 use std::process::{Child, Command, Stdio};
@@ -11,29 +11,29 @@ use super::trigger::{ServedCall, Trigger};
 use crate::reference::fault::{Fault, FaultSet};
 use crate::reference::message::Object;
 
-/// How many earlier calls are remembered, the latest ones.
+/// The number of recent calls that are stored.
 const MAX_STORED_CALLS: usize = 512;
-/// How many processes are left behind at most, for the sake of whoever tests with them.
+/// The maximum number of leaked processes, to protect the machine.
 const MAX_CHILD_PROCESSES: usize = 48;
-/// How many bytes are kept at most.
+/// The maximum number of leaked bytes.
 const MAX_RETAINED_BYTES: usize = 512 << 20;
 
-/// What the evaluation faults of a connection remember.
+/// The state of the evaluation faults on a connection.
 #[derive(Default)]
 pub(in crate::reference) struct State {
     pub(super) specs: Vec<&'static FaultSpec>,
     pub(super) served: Vec<ServedCall>,
-    /// How many calls fitted.
+    /// The number of valid calls.
     pub(super) calls: u64,
-    /// How often a fault with an effect that grows took effect.
+    /// How often a fault has been triggered.
     pub(super) times_triggered: u64,
-    /// The tool that fails from now on, and what it says.
+    /// The tool that fails from now on, and its message.
     pub(super) broken_tool: Option<(&'static str, &'static str)>,
     pub(super) tool_added: bool,
-    /// What is to be done to the result in hand.
+    /// The pending changes to the current result.
     pub(super) change_result: Option<fn(&mut Object)>,
     pub(super) change_result_each_call: Option<fn(&mut Object, u64)>,
-    /// What is to be done to the answer in hand.
+    /// The pending changes to the current response.
     pub(super) change_bytes: Option<fn(&mut Vec<u8>)>,
     pub(super) change_message: Option<fn(&mut Value)>,
     pub(super) delay: Option<Duration>,
@@ -64,12 +64,12 @@ impl State {
         state
     }
 
-    /// Whether no evaluation fault is switched on.
+    /// Whether no evaluation fault is enabled.
     pub(in crate::reference) fn is_empty(&self) -> bool {
         self.specs.is_empty()
     }
 
-    /// Keeps a call in mind that fitted its tool.
+    /// Stores a valid call.
     pub(super) fn store_call(&mut self, tool: &str, arguments: &Object) {
         let wanted = self.specs.iter().any(|spec| matches!(spec.trigger, Trigger::AfterCalls(_)));
         if wanted {
@@ -80,7 +80,7 @@ impl State {
         }
     }
 
-    /// Keeps in mind what the last call returned.
+    /// Stores the id that the last call returned.
     pub(in crate::reference) fn store_result(&mut self, result: &Object) {
         let id = result.get("structuredContent").and_then(|structured| structured.get("draft_id"));
         if let (Some(served), Some(id)) = (self.served.last_mut(), id.and_then(Value::as_str)) {
@@ -100,7 +100,7 @@ impl State {
         self.files.extend(opened);
     }
 
-    /// Leaves a process behind that ends with this one, since its input does.
+    /// Leaks a process, which exits together with this one because its input ends.
     pub(super) fn spawn(&mut self) {
         if self.children.len() < MAX_CHILD_PROCESSES {
             let child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -113,7 +113,7 @@ impl Drop for State {
     fn drop(&mut self) {
         for child in &mut self.children {
             drop(child.stdin.take());
-            // Without its input it ends at once; waiting leaves no zombie in a process that lives on.
+            // It exits when its input ends; `wait` prevents a zombie if this process continues.
             let _ended = child.wait();
         }
     }

@@ -1,4 +1,4 @@
-//! Faults that valid arguments draw: bounds, odd strings and numbers, branches, combinations.
+//! Faults that valid arguments trigger: boundaries, unusual strings and numbers, branches, combinations.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use super::trigger::Trigger::ValidArguments;
 use super::trigger::{any_step, contains, depth, has_duplicates, has_exactly_keys, integer, items, number, string};
 
 pub(super) const FAULTS: &[FaultSpec] = &[
-    // search: bounds and branches
+    // search: boundaries and branches
     FaultSpec {
         name: "search-limit-maximum",
         description: "exits when search has the maximum limit",
@@ -438,7 +438,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
             arguments["text"] == "" && arguments.as_object().is_some_and(|members| members.len() == 2)
         },
     },
-    // the plain tools
+    // simple tools
     FaultSpec {
         name: "echo-trailing-blank",
         description: "echoes a different text on each call with a trailing space",

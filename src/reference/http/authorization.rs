@@ -1,7 +1,7 @@
-//! The protected mode: an OAuth resource server, as far as a client sees one.
+//! The server with authorization: an OAuth protected resource, as a client sees it.
 //!
-//! Tokens are opaque texts: the one that is given is good, the same with `-narrow` behind it may list and not
-//! call, and every other is as good as expired or issued for somebody else.
+//! Tokens are opaque strings. The configured token is valid; with the suffix `-narrow` its scope does not include
+//! calls. Every other token is invalid, like an expired one.
 //!
 //! Sources: `basic/authorization` of 2025-03-26 to 2025-11-25, `basic/authorization/*` of 2026-07-28, RFC 9728.
 
@@ -15,25 +15,25 @@ use super::injection::has;
 use super::response::{HttpResponse, empty, full, text_error};
 use crate::reference::fault::FaultSet;
 
-/// The scopes that there are.
+/// The supported scopes.
 const SCOPES: &str = "mcp:list mcp:call";
 
-/// What a token is good for.
+/// The access that a request's token grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
-    /// Everything.
+    /// Full access.
     Full,
-    /// Everything but calls.
+    /// Everything except calls.
     Narrow,
-    /// Nothing: there is none.
+    /// No access: there is no token.
     Missing,
-    /// Nothing: what came is no token.
+    /// No access: the Authorization header has no token.
     Malformed,
-    /// Nothing: it is unknown, expired or issued for another server.
+    /// No access: the token is unknown, expired or for another server.
     Invalid,
 }
 
-/// What stands before a protected server.
+/// The protection of an MCP endpoint by a token.
 #[derive(Debug)]
 pub(super) struct ProtectedResource {
     token: String,
@@ -44,7 +44,7 @@ impl ProtectedResource {
         Self { token }
     }
 
-    /// What a request is answered by the guard itself; nothing where the server may look at it.
+    /// The response to a request for metadata or without sufficient authorization; nothing if the request may pass.
     pub(super) fn respond(
         &self,
         request: &Request<Incoming>,
@@ -85,7 +85,7 @@ impl ProtectedResource {
         }
     }
 
-    /// Refuses a call where the token is good for less.
+    /// Rejects a call if the scope of the token is insufficient.
     pub(super) fn refuse_call(&self, headers: &HeaderMap, message: &Value, faults: &FaultSet) -> Option<HttpResponse> {
         let calls = message.get("method").is_some_and(|method| method == "tools/call");
         if !calls || self.access(headers, faults) != Access::Narrow {
@@ -117,13 +117,13 @@ impl ProtectedResource {
     }
 }
 
-/// The address of the server as the client wrote it.
+/// The base URL of the server as the client wrote it.
 fn base_of(headers: &HeaderMap) -> String {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
     format!("http://{host}")
 }
 
-/// An answer that says what a client has to bring.
+/// Adds a challenge to a response.
 fn with_challenge(mut response: HttpResponse, base: &str, error: Option<&str>, faults: &FaultSet) -> HttpResponse {
     if has(faults, HttpFault::AuthNoChallenge) {
         return response;
@@ -149,15 +149,15 @@ fn with_challenge(mut response: HttpResponse, base: &str, error: Option<&str>, f
     response
 }
 
-/// Whether a challenge does not name the metadata of the resource.
+/// Whether challenges omit the URL of the resource metadata.
 fn omits_metadata_url(faults: &FaultSet) -> bool {
     [HttpFault::AuthNoMetadata, HttpFault::AuthNoEndpoints, HttpFault::AuthPathOnly, HttpFault::AuthDefaults]
         .into_iter()
         .any(|fault| has(faults, fault))
 }
 
-/// What everybody may see: the metadata of the resource and of its authorization server, and the endpoints of
-/// that, which grant nothing.
+/// The response to a request that needs no token: the metadata of the resource and of its authorization server,
+/// and the OAuth endpoints, which never grant a token.
 fn public(method: &Method, path: &str, base: &str, faults: &FaultSet) -> Option<HttpResponse> {
     let no_challenge = has(faults, HttpFault::AuthNoChallenge);
     let none = || Some(text_error(StatusCode::NOT_FOUND, "there is nothing here"));

@@ -1,40 +1,40 @@
-//! The faults that show over HTTP only: in statuses, headers, streams and sessions.
+//! The faults that only show over HTTP: in statuses, headers, streams, sessions and authorization.
 
 use crate::reference::revision::Revision;
 use crate::reference::revision::Revision::{V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
 
-/// Where there is Streamable HTTP.
+/// Revisions with Streamable HTTP.
 const STREAMABLE: &[Revision] = &[V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28];
-/// Where there are sessions as well.
+/// Revisions with sessions.
 const SESSIONS: &[Revision] = &[V2025_03_26, V2025_06_18, V2025_11_25];
-/// Where a client looks for the metadata by itself.
+/// Revisions whose clients look for metadata at well-known URIs.
 const FROM_2025_11_25: &[Revision] = &[V2025_11_25, V2026_07_28];
-/// Where the server is its own authorization server.
+/// The revision in which the server is its own authorization server.
 const ONLY_2025_03_26: &[Revision] = &[V2025_03_26];
 const MODERN: &[Revision] = &[V2026_07_28];
 const OLDER: &[Revision] = &[V2024_11_05];
 const ONLY_2025_11_25: &[Revision] = &[V2025_11_25];
-/// Where a JSON answer is one object.
+/// Revisions in which a JSON response is a single object.
 const OBJECTS: &[Revision] = &[V2025_06_18, V2025_11_25, V2026_07_28];
-/// Where a stream is not to end before the response.
+/// Revisions in which a stream must not end before the response.
 const EARLY: &[Revision] = &[V2025_03_26, V2025_06_18];
-/// Where there are sessions and no tasks, whose progress outlives its request.
+/// Revisions with sessions and without tasks, whose progress may outlive the request.
 const UNTASKED: &[Revision] = &[V2025_03_26, V2025_06_18];
-/// Where the header names what was agreed on.
+/// Revisions with sessions and the MCP-Protocol-Version header.
 const VERSIONED: &[Revision] = &[V2025_06_18, V2025_11_25];
-/// Where the status of a foreign Origin is fixed.
+/// Revisions that require status 403 for a foreign Origin.
 const ORIGIN_403: &[Revision] = &[V2025_11_25, V2026_07_28];
 
 macro_rules! faults {
     ($($variant:ident, $name:literal, $revisions:ident, $description:literal;)*) => {
-        /// A named way in which the built-in server deviates over HTTP alone.
+        /// A named way in which the built-in server violates the specification over HTTP.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum HttpFault {
             $(#[doc = concat!("The server ", $description, ".")] $variant,)*
         }
 
         impl HttpFault {
-            /// Every one, in the order of the table.
+            /// Every HTTP fault, in the order of the table.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
             /// The kebab-case name.
@@ -43,7 +43,7 @@ macro_rules! faults {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What the server does wrong: the rest of a sentence that begins "the server".
+            /// What the server does wrong: a predicate whose subject is "the server".
             #[must_use]
             pub const fn description(self) -> &'static str {
                 match self { $(Self::$variant => $description,)* }
@@ -59,7 +59,7 @@ macro_rules! faults {
 }
 
 faults! {
-    // answers to what is posted
+    // responses to POST
     RedirectsPost, "http-redirects-post", STREAMABLE, "redirects the POST of resources/templates/list";
     Notification200, "http-notification-200", STREAMABLE, "accepts a notification with status 200";
     NotificationBody, "http-notification-body", STREAMABLE, "accepts a notification with a response body";
@@ -68,7 +68,7 @@ faults! {
     Rejected200, "http-rejected-200", SESSIONS, "rejects a notification with status 200";
     JsonAsText, "http-json-as-text", STREAMABLE, "sends the tools/list response as text/plain";
     JsonTwice, "http-json-twice", OBJECTS, "writes the resources/templates/list response twice into the body";
-    // streams
+    // response streams
     StreamStaysOpen, "http-stream-stays-open", STREAMABLE, "keeps a stream open after the response";
     StreamWithoutResponse, "http-stream-without-response", SESSIONS, "ends streams without a response if the progressToken is a number";
     StreamEndsEarly, "http-stream-ends-early", EARLY, "ends streams after one event if the progressToken is a number";
@@ -78,7 +78,7 @@ faults! {
     DisconnectCancels, "http-disconnect-cancels", ONLY_2025_11_25, "cancels a request when its connection is dropped";
     DisconnectBreaksServer, "http-disconnect-breaks-server", MODERN, "fails tools/list after a subscription stream was dropped";
     TasksGetStream, "http-tasks-get-stream", ONLY_2025_11_25, "answers tasks/get with a stream";
-    // the stream that a client opens
+    // the GET stream
     GetNotFound, "http-get-not-found", SESSIONS, "answers GET with status 404";
     GetJson, "http-get-json", SESSIONS, "answers GET with an empty JSON array";
     ResponseOnGet, "http-response-on-get", SESSIONS, "sends responses on the GET stream as well";
@@ -100,7 +100,7 @@ faults! {
     SessionMissing422, "http-session-missing-422", SESSIONS, "answers a POST without its session id with status 422";
     GetSessionMissing404, "http-get-session-missing-404", SESSIONS, "answers a GET without its session id with status 404";
     SessionSurvivesDelete, "http-session-survives-delete", SESSIONS, "keeps serving a session that the client has deleted";
-    // protected servers
+    // authorization
     AuthForbidden, "auth-forbidden", STREAMABLE, "answers 403 when the token is missing";
     AuthToolsLeaked, "auth-tools-leaked", STREAMABLE, "lists its tools in the 401 response";
     AuthAnyToken, "auth-any-token", STREAMABLE, "accepts any token";
@@ -131,7 +131,7 @@ faults! {
     ModernSessionIssued, "http-modern-session-issued", MODERN, "issues session ids";
     ModernSessionEchoed, "http-modern-session-echoed", MODERN, "echoes the session id of a request";
     ModernLastEventId, "http-modern-last-event-id", MODERN, "rejects a request with a Last-Event-ID header";
-    // the version header
+    // MCP-Protocol-Version
     VersionGarbageServed, "http-version-garbage-served", VERSIONED, "accepts a malformed MCP-Protocol-Version header";
     VersionUnknownServed, "http-version-unknown-served", VERSIONED, "accepts an unknown version in MCP-Protocol-Version";
     VersionHeaderRejected, "http-version-header-rejected", VERSIONED, "rejects ping with the negotiated MCP-Protocol-Version";
@@ -139,7 +139,7 @@ faults! {
     VersionMissingServed, "http-version-missing-served", MODERN, "accepts requests without MCP-Protocol-Version";
     VersionMismatchServed, "http-version-mismatch-served", MODERN, "does not check the value of MCP-Protocol-Version";
     UnsupportedVersion200, "http-unsupported-version-200", MODERN, "rejects an unknown version with status 200";
-    // the other headers of the stateless era
+    // the other headers of 2026-07-28
     MethodHeaderNotRequired, "http-method-header-not-required", MODERN, "accepts requests without Mcp-Method";
     MethodHeaderUnchecked, "http-method-header-unchecked", MODERN, "does not check the value of Mcp-Method";
     MethodCaseFolded, "http-method-case-folded", MODERN, "matches the value of Mcp-Method case-insensitively";
@@ -155,13 +155,13 @@ faults! {
     HeaderNameCase, "http-header-name-case", MODERN, "recognizes header names in lower case only";
     MismatchCode, "http-mismatch-code", MODERN, "rejects mismatched headers with the code -32600";
     MismatchStatus, "http-mismatch-status", MODERN, "rejects mismatched headers with status 200";
-    // mirrored parameters
+    // Mcp-Param headers
     ParamNotRequired, "http-param-not-required", MODERN, "accepts calls without the required Mcp-Param headers";
     ParamUnchecked, "http-param-unchecked", MODERN, "does not check the values of Mcp-Param headers";
     ParamSentinelRejected, "http-param-sentinel-rejected", MODERN, "does not decode Base64 in Mcp-Param headers";
     ParamIntegersAsStrings, "http-param-integers-as-strings", MODERN, "compares integers in Mcp-Param headers as strings";
     ParamExpected, "http-param-expected", MODERN, "requires an Mcp-Param header for an absent argument";
-    // statuses of the stateless era
+    // statuses of 2026-07-28
     MissingCapability200, "http-missing-capability-200", MODERN, "answers a missing capability with status 200";
     MissingMeta200, "http-missing-meta-200", MODERN, "answers requests without metadata with status 200";
     UnknownMethod200, "http-unknown-method-200", MODERN, "answers unknown methods with status 200";
@@ -171,7 +171,7 @@ faults! {
     // security
     OriginUnchecked, "http-origin-unchecked", STREAMABLE, "accepts requests from any Origin";
     Origin400, "http-origin-400", ORIGIN_403, "answers a foreign Origin with status 400";
-    // the older transport
+    // the HTTP+SSE transport
     SseOriginUnchecked, "http-sse-origin-unchecked", OLDER, "opens SSE streams for any Origin";
     SsePostOriginUnchecked, "http-sse-post-origin-unchecked", OLDER, "accepts POSTed messages from any Origin";
     SseAsText, "http-sse-as-text", OLDER, "opens the stream as text/plain for clients that also accept JSON";
@@ -184,7 +184,7 @@ faults! {
 }
 
 impl HttpFault {
-    /// Whether it shows in a protected server only.
+    /// Whether the fault only shows on a server that requires authorization.
     #[must_use]
     pub fn is_of_protection(self) -> bool {
         self.name().starts_with("auth-")

@@ -1,6 +1,5 @@
-//! Where the faults of HTTP take effect: requests are altered before they are looked at, and answers before
-//! they go out, so that what is conforming knows nothing of them. Faults of streams stand in
-//! [`super::stream_injection`].
+//! Fault injection into HTTP requests, before they are processed, and into responses, before they are sent. The
+//! conforming code does not know these faults. Faults of streams are in [`super::stream_injection`].
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -33,17 +32,17 @@ use super::response::{HttpResponse, empty, full, text_error};
 use super::validation;
 use crate::reference::fault::{Fault, FaultSet};
 
-/// Whether a fault is switched on.
+/// Whether the fault is enabled.
 pub(super) fn has(faults: &FaultSet, fault: HttpFault) -> bool {
     faults.contains(Fault::Http(fault))
 }
 
-/// Whether the server opens no sessions, by whatever is switched on.
+/// Whether a fault makes the server issue no session ids.
 pub(super) fn is_sessionless(faults: &FaultSet) -> bool {
     has(faults, Sessionless) || has(faults, VersionHeaderRequired)
 }
 
-/// The session id that a fault makes of a random one.
+/// The session id, after fault injection.
 pub(super) fn session_id(
     random: String,
     title: Option<&str>,
@@ -61,7 +60,7 @@ pub(super) fn session_id(
     }
 }
 
-/// A header's value made of a text, where it can be.
+/// A header value, or a placeholder if the text is not valid in a header.
 fn header_value(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).unwrap_or_else(|_| HeaderValue::from_static("unsayable"))
 }
@@ -70,7 +69,7 @@ fn header_str<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// Any request, before it is looked at.
+/// Applies faults to any request.
 pub(super) fn inject_into_request(
     headers: &mut HeaderMap,
     path: &str,
@@ -92,7 +91,7 @@ pub(super) fn inject_into_request(
     }
 }
 
-/// A POST with its message, before it is looked at.
+/// Applies faults to a POST with its message.
 pub(super) fn inject_into_post(headers: &mut HeaderMap, message: &Value, stateless: bool, faults: &FaultSet) {
     if stateless {
         inject_into_stateless_post(headers, message, faults);
@@ -173,7 +172,7 @@ fn inject_into_stateless_post(headers: &mut HeaderMap, message: &Value, faults: 
     }
 }
 
-/// What an answer answers.
+/// The request that a response answers.
 pub(super) struct RequestInfo<'a> {
     pub(super) method: &'a Method,
     pub(super) path: &'a str,
@@ -201,7 +200,7 @@ impl RequestInfo<'_> {
     }
 }
 
-/// An answer, before it goes out. `harmed` is what a stream that was closed leaves behind, where a fault wants it.
+/// Applies faults to a response. `broken` is set when a stream was dropped that breaks the server.
 pub(super) async fn inject_into_response(
     response: HttpResponse,
     request_info: &RequestInfo<'_>,
@@ -276,7 +275,7 @@ fn inject_into_get_response(response: HttpResponse, request_info: &RequestInfo<'
     }
 }
 
-/// What a fault makes of the answer to a POST without a look into its body.
+/// Applies faults to the response to a POST, without its body.
 fn inject_into_post_status(
     mut response: HttpResponse,
     request_info: &RequestInfo<'_>,
@@ -322,7 +321,7 @@ fn inject_into_post_status(
     response
 }
 
-/// What a fault makes of the answer to a POST whose body is one message.
+/// Applies faults to the response to a POST whose body is a single message.
 async fn inject_into_post_body(
     response: HttpResponse,
     request_info: &RequestInfo<'_>,
@@ -385,7 +384,7 @@ async fn inject_into_post_body(
     altered
 }
 
-/// A body that leaves something behind when it is dropped.
+/// A body that marks the server as broken when it is dropped.
 struct BreakOnDrop {
     body: BoxBody<Bytes, Infallible>,
     broken: Arc<AtomicBool>,

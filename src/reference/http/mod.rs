@@ -1,8 +1,7 @@
-//! The built-in server over HTTP: Streamable HTTP at `/mcp` in every era, and the older HTTP+SSE at `/sse`.
+//! The built-in server over HTTP: Streamable HTTP at `/mcp` in every revision, and HTTP+SSE at `/sse`.
 //!
-//! What a message means is decided where it is decided for every transport, in the connection; here is
-//! only how messages travel: which session they belong to, which stream an answer goes to, which status
-//! says what, and which headers are asked for.
+//! The connection handles messages, as for every transport. This module only handles HTTP: sessions, streams,
+//! statuses and headers.
 
 mod authorization;
 mod fault;
@@ -41,24 +40,24 @@ pub use fault::HttpFault;
 use super::fault::FaultSet;
 use super::message::{INVALID_REQUEST, PARSE_ERROR};
 
-/// The longest message that is taken, in bytes.
+/// The maximum size of a message.
 const MAX_MESSAGE_BYTES: usize = 8 << 20;
 
-/// The most sessions that are kept.
+/// The maximum number of sessions.
 const MAX_SESSIONS: usize = 4_096;
 
-/// What the connections of a server share.
+/// The state that all HTTP connections share.
 struct Server {
     faults: Arc<FaultSet>,
     sessions: Mutex<HashMap<String, Session>>,
-    /// The session of all that needs none.
+    /// The session of all stateless requests.
     stateless: Session,
-    /// The streams of `subscriptions/listen`, each a session of its own that sees what the others do.
+    /// The streams of `subscriptions/listen`, each a session of its own that observes the calls of others.
     listeners: Mutex<Vec<Session>>,
     ended: Arc<Notify>,
-    /// What stands before a protected server.
+    /// Set if the server requires authorization.
     guard: Option<ProtectedResource>,
-    /// What a stream that was closed has left behind, where a fault wants it.
+    /// Whether a dropped stream has broken the server, which only a fault causes.
     broken: Arc<AtomicBool>,
 }
 
@@ -70,7 +69,7 @@ pub async fn serve_http(listener: TcpListener, faults: Arc<FaultSet>) -> io::Res
     serve_all(listener, faults, None).await
 }
 
-/// As [`serve_http`], as an OAuth resource server that serves who brings this token.
+/// Like [`serve_http`], as an OAuth protected resource that accepts this token.
 ///
 /// # Errors
 /// When a connection cannot be accepted.
@@ -95,7 +94,7 @@ async fn serve_all(listener: TcpListener, faults: Arc<FaultSet>, guard: Option<P
             accepted = listener.accept() => accepted?,
             () = ended.notified() => return Ok(()),
         };
-        // Small answers are to go out at once.
+        // Send small responses at once.
         let _unsupported = stream.set_nodelay(true);
         let server = Arc::clone(&server);
         connections.spawn(async move {
@@ -104,7 +103,7 @@ async fn serve_all(listener: TcpListener, faults: Arc<FaultSet>, guard: Option<P
                 let server = Arc::clone(&server);
                 async move { Ok::<_, Infallible>(server.respond(request, title_case).await) }
             });
-            // A client that goes away is no concern of the others.
+            // A client that disconnects does not affect the others.
             let _gone =
                 hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), response).await;
         });
@@ -112,18 +111,18 @@ async fn serve_all(listener: TcpListener, faults: Arc<FaultSet>, guard: Option<P
     }
 }
 
-/// Whether the names of headers that begin a connection are written in title case.
+/// Whether the first request of a connection writes header names in title case.
 async fn uses_title_case_headers(stream: &TcpStream) -> bool {
     let mut head = [0; 2_048];
     let read = stream.peek(&mut head).await.unwrap_or(0);
     head[..read].windows(11).any(|window| window == b"Mcp-Method:")
 }
 
-/// A name that nobody can guess and no other session has.
+/// A unique session id that cannot be guessed.
 fn new_session_id() -> String {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    // Each of these is keyed anew from the system's randomness.
+    // Every `RandomState` has new random keys.
     format!("{:016x}{:016x}", RandomState::new().hash_one(number), RandomState::new().hash_one(number))
 }
 
@@ -136,7 +135,7 @@ impl Server {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The streams that somebody still listens to.
+    /// The subscription streams that are still open.
     fn live_listeners(&self) -> MutexGuard<'_, Vec<Session>> {
         let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         listeners.retain(Session::is_running);
@@ -218,7 +217,7 @@ impl Server {
         session.post(Post { line: body, message, stateless: false }).await
     }
 
-    /// Opens a session; its name comes with the answer, unless the answer is a refusal.
+    /// Opens a session, and adds its id to the response unless that is an error.
     async fn open(&self, body: Bytes, message: Value) -> HttpResponse {
         let session = Session::open(Arc::clone(&self.faults), Arc::clone(&self.ended), false);
         let title = message.pointer("/params/clientInfo/title").and_then(Value::as_str).map(str::to_owned);
@@ -241,8 +240,8 @@ impl Server {
         response
     }
 
-    /// The name of the session that a request belongs to. Without sessions that is the version that was agreed
-    /// on, which is all that the server has to know.
+    /// The id of the session of a request. Without session ids it is the negotiated version, which is all that the
+    /// server needs to know.
     fn session_named(&self, headers: &HeaderMap) -> Option<String> {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         if is_sessionless(&self.faults) {
@@ -262,7 +261,7 @@ impl Server {
         let post = Post { line: line.clone(), message, stateless: true };
         let response = self.stateless.post(post).await;
         if calls {
-            // What a call changes is told to whoever listens.
+            // Subscribers are notified of what a call changes.
             let listeners = self.live_listeners().clone();
             for listener in listeners {
                 listener.observe(line.clone()).await;
@@ -271,7 +270,7 @@ impl Server {
         response
     }
 
-    /// The session that a request without a message belongs to.
+    /// The session of a GET or DELETE request.
     fn session_of(&self, request: &Request<Incoming>) -> Result<(String, Session), Box<HttpResponse>> {
         if header(request, "mcp-protocol-version") == Some("2026-07-28") {
             return Err(text_error(StatusCode::METHOD_NOT_ALLOWED, "this revision has POST alone").into());
@@ -312,7 +311,7 @@ impl Server {
         }
     }
 
-    /// Opens the stream of the older transport, which names the endpoint for messages.
+    /// Opens the stream of the HTTP+SSE transport, whose first event is the endpoint.
     async fn open_stream(&self, headers: &HeaderMap) -> HttpResponse {
         let session = Session::open(Arc::clone(&self.faults), Arc::clone(&self.ended), true);
         let takes_json =

@@ -1,4 +1,4 @@
-//! What goes back over HTTP.
+//! HTTP responses.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -13,10 +13,10 @@ use tokio::sync::mpsc;
 
 use crate::reference::message::RpcError;
 
-/// A whole answer.
+/// An HTTP response.
 pub(super) type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
 
-/// A body that is written while it is read; it ends when its sender is dropped.
+/// A body that is streamed from a channel; it ends when the sender is dropped.
 struct ChannelBody(mpsc::Receiver<Bytes>);
 
 impl Body for ChannelBody {
@@ -31,14 +31,14 @@ impl Body for ChannelBody {
     }
 }
 
-/// An answer without a body.
+/// A response without a body.
 pub(super) fn empty(status: StatusCode) -> HttpResponse {
     let mut response = Response::new(Empty::new().boxed());
     *response.status_mut() = status;
     response
 }
 
-/// An answer with a body of this type.
+/// A response with a body of this media type.
 pub(super) fn full(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> HttpResponse {
     let mut response = Response::new(Full::new(body.into()).boxed());
     *response.status_mut() = status;
@@ -46,7 +46,7 @@ pub(super) fn full(status: StatusCode, kind: &'static str, body: impl Into<Bytes
     response
 }
 
-/// A refusal in words that are no message.
+/// An error response with plain text.
 pub(super) fn text_error(status: StatusCode, message_text: &'static str) -> HttpResponse {
     let mut response = full(status, "text/plain; charset=utf-8", message_text);
     if status == StatusCode::METHOD_NOT_ALLOWED {
@@ -55,13 +55,13 @@ pub(super) fn text_error(status: StatusCode, message_text: &'static str) -> Http
     response
 }
 
-/// A refusal as an error that belongs to no request.
+/// An error response with a JSON-RPC error without an id.
 pub(super) fn rpc_error(status: StatusCode, code: i64, message_text: &'static str) -> HttpResponse {
     let error = RpcError::new(code, message_text).into_message(None, false);
     full(status, "application/json", error.to_string())
 }
 
-/// A stream of events.
+/// An event stream.
 pub(super) fn stream(body: mpsc::Receiver<Bytes>) -> HttpResponse {
     let mut response = Response::new(ChannelBody(body).boxed());
     let headers = response.headers_mut();

@@ -1,7 +1,6 @@
-//! A session over HTTP: one connection, and the streams that its answers go to.
+//! A session over HTTP: one connection, and its response streams.
 //!
-//! The connection lives in a task of its own, so that its messages are served one after the other
-//! whichever request brings them.
+//! The connection runs in its own task, which processes the messages of all requests one after the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,22 +22,22 @@ use crate::reference::connection::{Connection, Output};
 use crate::reference::fault::FaultSet;
 use crate::reference::revision::Revision;
 
-/// How long an answer is held back for a second request in flight, where a fault confuses the two.
+/// How long a response is delayed for a concurrent request, if a fault confuses the two.
 const RESPONSE_HOLD_TIMEOUT: Duration = Duration::from_millis(60);
-/// How long a stream stays open that a fault does not end.
+/// How long a stream stays open that a fault keeps open.
 const OPEN_STREAM_DURATION: Duration = Duration::from_secs(5);
-/// How many events wait for a reader.
+/// The number of events in the buffer of a stream.
 const STREAM_BUFFER_EVENTS: usize = 64;
-/// How many messages are kept for a stream that is not open yet, and for one that is taken up again.
+/// The number of messages that are stored for a stream that is not open yet, and for resumption.
 const MAX_STORED_EVENTS: usize = 200;
-/// The length of the message that is too long.
+/// The size of the message of `Fault::HugeLine`.
 const HUGE_MESSAGE_BYTES: usize = 100 << 20;
 
-/// A message that was posted.
+/// The message of a POST.
 pub(super) struct Post {
     pub(super) line: Bytes,
     pub(super) message: Value,
-    /// Whether it is of the stateless era, where the status says more.
+    /// Whether it is stateless, in which case the status depends on the error code.
     pub(super) stateless: bool,
 }
 
@@ -55,11 +54,11 @@ pub(super) struct Session {
     commands: mpsc::Sender<Command>,
 }
 
-/// How long a server takes to end at most when a session of it has.
+/// The maximum time from the end of a session by a fault to the end of the server.
 const SERVER_EXIT_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(300);
 
 impl Session {
-    /// Opens a session; one that `streams` sends every message to its one stream.
+    /// Opens a session. With `streams`, all messages go to its only stream.
     pub(super) fn open(faults: Arc<FaultSet>, ended: Arc<Notify>, streams: bool) -> Self {
         let (commands, receiver) = mpsc::channel(STREAM_BUFFER_EVENTS);
         tokio::spawn(run(faults, ended, streams, receiver));
@@ -68,7 +67,7 @@ impl Session {
 
     async fn ask(&self, command: impl FnOnce(oneshot::Sender<HttpResponse>) -> Command) -> HttpResponse {
         let (sender, response) = oneshot::channel();
-        // A session that has ended answers nothing, like a server that has, which is about to.
+        // If a fault has ended the session, there is no response, since the server is about to end as well.
         let _ended = self.commands.send(command(sender)).await;
         if let Ok(response) = response.await {
             return response;
@@ -81,19 +80,19 @@ impl Session {
         self.ask(|response| Command::Post(post, response)).await
     }
 
-    /// Opens the stream for what is sent unasked, or takes one up after an event.
+    /// Opens the general stream, or resumes a stream after an event.
     pub(super) async fn listen(&self, last: Option<&str>) -> HttpResponse {
         let last = last.map(str::to_owned);
         self.ask(|response| Command::Listen { last, response }).await
     }
 
-    /// Opens the one stream of the older transport.
+    /// Opens the stream of the HTTP+SSE transport.
     pub(super) async fn stream(&self, endpoint: &str) -> HttpResponse {
         let endpoint = endpoint.to_owned();
         self.ask(|response| Command::Stream { endpoint, response }).await
     }
 
-    /// Lets the session see a message of another, of which only what is told unasked goes out.
+    /// Processes a message of another session, and only sends the resulting notifications.
     pub(super) async fn observe(&self, line: Bytes) {
         let _ended = self.commands.send(Command::Observe(line)).await;
     }
@@ -104,9 +103,9 @@ impl Session {
     }
 }
 
-/// A stream that is open, and the request that it answers.
+/// An open stream.
 struct Stream {
-    /// The request; none for the stream of what is sent unasked.
+    /// The id of the request that it answers; none for the general stream.
     id: Option<Value>,
     sender: mpsc::Sender<Bytes>,
     number: usize,
@@ -114,8 +113,8 @@ struct Stream {
     faults: Arc<FaultSet>,
 }
 
-/// The number of a new stream, which no other stream of the server has: without sessions, event ids are to be
-/// unique for a client that nobody can tell from the others.
+/// The number of a new stream, unique on this server: without session ids, event ids must be unique across
+/// clients.
 fn next_stream() -> usize {
     static NUMBER: AtomicUsize = AtomicUsize::new(1);
     NUMBER.fetch_add(1, Ordering::Relaxed)
@@ -123,11 +122,11 @@ fn next_stream() -> usize {
 
 struct SessionState {
     streams: Vec<Stream>,
-    /// Every message goes to the one stream.
+    /// Whether all messages go to one stream.
     single_stream: bool,
-    /// What waits for a stream that takes it.
+    /// Messages that wait for a stream.
     queue: Vec<Bytes>,
-    /// What went out with an event id, for a stream that is taken up again.
+    /// Sent messages with their event ids, for resumption.
     sent: Vec<(usize, usize, Bytes)>,
     opened: usize,
     has_event_ids: bool,
@@ -166,7 +165,7 @@ async fn run(faults: Arc<FaultSet>, ended: Arc<Notify>, single_stream: bool, mut
                     return;
                 }
                 let reply = state.reply(&post, outputs).await;
-                // A client that went away does not want it.
+                // The client may have disconnected.
                 let _gone = response.send(reply);
             }
             Command::Listen { last, response } => {
@@ -197,7 +196,7 @@ fn is_notification(line: &Bytes) -> bool {
     serde_json::from_slice::<Value>(line).is_ok_and(|value| value.get("method").is_some() && value.get("id").is_none())
 }
 
-/// The lines of an output, without their endings; what is endless is made finite.
+/// The lines of an output, without line endings; endless output is limited.
 fn lines(outputs: Vec<Output>) -> Vec<Bytes> {
     let mut bytes = Vec::new();
     for output in outputs {
@@ -209,14 +208,14 @@ fn lines(outputs: Vec<Output>) -> Vec<Bytes> {
                 bytes.extend_from_slice(&end);
             }
             Output::Flood(line) => bytes.extend_from_slice(&line.repeat(20_000)),
-            // What depends on time or ends the process is for a process.
+            // Delays and exits apply to a process only.
             Output::Delay(_) | Output::Freeze | Output::Crash | Output::Close => {}
         }
     }
     bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(Bytes::copy_from_slice).collect()
 }
 
-/// The id that a line answers, if it is a response.
+/// The id of a line, if it is a response.
 fn answered(line: &Bytes) -> Option<Value> {
     let value: Value = serde_json::from_slice(line).ok()?;
     let responds = |value: &Value| value.get("result").is_some() || value.get("error").is_some();
@@ -226,7 +225,7 @@ fn answered(line: &Bytes) -> Option<Value> {
     }
 }
 
-/// The status of an answer of the stateless era, by the code of its error.
+/// The status of the response to a POST, which depends on the error code in stateless revisions.
 fn status_of(line: &Bytes, post: &Post) -> StatusCode {
     let stateless = post.stateless;
     let code = serde_json::from_slice::<Value>(line).ok().and_then(|value| {
@@ -237,14 +236,14 @@ fn status_of(line: &Bytes, post: &Post) -> StatusCode {
         Some((-32_602, _)) if stateless && validation::lacks_meta(&post.message) => StatusCode::BAD_REQUEST,
         Some((-32_601, false)) if stateless => StatusCode::NOT_FOUND,
         Some((-32_022..=-32_020 | -32_600, _)) if stateless => StatusCode::BAD_REQUEST,
-        // What belongs to no request is about the input as a whole.
+        // An error without an id is about the whole input.
         Some((_, true)) => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
     }
 }
 
 impl SessionState {
-    /// The answer to a POST, from what the connection wrote for it.
+    /// The response to a POST, from what the connection wrote for it.
     async fn reply(&mut self, post: &Post, outputs: Vec<Output>) -> HttpResponse {
         let written = lines(outputs);
         if self.single_stream {
@@ -266,7 +265,7 @@ impl SessionState {
         };
         let is_response = post.message.get("result").is_some() || post.message.get("error").is_some();
         let Some(id) = first.map(|message| message["id"].clone()) else {
-            // Nobody waits for an answer, but an input that cannot be taken is refused.
+            // Nothing is to be answered, but invalid input is rejected.
             let (own, send_to_streams): (Vec<Bytes>, Vec<Bytes>) =
                 written.into_iter().partition(|line| !is_response && answered(line).is_some());
             self.send_to_streams(send_to_streams).await;
@@ -287,14 +286,14 @@ impl SessionState {
             return full(StatusCode::OK, "application/json", first.clone());
         }
         if let Some(at) = at.filter(|_| post.message["method"] == "tasks/get" && !streams) {
-            // Whoever polls wants no stream; what else there is to say goes where it is listened to.
+            // A poll needs no stream; other messages go to the general stream.
             let mut written = written;
             let response = written.remove(at);
             self.send_to_streams(written).await;
             return full(status_of(&response, post), "application/json", response);
         }
         match (at, written.as_slice()) {
-            // One line that answers needs no stream, unless somebody wants to see how far it is.
+            // A single response needs no stream, unless the client wants progress.
             (Some(0), [line]) if !streams => full(status_of(line, post), "application/json", line.clone()),
             (Some(0), [line, ..]) if !streams && written.get(1).is_some_and(|next| answered(next).is_none()) => {
                 let line = line.clone();
@@ -315,7 +314,7 @@ impl SessionState {
                     let events = preload.iter().enumerate();
                     self.store_events(events.map(|(at, line)| (own.number, at + 1, line.clone())).collect());
                 }
-                // What is not answered yet keeps its stream: nothing could be taken up again.
+                // A stream without its response stays open, since nothing could be resumed yet.
                 let closing_event =
                     at.and_then(|_| stream_injection::early_close_event(&post.message, has_event_ids, &self.faults));
                 if let Some(closing_event) = closing_event {
@@ -323,7 +322,7 @@ impl SessionState {
                     let _gone = own.sender.send(Bytes::from_static(closing_event)).await;
                 } else if at.is_some() {
                     let stays = has(&self.faults, StreamStaysOpen);
-                    // The stream ends with the answer; what is long is written as it is read.
+                    // The stream ends with the response; long output is written while the client reads.
                     tokio::spawn(async move {
                         prime(&mut own, has_event_ids).await;
                         for line in preload {
@@ -357,7 +356,7 @@ impl SessionState {
         self.sent.drain(..excess);
     }
 
-    /// Sends a line to the stream of what is unasked.
+    /// Sends a line to the general stream.
     async fn send_to_general_stream(&mut self, line: Bytes) {
         let has_event_ids = self.has_event_ids;
         if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id.is_none()) {
@@ -365,7 +364,7 @@ impl SessionState {
         }
     }
 
-    /// Sends what no request in hand is waiting for to the stream that it belongs to.
+    /// Sends lines that do not answer the current request to the streams that they belong to.
     async fn send_to_streams(&mut self, written: Vec<Bytes>) {
         for line in written {
             let value: Value = serde_json::from_slice(&line).unwrap_or_default();
@@ -374,7 +373,7 @@ impl SessionState {
             let wanted = id.clone().or(subscription);
             let own = self.streams.iter().position(|stream| wanted.is_some() && stream.id == wanted);
             let not_required = self.streams.iter().position(|stream| stream.id.is_none());
-            // A stray answer goes to whoever still waits for one.
+            // A response with an unknown id goes to any stream that waits for a response.
             let waiting = id.is_some().then(|| self.streams.iter().position(|stream| stream.id.is_some())).flatten();
             let Some(at) = own.or(waiting).or(not_required) else {
                 if self.queue.len() < MAX_STORED_EVENTS {
@@ -427,7 +426,7 @@ impl SessionState {
     }
 }
 
-/// Gives a client the id that it can come back with.
+/// Sends the first event, whose id lets the client resume.
 async fn prime(stream: &mut Stream, has_event_ids: bool) {
     if has_event_ids && !has(&stream.faults, PrimingMissing) {
         let text = format!("id: {}\ndata:\n\n", stream_injection::event_id(stream.number, 0, &stream.faults));
@@ -437,7 +436,7 @@ async fn prime(stream: &mut Stream, has_event_ids: bool) {
     }
 }
 
-/// Writes a message as an event; whether somebody reads it.
+/// Sends a message as an event; false if the client has disconnected.
 async fn write(stream: &mut Stream, has_event_ids: bool, line: Bytes) -> bool {
     stream.events += 1;
     let mut text = Vec::with_capacity(line.len() + 40);

@@ -1,4 +1,4 @@
-//! What the faults of HTTP make of streams: what goes onto one, and how its events are named.
+//! Fault injection into streams: which messages they carry, and the ids and types of their events.
 
 use hyper::body::Bytes;
 use serde_json::{Value, json};
@@ -21,19 +21,19 @@ pub(super) fn event_type(older: bool, faults: &FaultSet) -> &'static str {
     if older && has(faults, SseEventNamed) { "mcp" } else { "message" }
 }
 
-/// Whether the answer to a message is a stream, though it is one message: where progress was asked for.
+/// Whether a single response is sent as a stream, because the client wants progress or because of a fault.
 pub(super) fn uses_stream(message: &Value, faults: &FaultSet) -> bool {
     let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
     requests_progress(message) || method == "tasks/get" && has(faults, TasksGetStream)
 }
 
-/// Whether a message is a call that asks for progress.
+/// Whether a message is a call with a progress token.
 fn requests_progress(message: &Value) -> bool {
     message.get("method").is_some_and(|method| method == "tools/call")
         && message.pointer("/params/_meta/progressToken").is_some()
 }
 
-/// How a stream is closed that goes on: not at all, or with a reconnection time, or without.
+/// The last event of a stream that a fault closes early, with or without a retry field.
 pub(super) fn early_close_event(message: &Value, has_event_ids: bool, faults: &FaultSet) -> Option<&'static [u8]> {
     if !has_event_ids || !requests_progress(message) {
         return None;
@@ -44,7 +44,7 @@ pub(super) fn early_close_event(message: &Value, has_event_ids: bool, faults: &F
     has(faults, Polls).then_some(b"retry: 20\n\n")
 }
 
-/// Whether the answer to a subscription is one JSON object.
+/// Whether a subscription is answered with one JSON object.
 pub(super) fn listens_as_json(message: &Value, faults: &FaultSet) -> bool {
     message.get("method").is_some_and(|method| method == "subscriptions/listen") && has(faults, ListenAsJson)
 }
@@ -58,7 +58,7 @@ fn method_of(line: &Bytes) -> String {
     value.get("method").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// The lines that go onto the stream of a message, and those that go elsewhere.
+/// The lines for the stream of a message, and those for other streams.
 pub(super) fn distribute(
     lines: Vec<Bytes>,
     message: &Value,
@@ -86,7 +86,7 @@ pub(super) fn distribute(
         let (progress, rest) = own.into_iter().partition(is_progress);
         (own, elsewhere) = (rest, progress);
     }
-    // Other tokens are left alone, so that calls can be served at all.
+    // Calls with other tokens still work.
     let counted = message.pointer("/params/_meta/progressToken").is_some_and(Value::is_number);
     if counted && has(faults, StreamWithoutResponse) {
         own.pop();
@@ -97,13 +97,13 @@ pub(super) fn distribute(
     (own, elsewhere)
 }
 
-/// The line that goes onto the stream of what is unasked beside the answer to a message.
+/// The response that a fault also sends on the general stream.
 pub(super) fn duplicate_response(response: &Bytes, message: &Value, faults: &FaultSet) -> Option<Bytes> {
     let lists = message.get("method").is_some_and(|method| method == "tools/list");
     (lists && has(faults, ResponseOnGet)).then(|| response.clone())
 }
 
-/// A line as it is replayed.
+/// A message as it is sent again on resumption.
 pub(super) fn replayed_message(sent: &Bytes, faults: &FaultSet) -> Bytes {
     let value: Value = serde_json::from_slice(sent).unwrap_or_default();
     if value.get("result").is_some() && has(faults, DisconnectCancels) {

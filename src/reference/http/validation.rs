@@ -1,4 +1,4 @@
-//! What is asked of a request before its message is looked at.
+//! Validation of requests before their messages are processed.
 //!
 //! Sources: `basic/transports#security-warning` and `#protocol-version-header` of 2025-11-25,
 //! `basic/transports/streamable-http#server-validation` of 2026-07-28.
@@ -15,12 +15,12 @@ use crate::reference::message::{INVALID_PARAMS, INVALID_REQUEST, RpcError};
 use crate::reference::revision::Revision;
 use crate::reference::tool;
 
-/// The headers do not say what the message says, from 2026-07-28 on.
+/// The headers do not match the message (since 2026-07-28).
 const HEADER_MISMATCH: i64 = -32_020;
 
 pub(super) const VERSION: &str = "mcp-protocol-version";
 
-/// Refuses what a browser sends for a page from elsewhere, or to a name that is not this machine's.
+/// Rejects a foreign Origin or Host.
 pub(super) fn origin(host: Option<&HeaderValue>, origin: Option<&HeaderValue>) -> Option<HttpResponse> {
     let ours = |value: &HeaderValue| {
         let text = value.to_str().unwrap_or_default();
@@ -36,7 +36,7 @@ pub(super) fn origin(host: Option<&HeaderValue>, origin: Option<&HeaderValue>) -
     (is_foreign(host) || is_foreign(origin)).then(|| rpc_error(StatusCode::FORBIDDEN, INVALID_REQUEST, "Forbidden"))
 }
 
-/// Refuses a body that is not said to be JSON, and a client that does not take both kinds of answer.
+/// Rejects a POST whose body is not JSON or whose client does not accept both kinds of response.
 pub(super) fn media_types(request: &Request<Incoming>) -> Option<HttpResponse> {
     let text = |value: Option<&HeaderValue>| value.and_then(|v| v.to_str().ok()).unwrap_or_default().to_lowercase();
     let sent = text(request.headers().get(CONTENT_TYPE));
@@ -49,7 +49,7 @@ pub(super) fn media_types(request: &Request<Incoming>) -> Option<HttpResponse> {
         .then(|| text_error(StatusCode::NOT_ACCEPTABLE, "answers are application/json or text/event-stream"))
 }
 
-/// Refuses a version that is not known; none is as good as the one that was agreed on.
+/// Rejects an unknown version. Without the header, the negotiated version applies.
 pub(super) fn version(headers: &HeaderMap) -> Option<HttpResponse> {
     let named = headers.get(VERSION)?;
     let known = named.to_str().is_ok_and(|named| Revision::ALL.iter().any(|revision| revision.name() == named));
@@ -60,12 +60,12 @@ pub(super) fn meta<'a>(message: &'a Value, name: &str) -> Option<&'a Value> {
     message.get("params")?.get("_meta")?.get(format!("io.modelcontextprotocol/{name}"))
 }
 
-/// Whether a request of the stateless era lacks metadata that it has to have.
+/// Whether a stateless request lacks required metadata.
 pub(super) fn lacks_meta(message: &Value) -> bool {
     ["protocolVersion", "clientCapabilities"].iter().any(|name| meta(message, name).is_none())
 }
 
-/// Whether a message is of the stateless era, by its header or by what it says of itself.
+/// Whether a message is stateless, by its header or its metadata.
 pub(super) fn is_stateless(headers: &HeaderMap, message: &Value) -> bool {
     let named = headers.get(VERSION).and_then(|value| value.to_str().ok());
     meta(message, "protocolVersion").is_some()
@@ -73,7 +73,7 @@ pub(super) fn is_stateless(headers: &HeaderMap, message: &Value) -> bool {
         || named.is_some_and(|named| named >= "2026" && named.starts_with(|digit: char| digit.is_ascii_digit()))
 }
 
-/// Holds the headers of a stateless request against its message.
+/// Compares the headers of a stateless request with its message.
 pub(super) fn stateless(headers: &HeaderMap, message: &Value) -> Option<HttpResponse> {
     message.get("id")?;
     let mismatch = |message_text: String| Some(self::mismatch(message, &message_text));
@@ -83,11 +83,11 @@ pub(super) fn stateless(headers: &HeaderMap, message: &Value) -> Option<HttpResp
         return mismatch("the MCP-Protocol-Version header is missing".to_owned());
     };
     if method == "initialize" {
-        // The handshake is no part of the era; whoever tries it is told which versions there are.
+        // `initialize` is not stateless; its error lists the supported versions.
         return None;
     }
     let Some(in_message) = meta(message, "protocolVersion").and_then(Value::as_str) else {
-        // The header alone is not enough, and what is missing is a parameter.
+        // The header alone is not enough: the parameter is missing.
         let message_text = "params._meta lacks io.modelcontextprotocol/protocolVersion";
         let error = RpcError::new(INVALID_PARAMS, message_text).into_message(message.get("id"), false);
         return Some(full(StatusCode::BAD_REQUEST, "application/json", error.to_string()));
@@ -110,7 +110,7 @@ pub(super) fn stateless(headers: &HeaderMap, message: &Value) -> Option<HttpResp
     for (header, value) in mirrored_arguments(message) {
         let in_message = text(&header).and_then(decode_header);
         let agrees = match (&value, &in_message) {
-            // An integer is the same in whatever form.
+            // Integers are compared as numbers.
             (Some(Value::Number(number)), Some(in_message)) => in_message.trim().parse::<f64>().ok() == number.as_f64(),
             (Some(value), Some(in_message)) => header_text(value).as_ref() == Some(in_message),
             (Some(_), None) => false,
@@ -123,13 +123,13 @@ pub(super) fn stateless(headers: &HeaderMap, message: &Value) -> Option<HttpResp
     None
 }
 
-/// A refusal because the headers do not say what the message says.
+/// The error for headers that do not match the message.
 pub(super) fn mismatch(message: &Value, message_text: &str) -> HttpResponse {
     let error = RpcError::new(HEADER_MISMATCH, message_text).into_message(message.get("id"), false);
     full(StatusCode::BAD_REQUEST, "application/json", error.to_string())
 }
 
-/// What Mcp-Name is to say of a message.
+/// The value that Mcp-Name must have for a message.
 pub(super) fn name_of(message: &Value) -> Option<&str> {
     let name = match message.get("method").and_then(Value::as_str)? {
         "tools/call" | "prompts/get" => message.pointer("/params/name"),
@@ -139,7 +139,7 @@ pub(super) fn name_of(message: &Value) -> Option<&str> {
     name.and_then(Value::as_str)
 }
 
-/// The headers that mirror arguments of a call, each with the value of its argument, if it has one.
+/// The headers for arguments of a call, each with its argument if there is one.
 pub(super) fn mirrored_arguments(message: &Value) -> Vec<(String, Option<Value>)> {
     if message.get("method").is_none_or(|method| method != "tools/call") {
         return Vec::new();
@@ -156,7 +156,7 @@ pub(super) fn mirrored_arguments(message: &Value) -> Vec<(String, Option<Value>)
     annotated.collect()
 }
 
-/// A value as a header says it, before it is encoded; nothing for what no header mirrors.
+/// The header text of a value before encoding; nothing for types that have none.
 pub(super) fn header_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -165,13 +165,13 @@ pub(super) fn header_text(value: &Value) -> Option<String> {
     }
 }
 
-/// A value in a form that a header can have.
+/// Encodes a value for a header.
 pub(super) fn encode_header(text: &str) -> String {
     let is_plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) && text.trim() == text;
     if is_plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
 }
 
-/// A header's value with the Base64 sentinel undone; nothing where that is broken.
+/// Decodes a header value; nothing if its Base64 is invalid.
 fn decode_header(value: &str) -> Option<String> {
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
         Some(inner) => String::from_utf8(STANDARD.decode(inner).ok()?).ok(),

@@ -1,4 +1,4 @@
-//! Faults that show in what the server asks the client for.
+//! Faults in requests to the client.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::reference::fault::FaultSet;
 use crate::reference::message::Object;
 use crate::reference::revision::Revision;
 
-/// Makes the params of a client_request what the faults want them to be.
+/// Applies faults to the params of a request to the client.
 pub(in crate::reference) fn inject_into_params(
     params: &mut Object,
     client_request: ClientRequest,
@@ -28,7 +28,7 @@ pub(in crate::reference) fn inject_into_params(
     }
 }
 
-/// Makes a result that asks what the faults want it to be.
+/// Applies faults to an `input_required` result.
 pub(in crate::reference) fn inject_into_result(result: &mut Object, revision: Revision, faults: &FaultSet) {
     for (fault, edit) in RESULT_FAULTS {
         if faults.is_active(*fault, revision) {
@@ -37,7 +37,7 @@ pub(in crate::reference) fn inject_into_result(result: &mut Object, revision: Re
     }
 }
 
-/// A fault, the client_request in which it shows, and what it does there.
+/// A fault, the request that it affects, and the change.
 struct Injection(Fault, ClientRequest, Edit);
 
 const PARAMS_FAULTS: &[Injection] = &[

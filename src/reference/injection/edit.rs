@@ -1,19 +1,19 @@
-//! One change to an object, as a row of a table says it.
+//! A change to a JSON object, for the tables of faults.
 
 use serde_json::Value;
 
 use crate::reference::message::Object;
 
-/// A change to the member at a path of names and positions. Where the path leads nowhere, which only
-/// another fault can bring about, there is nothing to change.
+/// A change to the member at a path of names and indexes. It has no effect if the path does not exist, which
+/// only another fault can cause.
 pub(in crate::reference) enum Edit {
-    /// The member gets this value, whether it was there or not.
+    /// Sets the member, whether it exists or not.
     Set(&'static str, fn() -> Value),
-    /// The member goes.
+    /// Removes the member.
     Remove(&'static str),
-    /// The array gets one more element.
+    /// Appends an element to the array.
     Push(&'static str, fn() -> Value),
-    /// What none of the others can say.
+    /// Any other change.
     With(fn(&mut Object)),
 }
 
@@ -42,7 +42,7 @@ impl Edit {
     }
 }
 
-/// The object that a path leads to, and the name of the member in it.
+/// The parent object of a path, and the name of the member in it.
 fn place<'t>(target: &'t mut Object, path: &'static str) -> Option<(&'t mut Object, &'static str)> {
     let Some((parents, name)) = path.rsplit_once('/') else {
         return Some((target, path));

@@ -1,4 +1,4 @@
-//! Faults that show in the envelope of messages: version, ids, errors, and the params of notifications.
+//! Faults in the envelope of messages: version, ids, errors, and the params of notifications.
 
 use serde_json::{Value, json};
 
@@ -6,24 +6,24 @@ use crate::reference::fault::{Fault, FaultSet};
 use crate::reference::message::{METHOD_NOT_FOUND, Object, object};
 use crate::reference::revision::Revision;
 
-/// The key by which a notification names its subscription.
+/// The `_meta` key that names the subscription of a notification.
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// What is about to be written, and what it is written for.
+/// An outgoing message and its context.
 #[derive(Clone, Debug)]
 pub(in crate::reference) struct Outgoing {
     pub(in crate::reference) message: Value,
     pub(in crate::reference) revision: Revision,
-    /// The method of the request that this answers; nothing for other messages.
+    /// The method of the request that it answers, if it is a response.
     pub(in crate::reference) answers: Option<String>,
-    /// Whether the request that this answers was a well-formed one.
+    /// Whether that request was well-formed.
     pub(in crate::reference) well_formed: bool,
-    /// Whether it opens the connection. Faults of ids leave that alone, since a connection that never
-    /// opens shows nothing else.
+    /// Whether it opens the connection. Faults of ids do not apply then, because nothing else could be tested
+    /// on a connection that never opens.
     pub(in crate::reference) opens: bool,
 }
 
-/// Makes a message what the faults want it to be.
+/// Applies faults to a message.
 pub(in crate::reference) fn inject(outgoing: &mut Outgoing, faults: &FaultSet) {
     let revision = outgoing.revision;
     let Value::Object(message) = &mut outgoing.message else {
@@ -74,7 +74,7 @@ fn inject_into_error(message: &mut Object, well_formed: bool, is_active: &dyn Fn
     }
 }
 
-/// The id that a fault puts in the place of the one to be echoed.
+/// The id that a fault returns instead of the request id.
 fn other_id(id: &Value, message: &Object, is_active: &dyn Fn(Fault) -> bool) -> Option<Value> {
     match id {
         Value::Number(_) => {
@@ -97,7 +97,7 @@ fn other_id(id: &Value, message: &Object, is_active: &dyn Fn(Fault) -> bool) -> 
     }
 }
 
-/// The integer as a string, and everything else as a number.
+/// Integers as strings, and all other ids as numbers.
 fn id_of_other_kind(id: &Value) -> Value {
     match id {
         Value::Number(number) => json!(number.to_string()),
@@ -128,7 +128,7 @@ fn inject_into_notification(message: &mut Object, revision: Revision, is_active:
                     set(params, "_meta", json!({ SUBSCRIPTION: 7 }));
                 }
             }
-            // A stateless server has no list_changed to write, hence the other notification.
+            // A stateless server does not send list_changed here, so this uses another notification.
             if is_active(Fault::NotificationWithId) && revision.is_modern() {
                 set(message, "id", json!(99));
             }
@@ -162,7 +162,7 @@ fn set(members: &mut Object, name: &str, value: Value) {
     members.insert(name.to_owned(), value);
 }
 
-/// The error response that a fault gives to a notification.
+/// The error response of a fault to a notification.
 pub(in crate::reference) fn answer_to_notification(code: i64, text: &str) -> Value {
     Value::Object(object(json!({
         "jsonrpc": "2.0",

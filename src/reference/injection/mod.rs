@@ -1,8 +1,8 @@
-//! Where most faults take effect: edits of a message between its making and its writing.
+//! Fault injection: changes to results and messages between their creation and their output.
 //!
-//! Each module has a table or a function for one place. What is conforming is made elsewhere and knows
-//! nothing of the faults here; faults that change what is done, and not only how it looks, stand where
-//! it is done.
+//! Each module has a table or a function for one kind of object. The code that creates conforming messages
+//! does not know these faults. Faults that change behaviour rather than a message are implemented where the
+//! behaviour is.
 
 pub(super) mod client_request;
 pub(super) mod edit;

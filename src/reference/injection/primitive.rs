@@ -1,4 +1,4 @@
-//! Faults that show in the results of methods other than those of tools.
+//! Faults in the results of methods other than those of tools.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::reference::fault::FaultSet;
 use crate::reference::message::Object;
 use crate::reference::revision::Revision;
 
-/// Makes the result of a method what the faults want it to be.
+/// Applies faults to the result of a method.
 pub(in crate::reference) fn inject(result: &mut Object, method: &str, revision: Revision, faults: &FaultSet) {
     for Injection(fault, of, edit) in RESULT_FAULTS {
         if *of == method && faults.is_active(*fault, revision) {
@@ -24,7 +24,7 @@ pub(in crate::reference) fn inject(result: &mut Object, method: &str, revision: 
     }
 }
 
-/// A fault, the method in whose result it shows, and what it does there.
+/// A fault, the method whose result it affects, and the change.
 struct Injection(Fault, &'static str, Edit);
 
 const RESULT_FAULTS: &[Injection] = &[
@@ -56,7 +56,7 @@ const RESULT_FAULTS: &[Injection] = &[
     Injection(CompletionTooMany, "completion/complete", Set("completion/values", too_many)),
 ];
 
-/// Lists the first item once more, under another description.
+/// Duplicates the first item, with another description.
 fn repeat_first(result: &mut Object, member: &str) {
     if let Some(Value::Array(items)) = result.get_mut(member)
         && let Some(mut first) = items.first().cloned()
@@ -103,7 +103,7 @@ fn video() -> Value {
     json!({"type": "video", "data": "AAAA", "mimeType": "video/mp4"})
 }
 
-/// Writes the data of content of a kind in a way that is not the standard alphabet.
+/// Writes the data of one type of content in another encoding than standard base64.
 fn spoil_data(result: &mut Object, kind: &str) {
     let messages = result.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten();
     for content in messages.filter_map(|message| message.get_mut("content")).filter(|content| content["type"] == kind) {

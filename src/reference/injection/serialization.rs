@@ -1,11 +1,11 @@
-//! From a message to the bytes on the line, and the faults that show there only.
+//! Serialization of messages to lines, and the faults that only show there.
 
 use serde_json::{Value, json};
 
 use super::envelope::Outgoing;
 use crate::reference::fault::{Fault, FaultSet};
 
-/// The bytes of a message with its line ending; `first` says whether it is the first one written.
+/// The bytes of a message with its line ending; `first` says whether it is the first message.
 pub(in crate::reference) fn line(outgoing: &Outgoing, first: bool, faults: &FaultSet) -> Vec<u8> {
     let is_active = |fault| faults.is_active(fault, outgoing.revision);
     let mut bytes = Vec::new();
@@ -13,7 +13,7 @@ pub(in crate::reference) fn line(outgoing: &Outgoing, first: bool, faults: &Faul
         end_line(&mut bytes, outgoing.message.to_string().into_bytes());
         return bytes;
     };
-    // An error of tools/list is left alone, so that what is asked for wrongly can still be told apart.
+    // Errors of tools/list do not change, so that faulty requests still get a readable answer.
     let lists = method == "tools/list" && outgoing.message.get("result").is_some();
     let calls = method == "tools/call";
     if first && is_active(Fault::BannerOnStdout) {
@@ -53,7 +53,7 @@ fn end_line(bytes: &mut Vec<u8>, text: Vec<u8>) {
     bytes.push(b'\n');
 }
 
-/// Replaces each two-byte character of UTF-8 up to U+00FF by its byte in Latin-1.
+/// Converts two-byte UTF-8 characters up to U+00FF to Latin-1.
 fn latin1(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.iter().copied();
@@ -67,14 +67,14 @@ fn latin1(text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Writes the one thing that a result asks for twice, under the same key.
+/// Duplicates the key in `inputRequests`.
 fn key_twice(text: &[u8]) -> Vec<u8> {
     const ONCE: &str = r#""inputRequests":{"#;
     let text = String::from_utf8_lossy(text);
     text.replacen(ONCE, &format!(r#"{ONCE}"input":{{"method":"roots/list"}},"#), 1).into_bytes()
 }
 
-/// A `tools/list` response with 100,000 arrays inside each other.
+/// A `tools/list` response with 100,000 nested arrays.
 pub(in crate::reference) fn nested(id: &Value) -> Vec<u8> {
     const DEPTH: usize = 100_000;
     let mut text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":"#).into_bytes();
@@ -84,7 +84,7 @@ pub(in crate::reference) fn nested(id: &Value) -> Vec<u8> {
     text
 }
 
-/// The beginning and the end of a `tools/list` response whose middle is one endless description.
+/// The prefix and suffix of a `tools/list` response with a huge description.
 pub(in crate::reference) fn huge(id: &Value) -> (Vec<u8>, Vec<u8>) {
     let begin = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{{"name":"huge","description":""#);
     (begin.into_bytes(), b"\",\"inputSchema\":{\"type\":\"object\"}}]}}\n".to_vec())

@@ -1,4 +1,4 @@
-//! Faults that show in what is written about tasks.
+//! Faults in messages about tasks.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::reference::fault::FaultSet;
 use crate::reference::message::Object;
 use crate::reference::revision::Revision;
 
-/// Makes the result of a method, or the params of a notification, what the faults want it to be.
+/// Applies faults to the result of a method or the params of a notification.
 pub(in crate::reference) fn inject(target: &mut Object, of: &str, revision: Revision, faults: &FaultSet) {
     let creates = of == "tools/call" && (target.contains_key("task") || target.contains_key("taskId"));
     let of = if creates { "create" } else { of };
@@ -26,7 +26,7 @@ pub(in crate::reference) fn inject(target: &mut Object, of: &str, revision: Revi
     }
 }
 
-/// A fault, what it shows in, and what it does there.
+/// A fault, the message that it affects, and the change.
 struct Injection(Fault, &'static str, Edit);
 
 const FAULTS: &[Injection] = &[
@@ -72,7 +72,7 @@ fn name_as_before(task: &mut Object) {
     task.insert("ttl".to_owned(), ttl);
 }
 
-/// A tool that fails is told as if the protocol had.
+/// Reports a tool error as a failed task.
 fn fail_with_result(task: &mut Object) {
     if task.get("result").is_some_and(|result| result["isError"] == json!(true)) {
         task.insert("status".to_owned(), json!("failed"));

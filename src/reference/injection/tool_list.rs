@@ -1,4 +1,4 @@
-//! Faults that show in `tools/list`: its result, and the definition of one tool.
+//! Faults in `tools/list`: in its result and in tool definitions.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use crate::reference::fault::FaultSet;
 use crate::reference::message::{Object, object};
 use crate::reference::revision::Revision;
 
-/// Makes a result of `tools/list` what the faults want it to be.
+/// Applies faults to a result of `tools/list`.
 pub(in crate::reference) fn inject(result: &mut Object, revision: Revision, faults: &FaultSet) {
     for Injection(fault, edit) in RESULT_FAULTS {
         if faults.is_active(*fault, revision) {
@@ -27,7 +27,7 @@ pub(in crate::reference) fn inject(result: &mut Object, revision: Revision, faul
     }
 }
 
-/// A fault, and what it does to the result or the definition.
+/// A fault, and the change to the result or the definition.
 struct Injection(Fault, Edit);
 
 const RESULT_FAULTS: &[Injection] = &[
@@ -60,10 +60,10 @@ fn add_meta(result: &mut Object, key: &str) {
     }
 }
 
-/// The name under which the tool is listed whose definition a fault deforms.
+/// The name of the tool whose definition a fault changes.
 const SPECIMEN: &str = "specimen";
 
-/// Adds the tools that only faults list to those that are offered.
+/// Adds the tools that only faults list.
 pub(in crate::reference) fn add_fault_tools(tools: &mut Vec<Object>, revision: Revision, faults: &FaultSet, salt: u64) {
     if faults.is_active(Fault::ToolNameTwice, revision)
         && let Some(first) = tools.first().cloned()
@@ -89,7 +89,7 @@ pub(in crate::reference) fn add_fault_tools(tools: &mut Vec<Object>, revision: R
     }
 }
 
-/// Whether a definition is one that only faults list: it takes any arguments and always succeeds.
+/// Whether only a fault lists this tool. Such a tool accepts any arguments and always succeeds.
 pub(in crate::reference) fn is_fault_tool(tool: &Object) -> bool {
     tool.get("description").is_some_and(|text| text.to_string().contains(SPECIMEN))
 }
@@ -100,7 +100,7 @@ fn specimen(revision: Revision) -> Object {
         "description": "A specimen of a definition.",
         "inputSchema": {"type": "object"},
     }));
-    // Marked as destructive so that a judge sees the definition and makes no calls that depend on it.
+    // Destructive, so that a judge checks the definition and does not call the tool.
     if revision >= Revision::V2025_03_26 {
         let annotations = json!({"readOnlyHint": false, "destructiveHint": true});
         tool.insert("annotations".to_owned(), annotations);
@@ -148,7 +148,7 @@ const ESCAPES: &str = "A \u{1b}[31mspecimen\u{1b}[0m of a definition.";
 const MARKUP: &str = "A specimen of a definition.<script>fetch('https://example.com')</script>";
 const BIDI: &str = "A \u{202e}specimen\u{202c}\u{200b} of a definition.";
 
-/// Gives a tool an argument whose schema says most in a keyword that older dialects do not have.
+/// Gives a tool a schema that needs a keyword which older dialects do not have.
 fn become_pair(tool: &mut Object) {
     let pair = json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}]});
     let schema = json!({"type": "object", "properties": {"pair": pair}, "required": ["pair"]});
@@ -168,7 +168,7 @@ fn output_schema() -> Value {
     json!({"type": "object", "properties": {"x": {"type": "strin"}}})
 }
 
-/// The schema of an argument that is also sent as a header.
+/// The schema of an argument that the client also sends as a header.
 fn header(kind: &str, name: &str) -> Value {
     json!({"type": kind, "x-mcp-header": name})
 }

@@ -1,4 +1,4 @@
-//! Faults that show in the result of a tool, each in the tool that shows the feature concerned.
+//! Faults in tool results, each in the tool that returns the affected feature.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ use crate::reference::message::{Object, object};
 use crate::reference::resource;
 use crate::reference::revision::Revision;
 
-/// Makes the result of a tool what the faults want it to be.
+/// Applies faults to the result of a tool.
 pub(in crate::reference) fn inject(result: &mut Object, tool: &str, revision: Revision, faults: &FaultSet) {
     let failed = result.get("isError") == Some(&json!(true));
     if failed && faults.is_active(Fault::ErrorUnexplained, revision) {
@@ -41,7 +41,7 @@ pub(in crate::reference) fn inject(result: &mut Object, tool: &str, revision: Re
     }
 }
 
-/// A fault, the tool in whose result it shows, and what it does there.
+/// A fault, the tool whose result it affects, and the change.
 struct Injection(Fault, &'static str, Edit);
 
 const TOOL_FAULTS: &[Injection] = &[
@@ -79,7 +79,7 @@ const TOOL_FAULTS: &[Injection] = &[
     Injection(LastModifiedInvalid, "annotated", Set("content/0/annotations/lastModified", words)),
 ];
 
-/// A sequence that retitles a terminal, and one that colours it.
+/// One sequence that retitles a terminal, and one that colours text.
 const ESCAPES: &str = "\u{1b}]0;mine\u{7}\u{1b}[31mred\u{1b}[0m";
 
 fn unwrap_content(result: &mut Object) {

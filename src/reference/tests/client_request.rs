@@ -1,4 +1,4 @@
-//! The part of the conversation in which tools ask the client for something, and in which it listens.
+//! The part of the conversation with requests to the client and subscriptions.
 
 use serde_json::{Value, json};
 
@@ -7,18 +7,18 @@ use crate::reference::input_required::initial_state;
 use crate::reference::pagination::cursor;
 use crate::reference::revision::Revision;
 
-/// A client that can be asked for everything.
+/// The capabilities of a client that supports all requests.
 fn all_capabilities() -> Value {
     json!({"roots": {"listChanged": true}, "sampling": {"tools": {}}, "elicitation": {"form": {}, "url": {}}})
 }
 
-/// Clients that can be asked for little.
+/// The capabilities of clients that support few requests.
 fn few_capabilities() -> [Value; 3] {
     let others = json!({"sampling": {}, "elicitation": {"url": {}}});
     [json!({}), json!({"sampling": {}, "elicitation": {}}), others]
 }
 
-/// An answer that will do for every question.
+/// A response that is valid for every request.
 fn valid_response() -> Value {
     json!({
         "roots": [{"uri": "file:///nowhere"}],
@@ -28,13 +28,13 @@ fn valid_response() -> Value {
     })
 }
 
-/// The answer of a model that uses tools.
+/// A sampling result that uses tools.
 fn tool_use_response() -> Value {
     let uses = ["a", "b"].map(|id| json!({"type": "tool_use", "id": id, "name": "look_up", "input": {}}));
     json!({"role": "assistant", "content": uses})
 }
 
-/// The tools that ask in a revision.
+/// The tools that make requests to the client in a revision.
 fn tools(revision: Revision) -> Vec<&'static str> {
     let since = [
         ("ask_roots", Revision::V2024_11_05),
@@ -57,7 +57,7 @@ impl Script {
         }
     }
 
-    /// Opens the session anew, as a client of other capabilities.
+    /// Repeats the handshake with other capabilities.
     fn reopen(&mut self, capabilities: &Value) {
         let client = json!({"name": "script", "version": "1"});
         let version = self.revision.name();
@@ -79,7 +79,7 @@ impl Script {
             for tool in tools(self.revision) {
                 self.ask("tools/call", json!({"name": tool}));
             }
-            // Answers to questions that were answered before, or never asked, lead to nothing.
+            // Responses to unknown or already answered requests have no effect.
             for question in 1..40 {
                 let mut message = json!({"jsonrpc": "2.0", "id": format!("question-{question}")});
                 for (name, value) in answer.as_object().into_iter().flatten() {

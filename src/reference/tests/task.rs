@@ -1,4 +1,4 @@
-//! A conversation about tasks, which no script can hold: each line names what the one before it brought.
+//! A conversation about tasks, in which each request depends on earlier responses.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::reference::revision::Revision;
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// A client that talks to the server, and what it heard.
+/// A client, and the messages that it has received.
 struct TaskClient<'a> {
     connection: Connection<'a>,
     revision: Revision,
@@ -30,7 +30,7 @@ impl TaskClient<'_> {
         }
     }
 
-    /// Makes a request and gives its answer, if it came; `capabilities` is what a modern client declares.
+    /// Sends a request and returns its response, if any; `capabilities` is for stateless requests.
     fn ask(&mut self, method: &str, mut params: Value, capabilities: &Value) -> Value {
         self.next_id += 1;
         if self.revision.is_modern() {
@@ -50,7 +50,7 @@ impl TaskClient<'_> {
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
     }
 
-    /// Answers what the server asked last.
+    /// Responds to the last request of the server.
     fn answer(&mut self) {
         let asked = self.received.iter().rev().find(|message| message["method"] == "elicitation/create");
         if let Some(id) = asked.map(|message| message["id"].clone()) {
@@ -68,7 +68,7 @@ impl TaskClient<'_> {
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     }
 
-    /// The id of the task in an answer.
+    /// The id of the task in a response.
     fn task(answer: &Value) -> Value {
         let place = answer.pointer("/result/task/taskId").or_else(|| answer.pointer("/result/taskId"));
         place.cloned().unwrap_or_else(|| json!("none"))
@@ -99,14 +99,14 @@ impl TaskClient<'_> {
         for _ in 0..2 {
             self.ask("tasks/get", json!({"taskId": failing}), &none);
         }
-        let client_request_tools = Self::task(&self.ask("tools/call", call("interview", json!({})), &none));
+        let interview = Self::task(&self.ask("tools/call", call("interview", json!({})), &none));
         for _ in 0..2 {
-            self.ask("tasks/get", json!({"taskId": client_requests}), &none);
+            self.ask("tasks/get", json!({"taskId": interview}), &none);
         }
-        self.ask("tasks/result", json!({"taskId": client_requests}), &none);
+        self.ask("tasks/result", json!({"taskId": interview}), &none);
         let waiting = self.next_id;
         self.answer();
-        self.ask("tasks/get", json!({"taskId": client_requests}), &none);
+        self.ask("tasks/get", json!({"taskId": interview}), &none);
         self.cancel(waiting);
         self.ask("ping", json!({}), &none);
         for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
@@ -139,21 +139,21 @@ impl TaskClient<'_> {
         for _ in 0..2 {
             self.ask("tasks/get", json!({"taskId": failing}), &both);
         }
-        let client_request_tools = Self::task(&self.ask("tools/call", call("interview", json!({})), &both));
+        let interview = Self::task(&self.ask("tools/call", call("interview", json!({})), &both));
         for round in ["word-1", "word-2"] {
             for _ in 0..2 {
-                self.ask("tasks/get", json!({"taskId": client_requests}), &both);
+                self.ask("tasks/get", json!({"taskId": interview}), &both);
             }
             let responses = json!({ round: {"action": "decline"} });
-            self.ask("tasks/update", json!({"taskId": client_requests, "inputResponses": responses}), &both);
+            self.ask("tasks/update", json!({"taskId": interview, "inputResponses": responses}), &both);
         }
-        self.ask("tasks/result", json!({"taskId": client_requests}), &both);
-        self.ask("tasks/cancel", json!({"taskId": client_requests}), &both);
+        self.ask("tasks/result", json!({"taskId": interview}), &both);
+        self.ask("tasks/cancel", json!({"taskId": interview}), &both);
         self.ask("tasks/get", json!({"taskId": "nobody"}), &both);
     }
 }
 
-/// Puts words in the place of what differs from one conversation to the next.
+/// Replaces values that differ between conversations by placeholders.
 fn mask(value: &mut Value, known: &mut Vec<String>) {
     match value {
         Value::Object(members) => members.values_mut().for_each(|member| mask(member, known)),
@@ -172,7 +172,7 @@ fn mask(value: &mut Value, known: &mut Vec<String>) {
     }
 }
 
-/// Everything that is heard in the conversation.
+/// All messages that the client receives in the conversation.
 pub(super) fn task_conversation(revision: Revision, faults: &FaultSet) -> Vec<Value> {
     let mut task_conversation =
         TaskClient { connection: Connection::new(faults), revision, received: Vec::new(), next_id: 0 };
@@ -189,7 +189,7 @@ pub(super) fn task_conversation(revision: Revision, faults: &FaultSet) -> Vec<Va
     task_conversation.received
 }
 
-/// The statuses of tasks in what is heard, in order, each once while it lasts.
+/// The statuses of tasks in received messages, in order, without adjacent duplicates.
 fn statuses(received: &[Value], place: &str) -> Vec<String> {
     let mut all: Vec<String> =
         received.iter().filter_map(|message| message.pointer(place)?.as_str().map(str::to_owned)).collect();
