@@ -139,7 +139,7 @@ pub(super) fn violation(schema: &Value, arguments: &Value, faults: &FaultSet) ->
         let place = place.strip_prefix('/').unwrap_or("arguments");
         match error.kind() {
             // The validator's own message is about schemas and does not help a caller.
-            ValidationErrorKind::FalseSchema => format!("{place}: the tool takes none"),
+            ValidationErrorKind::FalseSchema => format!("{place}: the tool takes no such argument"),
             _ => format!("{place}: {}", error.masked()),
         }
     }))
@@ -182,7 +182,7 @@ pub(super) fn is_plain_word(argument: &Value) -> bool {
 
 /// Runs a tool that needs only its arguments. A missing required argument, which only a fault lets through,
 /// counts as empty.
-pub(super) fn run(name: &str, arguments: &Object, turn: &mut CallContext) -> ToolOutput {
+pub(super) fn run(name: &str, arguments: &Object, context: &mut CallContext) -> ToolOutput {
     let word = |key: &str| arguments.get(key).and_then(Value::as_str).unwrap_or_default();
     match name {
         "echo" => ToolOutput::text(word("text")),
@@ -195,30 +195,30 @@ pub(super) fn run(name: &str, arguments: &Object, turn: &mut CallContext) -> Too
         "audio" => ToolOutput::blocks(vec![content::audio()]),
         "link" => ToolOutput::blocks(vec![
             content::text("The notes are a resource:"),
-            content::link(&resource::notes(turn.revision)),
+            content::link(&resource::notes(context.revision)),
         ]),
         "embed_text" => embed(resource::NOTES),
         "embed_blob" => embed(resource::PIXELS),
         "annotated" => {
             let mut block = content::text("This is for both of you.");
-            block["annotations"] = content::annotations(turn.revision);
+            block["annotations"] = content::annotations(context.revision);
             ToolOutput::blocks(vec![block])
         }
         "count" => {
             let to = arguments.get("to").and_then(Value::as_u64).unwrap_or(2).min(9);
             for number in 1..=to {
-                turn.progress(number, to);
+                context.progress(number, to);
             }
             ToolOutput::text(format!("Counted to {to}."))
         }
         "log" => {
-            turn.log("debug", "Looking around.");
-            turn.log("info", "All is well.");
-            turn.log("error", "All is well, and this is how an error looks.");
+            context.log("debug", "Looking around.");
+            context.log("info", "All is well.");
+            context.log("error", "This is an example of an error.");
             ToolOutput::text("Wrote three log messages.")
         }
-        "no_arguments" => ToolOutput::text("There is nothing to say in this café."),
-        "fail" if word("outcome") == "fails" => ToolOutput::failure("It fails because it was told to."),
+        "no_arguments" => ToolOutput::text("There are no arguments in this café."),
+        "fail" if word("outcome") == "fails" => ToolOutput::failure("It fails as requested."),
         "fail" => ToolOutput::text("It works."),
         "primes" => ToolOutput::structured(json!([2, 3, 5, 7])),
         "research" => ToolOutput::text(format!("There is much to be said about {}.", word("topic"))),

@@ -149,7 +149,7 @@ impl ClientRequest {
     /// The outcome of a response, after `rounds` earlier ones.
     pub(super) fn read(
         self,
-        answer: &Value,
+        response: &Value,
         messages: &[Value],
         rounds: usize,
         revision: Revision,
@@ -157,7 +157,7 @@ impl ClientRequest {
     ) -> ResponseOutcome {
         let is_active = |fault| faults.is_active(fault, revision);
         match self {
-            Self::Roots => match answer.get("roots").and_then(Value::as_array) {
+            Self::Roots => match response.get("roots").and_then(Value::as_array) {
                 Some(roots) if !roots.is_empty() && is_active(Fault::RootsMissingHangs) => ResponseOutcome::Hang,
                 Some(roots) => {
                     ResponseOutcome::Done(ToolOutput::text(format!("The client has {} roots.", roots.len())))
@@ -165,38 +165,39 @@ impl ClientRequest {
                 None => ResponseOutcome::Malformed("roots must be an array"),
             },
             Self::Sampling | Self::SamplingWithTools => {
-                let is_valid = answer.get("role").is_some_and(|role| role == "assistant") && has_valid_content(answer);
+                let is_valid =
+                    response.get("role").is_some_and(|role| role == "assistant") && has_valid_content(response);
                 if !is_valid && !is_active(Fault::SamplingContentUnchecked) {
-                    return ResponseOutcome::Malformed("the message of the model has no content");
+                    return ResponseOutcome::Malformed("the sampling result has no valid content");
                 }
-                let tool_use_ids = tool_use_ids(answer);
+                let tool_use_ids = tool_use_ids(response);
                 let can_continue = rounds + 1 < MAX_SAMPLING_ROUNDS || is_active(Fault::SamplingEndless);
                 if self == Self::SamplingWithTools && !tool_use_ids.is_empty() && can_continue {
                     return ResponseOutcome::Continue(continue_messages(
                         messages,
-                        answer,
+                        response,
                         &tool_use_ids,
                         revision,
                         faults,
                     ));
                 }
-                ResponseOutcome::Done(ToolOutput::text("The model has answered."))
+                ResponseOutcome::Done(ToolOutput::text("The model responded."))
             }
-            Self::ElicitationForm | Self::ElicitationUrl => match answer.get("action").and_then(Value::as_str) {
+            Self::ElicitationForm | Self::ElicitationUrl => match response.get("action").and_then(Value::as_str) {
                 Some("accept") if self == Self::ElicitationUrl => {
                     ResponseOutcome::Done(ToolOutput::text("The user visits the page."))
                 }
                 Some("accept") => {
-                    let content = answer.get("content").unwrap_or(&Value::Null);
+                    let content = response.get("content").unwrap_or(&Value::Null);
                     let violation =
                         call::violation(&form(revision), content, faults).is_ok_and(|violation| violation.is_some());
                     if violation && !is_active(Fault::ElicitContentUnchecked) {
-                        return ResponseOutcome::Malformed("the content does not fit the form");
+                        return ResponseOutcome::Malformed("the content violates the requested schema");
                     }
-                    ResponseOutcome::Done(ToolOutput::text("The user has said a word."))
+                    ResponseOutcome::Done(ToolOutput::text("The user filled in the form."))
                 }
                 Some("decline" | "cancel") if is_active(Fault::ElicitDeclineHangs) => ResponseOutcome::Hang,
-                Some("decline" | "cancel") => ResponseOutcome::Done(ToolOutput::text("The user would rather not say.")),
+                Some("decline" | "cancel") => ResponseOutcome::Done(ToolOutput::text("The user declined.")),
                 _ => ResponseOutcome::Malformed("action must be accept, decline or cancel"),
             },
         }
@@ -302,13 +303,13 @@ fn tool_use_ids(message: &Value) -> Vec<&str> {
 /// The messages so far, the sampling result, and the results of the tools that it used.
 fn continue_messages(
     messages: &[Value],
-    answer: &Value,
+    response: &Value,
     tool_use_ids: &[&str],
     revision: Revision,
     faults: &FaultSet,
 ) -> Vec<Value> {
     let mut messages = if messages.is_empty() { initial_messages() } else { messages.to_vec() };
-    messages.push(json!({"role": "assistant", "content": answer["content"]}));
+    messages.push(json!({"role": "assistant", "content": response["content"]}));
     let skipped = usize::from(faults.is_active(Fault::SamplingUnbalanced, revision));
     let mut results: Vec<Value> = tool_use_ids
         .iter()
@@ -330,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_client_is_asked_only_what_it_declared() {
+    fn tools_only_make_requests_that_the_client_declared() {
         let tools = |client: Value| tools_for(&object(client), Revision::V2025_11_25, &FaultSet::none());
         assert!(tools(json!({})).is_empty());
         assert_eq!(tools(json!({"elicitation": {}})), ["ask_user"]);
@@ -340,22 +341,22 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_uses_tools_for_ever_is_stopped() {
-        let answer = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a"}]});
+    fn sampling_with_tools_stops_after_the_maximum_number_of_rounds() {
+        let response = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a"}]});
         let read = |rounds| {
-            ClientRequest::SamplingWithTools.read(&answer, &[], rounds, Revision::V2026_07_28, &FaultSet::none())
+            ClientRequest::SamplingWithTools.read(&response, &[], rounds, Revision::V2026_07_28, &FaultSet::none())
         };
         assert!(matches!(read(0), ResponseOutcome::Continue(messages) if messages.len() == 3));
         assert!(matches!(read(MAX_SAMPLING_ROUNDS), ResponseOutcome::Done(_)));
     }
 
     #[test]
-    fn answers_of_another_shape_are_told() {
+    fn responses_of_the_wrong_shape_are_malformed() {
         for question in ClientRequest::ALL {
-            for answer in [json!(5), json!({}), json!({"action": "accept", "content": {"word": 5}, "roots": 5})] {
-                let read = question.read(&answer, &[], 0, Revision::V2026_07_28, &FaultSet::none());
-                let page = question == ClientRequest::ElicitationUrl && answer.get("action").is_some();
-                assert_eq!(matches!(read, ResponseOutcome::Malformed(_)), !page, "{question:?} {answer}");
+            for response in [json!(5), json!({}), json!({"action": "accept", "content": {"word": 5}, "roots": 5})] {
+                let read = question.read(&response, &[], 0, Revision::V2026_07_28, &FaultSet::none());
+                let page = question == ClientRequest::ElicitationUrl && response.get("action").is_some();
+                assert_eq!(matches!(read, ResponseOutcome::Malformed(_)), !page, "{question:?} {response}");
             }
         }
     }

@@ -139,7 +139,7 @@ pub(super) struct Connection<'a> {
     pub(super) drafts: Drafts,
     pub(super) evaluation: evaluation::State,
     /// A response that is delayed because a fault confuses concurrent requests.
-    pub(super) held_response: Option<Outgoing>,
+    pub(super) delayed_response: Option<Outgoing>,
     /// The responses to the current batch.
     pub(super) batch: Option<Vec<Value>>,
     /// Whether a fault has closed the connection.
@@ -167,7 +167,7 @@ impl<'a> Connection<'a> {
             input_requested: false,
             drafts: Drafts::default(),
             evaluation: evaluation::State::new(faults),
-            held_response: None,
+            delayed_response: None,
             batch: None,
             closed: false,
             output: Vec::new(),
@@ -209,15 +209,15 @@ impl<'a> Connection<'a> {
 
     /// Whether a response is delayed, for a concurrent request or for the end of a task.
     pub(super) fn has_delayed_responses(&self) -> bool {
-        self.held_response.is_some() || self.tasks.is_awaited()
+        self.delayed_response.is_some() || self.tasks.is_awaited()
     }
 
     /// Sends the delayed responses.
     pub(super) fn flush_delayed(&mut self) -> Vec<Output> {
         self.finish_awaited_tasks();
-        if let Some(held) = self.held_response.take() {
+        if let Some(delayed) = self.delayed_response.take() {
             self.evaluation.clear_swap();
-            self.write(&held);
+            self.write(&delayed);
         }
         std::mem::take(&mut self.output)
     }

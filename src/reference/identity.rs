@@ -11,7 +11,7 @@ use super::resource;
 use super::revision::Revision;
 use super::task::EXTENSION;
 
-const INSTRUCTIONS: &str = "Call any tool but erase: each shows one thing that a server can do.";
+const INSTRUCTIONS: &str = "You can call any tool except erase. Each one demonstrates one feature of a server.";
 
 /// `serverInfo`, after fault injection; nothing if a fault omits it.
 pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value> {
@@ -27,7 +27,7 @@ pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value
         info["title"] = json!("Built-in server");
     }
     if revision >= Revision::V2025_11_25 {
-        info["description"] = json!("Shows every feature, and on demand every fault.");
+        info["description"] = json!("Implements every feature, and any fault on demand.");
         info["icons"] = json!([content::icon()]);
     }
     if is_active(Fault::ServerInfoTitleNumber) {

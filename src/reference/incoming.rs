@@ -8,7 +8,7 @@ use super::call::ToolOutput;
 use super::client_request::{self, ClientRequest, ResponseOutcome};
 use super::connection::{Connection, Output, PendingCall, Request};
 use super::fault::Fault;
-use super::injection::envelope::answer_to_notification;
+use super::injection::envelope::response_to_notification;
 use super::message::{
     INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, Object, PARSE_ERROR, RpcError, notification, response,
 };
@@ -58,9 +58,9 @@ impl Connection<'_> {
         for message in messages {
             self.receive_message(message);
         }
-        let answers = self.batch.take().unwrap_or_default();
-        if !answers.is_empty() || self.is_active(Fault::EmptyBatchAnswer) {
-            let mut line = json!(answers).to_string().into_bytes();
+        let responses = self.batch.take().unwrap_or_default();
+        if !responses.is_empty() || self.is_active(Fault::EmptyBatchAnswer) {
+            let mut line = json!(responses).to_string().into_bytes();
             line.push(b'\n');
             self.output.push(Output::Bytes(line));
         }
@@ -145,7 +145,7 @@ impl Connection<'_> {
         };
         let in_batch = self.batch.is_some() && self.is_active(Fault::BatchNotificationAnswered);
         if answered || in_batch {
-            let message = answer_to_notification(METHOD_NOT_FOUND, "Method not found");
+            let message = response_to_notification(METHOD_NOT_FOUND, "Method not found");
             let mut outgoing = self.outgoing(message, Some(""));
             outgoing.well_formed = false;
             self.emit(outgoing);
@@ -164,16 +164,16 @@ impl Connection<'_> {
         let read = match (body.get("result"), body.get("error")) {
             (Some(result), None) => client_request.read(result, &waiting.messages, rounds, revision, self.faults),
             _ if client_request.hangs_on_error(revision, self.faults) => ResponseOutcome::Hang,
-            _ => ResponseOutcome::Done(ToolOutput::failure("The client cannot answer.")),
+            _ => ResponseOutcome::Done(ToolOutput::failure("The client rejected the request.")),
         };
-        let reply = match read {
-            ResponseOutcome::Done(reply) => reply,
-            ResponseOutcome::Malformed(reason) => ToolOutput::failure(format!("The answer is of no use: {reason}.")),
+        let output = match read {
+            ResponseOutcome::Done(output) => output,
+            ResponseOutcome::Malformed(reason) => ToolOutput::failure(format!("The response is invalid: {reason}.")),
             ResponseOutcome::Hang => return,
             ResponseOutcome::Continue(messages) => {
                 let params = client_request.params(&messages, waiting.number, revision, self.faults);
-                let asked = self.send_request(client_request.method(), params, revision);
-                self.pending_calls.insert(asked, PendingCall { messages, rounds: rounds + 1, ..waiting });
+                let request_id = self.send_request(client_request.method(), params, revision);
+                self.pending_calls.insert(request_id, PendingCall { messages, rounds: rounds + 1, ..waiting });
                 return;
             }
         };
@@ -184,7 +184,7 @@ impl Connection<'_> {
             let params = json!({"elicitationId": client_request::elicitation_id(number)});
             self.send(notification("notifications/elicitation/complete", &params), revision);
         }
-        let result = reply.into_result(revision);
+        let result = output.into_result(revision);
         self.respond(response(&waiting.id, result), "tools/call", waiting.revision);
     }
 }

@@ -38,42 +38,41 @@ impl Connection<'_> {
         let declared = "/_meta/io.modelcontextprotocol~1clientCapabilities";
         let client = object(json!(params).pointer(declared).cloned().unwrap_or_default());
         if !client_request.is_allowed(&client, request.revision, self.faults) {
-            return Err(self.missing(request, client_request).into());
+            return Err(self.missing_capability(request, client_request).into());
         }
-        let previous = match params.get("requestState") {
+        let state = match params.get("requestState") {
             None => RequestState::default(),
             Some(_) if self.is_active_for(request, Fault::MrtrRetryRejected) => {
-                return Err(invalid_params("The state is unknown").into());
+                return Err(invalid_params("requestState is unknown").into());
             }
-            Some(encode_state) => {
-                match decode_state(encode_state, tool, arguments, self.is_active_for(request, Fault::MrtrStateUnbound))
-                {
-                    Some(previous) => previous,
+            Some(encoded) => {
+                match decode_state(encoded, tool, arguments, self.is_active_for(request, Fault::MrtrStateUnbound)) {
+                    Some(state) => state,
                     None if self.is_active_for(request, Fault::MrtrStateUnchecked) => RequestState::default(),
-                    None => return Err(invalid_params("requestState is not one of ours").into()),
+                    None => return Err(invalid_params("requestState is invalid").into()),
                 }
             }
         };
         self.input_requested = false;
         let lenient = self.is_active_for(request, Fault::MrtrMalformedServed);
-        let answer = match params.get("inputResponses") {
+        let response = match params.get("inputResponses") {
             None => None,
             Some(Value::Object(responses)) => responses.get(INPUT_KEY),
             Some(_) if lenient => return Ok(ToolOutput::text("Done.")),
             Some(_) => return Err(invalid_params("inputResponses must be an object").into()),
         };
-        let Some(answer) = answer else {
+        let Some(response) = response else {
             let retried = params.contains_key("requestState");
             if retried && self.is_active_for(request, Fault::MrtrMissingInputRejected) {
-                return Err(invalid_params("The answer is missing").into());
+                return Err(invalid_params("inputResponses is missing").into());
             }
-            return Ok(self.input_required(request, client_request, tool, arguments, &previous));
+            return Ok(self.input_required(request, client_request, tool, arguments, &state));
         };
-        match client_request.read(answer, &previous.messages, previous.rounds, request.revision, self.faults) {
-            ResponseOutcome::Done(reply) => Ok(reply),
+        match client_request.read(response, &state.messages, state.rounds, request.revision, self.faults) {
+            ResponseOutcome::Done(output) => Ok(output),
             ResponseOutcome::Continue(messages) => {
-                let previous = RequestState { messages, rounds: previous.rounds + 1 };
-                Ok(self.input_required(request, client_request, tool, arguments, &previous))
+                let state = RequestState { messages, rounds: state.rounds + 1 };
+                Ok(self.input_required(request, client_request, tool, arguments, &state))
             }
             ResponseOutcome::Malformed(_) if lenient => Ok(ToolOutput::text("Done.")),
             ResponseOutcome::Malformed(reason) => Err(invalid_params(reason).into()),
@@ -87,27 +86,27 @@ impl Connection<'_> {
         client_request: ClientRequest,
         tool: &str,
         arguments: &Object,
-        previous: &RequestState,
+        state: &RequestState,
     ) -> ToolOutput {
         self.input_requested = true;
-        let mut asked = json!({"method": client_request.method()});
+        let mut input_request = json!({"method": client_request.method()});
         // The number does not change in a retry, since nothing is counted between calls.
-        if let Some(params) = client_request.params(&previous.messages, 1, request.revision, self.faults) {
-            asked["params"] = params;
+        if let Some(params) = client_request.params(&state.messages, 1, request.revision, self.faults) {
+            input_request["params"] = params;
         }
         let mut result = object(json!({
             "resultType": "input_required",
-            "inputRequests": {INPUT_KEY: asked},
-            "requestState": encode_state(previous, tool, arguments),
+            "inputRequests": {INPUT_KEY: input_request},
+            "requestState": encode_state(state, tool, arguments),
         }));
         client_request_injection::inject_into_result(&mut result, request.revision, self.faults);
         ToolOutput::input_required(result)
     }
 
     /// The error for a call that needs an undeclared client capability.
-    fn missing(&self, request: &Request, client_request: ClientRequest) -> RpcError {
+    fn missing_capability(&self, request: &Request, client_request: ClientRequest) -> RpcError {
         if self.is_active_for(request, Fault::MissingCapabilityCode) {
-            return RpcError::new(INTERNAL_ERROR, "The client cannot be asked");
+            return RpcError::new(INTERNAL_ERROR, "The client does not support the request");
         }
         let mut needed = client_request.required_capabilities();
         if self.is_active_for(request, Fault::MissingCapabilityList) {
@@ -126,25 +125,24 @@ fn checksum(text: &str) -> u64 {
 }
 
 /// Encodes `requestState`.
-fn encode_state(previous: &RequestState, tool: &str, arguments: &Object) -> String {
-    let previous =
-        json!({"tool": tool, "arguments": arguments, "messages": previous.messages, "rounds": previous.rounds});
-    let previous = previous.to_string();
-    URL_SAFE_NO_PAD.encode(format!("{:016x}{previous}", checksum(&previous)))
+fn encode_state(state: &RequestState, tool: &str, arguments: &Object) -> String {
+    let state = json!({"tool": tool, "arguments": arguments, "messages": state.messages, "rounds": state.rounds});
+    let state = state.to_string();
+    URL_SAFE_NO_PAD.encode(format!("{:016x}{state}", checksum(&state)))
 }
 
 /// Decodes a `requestState`, if it is valid for this call; with `unbound`, for any call.
 fn decode_state(encode_state: &Value, tool: &str, arguments: &Object, unbound: bool) -> Option<RequestState> {
     let text = String::from_utf8(URL_SAFE_NO_PAD.decode(encode_state.as_str()?).ok()?).ok()?;
-    let (given, previous) = text.split_at_checked(16)?;
-    if u64::from_str_radix(given, 16).ok()? != checksum(previous) {
+    let (given, state) = text.split_at_checked(16)?;
+    if u64::from_str_radix(given, 16).ok()? != checksum(state) {
         return None;
     }
-    let previous: Value = serde_json::from_str(previous).ok()?;
-    let bound = previous["tool"] == tool && previous["arguments"] == json!(arguments);
+    let state: Value = serde_json::from_str(state).ok()?;
+    let bound = state["tool"] == tool && state["arguments"] == json!(arguments);
     (bound || unbound).then(|| RequestState {
-        messages: previous["messages"].as_array().cloned().unwrap_or_default(),
-        rounds: previous["rounds"].as_u64().and_then(|rounds| usize::try_from(rounds).ok()).unwrap_or_default(),
+        messages: state["messages"].as_array().cloned().unwrap_or_default(),
+        rounds: state["rounds"].as_u64().and_then(|rounds| usize::try_from(rounds).ok()).unwrap_or_default(),
     })
 }
 
@@ -159,18 +157,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_is_read_back_for_its_own_call_only() {
+    fn request_state_is_only_valid_for_its_own_call() {
         let arguments = object(json!({"topic": "é"}));
-        let previous = || RequestState { messages: vec![json!({"role": "user"})], rounds: 2 };
-        let encode_state = json!(encode_state(&previous(), "ask_user", &arguments));
-        assert_eq!(decode_state(&encode_state, "ask_user", &arguments, false), Some(previous()));
+        let state = || RequestState { messages: vec![json!({"role": "user"})], rounds: 2 };
+        let encode_state = json!(encode_state(&state(), "ask_user", &arguments));
+        assert_eq!(decode_state(&encode_state, "ask_user", &arguments, false), Some(state()));
         assert_eq!(decode_state(&encode_state, "ask_roots", &arguments, false), None);
         assert_eq!(decode_state(&encode_state, "ask_user", &Object::new(), false), None);
-        assert_eq!(decode_state(&encode_state, "ask_user", &Object::new(), true), Some(previous()));
+        assert_eq!(decode_state(&encode_state, "ask_user", &Object::new(), true), Some(state()));
     }
 
     #[test]
-    fn a_state_altered_in_any_one_character_is_refused() {
+    fn request_state_with_any_character_changed_is_rejected() {
         let own = initial_state("ask_user", 0);
         for place in 0..own.len() {
             let letter = if &own[place..=place] == "A" { "B" } else { "A" };

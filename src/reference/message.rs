@@ -59,7 +59,7 @@ impl Incoming {
         };
         let legible = members.get("id").filter(|id| is_legal_id(id)).cloned();
         let has_id = members.contains_key("id");
-        let answers = members.contains_key("result") || members.contains_key("error");
+        let is_response = members.contains_key("result") || members.contains_key("error");
         match (members.get("method"), legible) {
             (Some(Value::String(method)), Some(id)) => Self::Request {
                 method: method.clone(),
@@ -70,7 +70,7 @@ impl Incoming {
             (Some(Value::String(method)), None) if !has_id => {
                 Self::Notification { method: method.clone(), params: members.remove("params").unwrap_or_default() }
             }
-            (None, Some(id)) if answers => Self::Response { id, body: members },
+            (None, Some(id)) if is_response => Self::Response { id, body: members },
             (_, id) => Self::Invalid { id, members: Some(members) },
         }
     }
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_of_every_legal_kind_make_a_request() {
+    fn ids_of_every_valid_type_make_a_request() {
         for id in [json!(""), json!("é"), json!(0), json!(-1), json!(9_007_199_254_740_991_u64)] {
             let value = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
             assert!(matches!(Incoming::read(value), Incoming::Request { .. }), "{id}");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_other_kinds_make_no_request() {
+    fn ids_of_other_types_make_an_invalid_request() {
         for id in [json!(null), json!(true), json!({}), json!([]), json!(1.5)] {
             let value = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
             assert!(matches!(Incoming::read(value), Incoming::Invalid { id: None, .. }), "{id}");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_readable_id_survives_an_invalid_request() {
+    fn a_valid_id_of_an_invalid_request_is_kept() {
         let read = Incoming::read(json!({"jsonrpc": "2.0", "id": 7}));
         assert!(matches!(read, Incoming::Invalid { id: Some(id), .. } if id == json!(7)));
     }

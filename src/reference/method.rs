@@ -66,13 +66,13 @@ impl Connection<'_> {
             min_log_severity = min_log_severity.map(|_| 0);
         }
         let token = meta.get("progressToken").filter(|token| token.is_string() || token.is_i64());
-        let mut turn = CallContext {
+        let mut context = CallContext {
             revision: request.revision,
             progress_token: token.cloned(),
             min_log_severity,
             notifications: Vec::new(),
         };
-        let mut result = self.dispatch(request, method, &params, &mut turn)?;
+        let mut result = self.dispatch(request, method, &params, &mut context)?;
         if request.revision.is_modern() {
             self.mark_modern(&mut result);
         }
@@ -105,7 +105,7 @@ impl Connection<'_> {
         request: &Request,
         method: &str,
         params: &Object,
-        turn: &mut CallContext,
+        context: &mut CallContext,
     ) -> Result<Object, NoResult> {
         let revision = request.revision;
         match method {
@@ -119,7 +119,7 @@ impl Connection<'_> {
             }
             "logging/setLevel" if !revision.is_modern() => self.set_level(request, params),
             "tools/list" => self.list_tools(request, params),
-            "tools/call" => self.call(request, params, turn),
+            "tools/call" => self.call(request, params, context),
             _ => self
                 .serve_primitive(request, method, params)
                 .or_else(|| self.serve_task(request, method, params))
@@ -209,7 +209,7 @@ impl Connection<'_> {
             && !self.history.discover_called
             && method != "server/discover"
         {
-            return Err(RpcError::new(INVALID_REQUEST, "server/discover comes first"));
+            return Err(RpcError::new(INVALID_REQUEST, "call server/discover first"));
         }
         match field("logLevel") {
             None if self.is_active_for(request, Fault::LogWithoutOptIn) => Ok(Some(0)),
@@ -217,7 +217,7 @@ impl Connection<'_> {
             Some(level) => match level.as_str().and_then(severity) {
                 Some(from) => Ok(Some(from)),
                 None if self.is_active_for(request, Fault::LogLevelUnchecked) => Ok(None),
-                None => Err(invalid_params(format!("{PREFIX}logLevel is no log level"))),
+                None => Err(invalid_params(format!("{PREFIX}logLevel must be a log level"))),
             },
         }
     }
@@ -264,11 +264,11 @@ impl Connection<'_> {
             return Err(invalid_params("Unsupported protocol version").into());
         }
         if version == Revision::V2026_07_28.name() && self.is_enabled(Fault::InitializeErrorWithoutVersions) {
-            return Err(invalid_params("There is no handshake").into());
+            return Err(invalid_params("initialize is not supported").into());
         }
         if version == Revision::V2026_07_28.name() && self.is_enabled(Fault::Awkward) {
             let supported = [Revision::V2026_07_28.name(), Revision::V2025_11_25.name()];
-            let error = RpcError::new(UNSUPPORTED_VERSION, "2026-07-28 has no handshake");
+            let error = RpcError::new(UNSUPPORTED_VERSION, "2026-07-28 does not use initialize");
             return Err(error.with_data(json!({"supported": supported, "requested": version})).into());
         }
         if version == Revision::V2025_11_25.name() && self.is_enabled(Fault::UnusableVersionListed) {
@@ -301,9 +301,9 @@ impl Connection<'_> {
         if self.is_active_for(request, Fault::PingRejected) {
             return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: ping").into());
         }
-        let early = self.session.as_ref().is_some_and(|session| !session.initialized);
-        if early && self.is_active_for(request, Fault::EarlyPingRejected) {
-            return Err(RpcError::new(INVALID_REQUEST, "notifications/initialized comes first").into());
+        let interception = self.session.as_ref().is_some_and(|session| !session.initialized);
+        if interception && self.is_active_for(request, Fault::EarlyPingRejected) {
+            return Err(RpcError::new(INVALID_REQUEST, "send notifications/initialized first").into());
         }
         if self.is_active_for(request, Fault::PingNotEmpty) {
             return Ok(object(json!({"pong": true})));

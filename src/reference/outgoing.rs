@@ -38,12 +38,12 @@ impl Connection<'_> {
             self.emit(outgoing);
             return;
         }
-        let Some(mut earlier) = self.held_response.take() else {
-            self.held_response = Some(outgoing);
+        let Some(mut earlier) = self.delayed_response.take() else {
+            self.delayed_response = Some(outgoing);
             return;
         };
         let mut later = outgoing;
-        let alike = (earlier.answers.as_deref() == Some("tools/call")) == calls;
+        let alike = (earlier.response_to.as_deref() == Some("tools/call")) == calls;
         // Ids of different types are another fault.
         let same_kind = earlier.message["id"].is_string() == later.message["id"].is_string();
         if exchanges && alike && same_kind {
@@ -86,11 +86,11 @@ impl Connection<'_> {
         method == "initialize" || method == "server/discover" && !self.history.has_responded
     }
 
-    pub(super) fn outgoing(&self, message: Value, answers: Option<&str>) -> Outgoing {
+    pub(super) fn outgoing(&self, message: Value, response_to: Option<&str>) -> Outgoing {
         Outgoing {
             message,
             revision: self.revision(),
-            answers: answers.map(str::to_owned),
+            response_to: response_to.map(str::to_owned),
             well_formed: true,
             opens: false,
         }
@@ -98,7 +98,7 @@ impl Connection<'_> {
 
     pub(super) fn emit(&mut self, outgoing: Outgoing) {
         match &mut self.batch {
-            Some(batch) if outgoing.answers.is_some() => {
+            Some(batch) if outgoing.response_to.is_some() => {
                 let mut outgoing = outgoing;
                 envelope::inject(&mut outgoing, self.faults);
                 batch.push(outgoing.message);
@@ -111,10 +111,10 @@ impl Connection<'_> {
         let mut outgoing = outgoing.clone();
         envelope::inject(&mut outgoing, self.faults);
         let mut bytes = serialization::line(&outgoing, !self.history.has_responded, self.faults);
-        if outgoing.answers.is_some() {
+        if outgoing.response_to.is_some() {
             self.evaluation.inject_into_bytes(&mut bytes);
         }
-        self.history.has_responded |= outgoing.answers.is_some();
+        self.history.has_responded |= outgoing.response_to.is_some();
         self.output.push(Output::Bytes(bytes));
     }
 }

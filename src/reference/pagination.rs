@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_meets_every_item_once() {
+    fn pagination_returns_every_item_once() {
         let items = items();
         let mut seen = Vec::new();
         let mut params = Object::new();
@@ -207,19 +207,19 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_altered_in_any_one_character_is_refused() {
+    fn a_cursor_with_any_character_changed_is_rejected() {
         let own = cursor("list", PAGE_SIZE, 0);
         assert!(page("list", &items(), &with_cursor(&json!(own))).is_ok());
         for place in 0..own.len() {
             let letter = if &own[place..=place] == "A" { "B" } else { "A" };
             let altered = format!("{}{letter}{}", &own[..place], &own[place + 1..]);
-            let refused = page("list", &items(), &with_cursor(&json!(altered)));
-            assert_eq!(refused, Err(invalid_cursor()), "{altered}");
+            let rejected = page("list", &items(), &with_cursor(&json!(altered)));
+            assert_eq!(rejected, Err(invalid_cursor()), "{altered}");
         }
     }
 
     #[test]
-    fn cursors_of_another_list_or_type_are_refused() {
+    fn cursors_of_another_list_or_type_are_rejected() {
         for other in [json!(cursor("other", PAGE_SIZE, 0)), json!(""), json!(4), json!(null), json!({})] {
             assert_eq!(page("list", &items(), &with_cursor(&other)), Err(invalid_cursor()), "{other}");
         }

@@ -61,7 +61,7 @@ impl Connection<'_> {
                 }
                 self.page("prompts", "prompts", &items, request, params)
             }
-            "prompts/get" if prompts && self.refuses_prompt(request, params) => {
+            "prompts/get" if prompts && self.rejects_prompt(request, params) => {
                 Err(invalid_params("Unknown prompt").into())
             }
             "prompts/get" if prompts => {
@@ -80,7 +80,7 @@ impl Connection<'_> {
     }
 
     /// Whether a fault rejects the listed prompt that a request names.
-    fn refuses_prompt(&self, request: &Request, params: &Object) -> bool {
+    fn rejects_prompt(&self, request: &Request, params: &Object) -> bool {
         self.is_active_for(request, Fault::ListedPromptRejected)
             && params.get("name").is_some_and(|name| name == "picture")
     }

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_listed_prompt_can_be_got() {
+    fn every_listed_prompt_is_returned_by_prompts_get() {
         for revision in Revision::ALL.iter().copied().skip(1) {
             for prompt in listed(revision) {
                 let params = object(json!({"name": prompt["name"], "arguments": {"code": "1 + 1"}}));
@@ -173,10 +173,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_unknown_is_refused() {
+    fn missing_and_unknown_names_are_rejected() {
         for params in [json!({}), json!({"name": "none"}), json!({"name": "review"})] {
-            let refused = get(&object(params), Revision::V2025_11_25, PromptLeniency::default());
-            assert_eq!(refused.expect_err("it is incomplete").code, INVALID_PARAMS);
+            let rejected = get(&object(params), Revision::V2025_11_25, PromptLeniency::default());
+            assert_eq!(rejected.expect_err("it is incomplete").code, INVALID_PARAMS);
         }
         assert_eq!(complete(&Object::new()).expect_err("it is empty").code, INVALID_PARAMS);
     }

@@ -135,7 +135,7 @@ pub fn ignores_sigterm(faults: &FaultSet) -> bool {
 /// connection.
 #[must_use]
 pub fn stderr_noise(faults: &FaultSet) -> Option<String> {
-    let line = "[debug] mock: nothing happened, and it is reported at length nevertheless\n";
+    let line = "[debug] reference server: this line only exists to fill standard error\n";
     faults.contains(Fault::StderrNoise).then(|| line.repeat((1 << 20) / line.len()))
 }
 

@@ -36,7 +36,7 @@ impl Connection<'_> {
             return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: subscriptions/listen").into());
         }
         if !self.subscriptions.is_empty() && self.is_active_for(request, Fault::ListenOnlyOne) {
-            return Err(RpcError::new(INVALID_REQUEST, "There is a subscription already").into());
+            return Err(RpcError::new(INVALID_REQUEST, "There already is a subscription").into());
         }
         let filter = match params.get("notifications") {
             Some(Value::Object(filter)) => filter.clone(),
@@ -48,19 +48,19 @@ impl Connection<'_> {
         if !tasks.is_empty() {
             granted.insert("taskIds".to_owned(), json!(tasks));
         }
-        let mut told = json!(granted);
+        let mut notifications = json!(granted);
         if self.is_active_for(request, Fault::ListenGrantsMore) {
-            told = json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
+            notifications = json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
         }
         if self.is_active_for(request, Fault::ListenGrantString) {
-            told = json!("all");
+            notifications = json!("all");
         }
         let meta = json!({ID: request.id});
         if self.is_active_for(request, Fault::ListenUpdateFirst) {
             let params = json!({"_meta": meta, "uri": resource::NOTES});
             self.send(notification("notifications/resources/updated", &params), request.revision);
         }
-        let params = json!({"_meta": meta, "notifications": told});
+        let params = json!({"_meta": meta, "notifications": notifications});
         self.send(notification("notifications/subscriptions/acknowledged", &params), request.revision);
         if self.is_active_for(request, Fault::ListenUnrequestedNotification)
             && !granted.contains_key("promptsListChanged")
@@ -98,23 +98,23 @@ impl Connection<'_> {
     /// Changes the lists if there are subscribers, and notifies them.
     pub(super) fn grow_for_subscribers(&mut self, request: &Request) -> bool {
         self.grown = self.subscriptions.iter().any(|subscription| !subscription.cancelled);
-        let mut told = Vec::new();
+        let mut notifications = Vec::new();
         for subscription in self.subscriptions.iter().filter(|_| self.grown) {
             let granted = |member: &str| subscription.granted.contains_key(member);
             for (member, method) in LISTS.into_iter().filter(|(member, _)| granted(member)) {
                 let silent =
                     if member == "toolsListChanged" { Fault::ListenToolsSilent } else { Fault::ListenListsSilent };
                 if !self.is_active_for(request, silent) {
-                    told.push((method, subscription.id.clone(), None));
+                    notifications.push((method, subscription.id.clone(), None));
                 }
             }
             let watched = subscription.granted.get("resourceSubscriptions").and_then(Value::as_array);
             let notes = watched.is_some_and(|uris| uris.iter().any(|uri| uri == resource::NOTES));
             if notes && !self.is_active_for(request, Fault::ListenUpdatesSilent) {
-                told.push(("notifications/resources/updated", subscription.id.clone(), Some(resource::NOTES)));
+                notifications.push(("notifications/resources/updated", subscription.id.clone(), Some(resource::NOTES)));
             }
         }
-        for (method, id, uri) in told {
+        for (method, id, uri) in notifications {
             let mut params = json!({"_meta": {ID: id}});
             if self.is_active_for(request, Fault::ListenWithoutSubscriptionId) {
                 params = json!({});

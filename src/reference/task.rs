@@ -116,11 +116,11 @@ impl Task {
     pub(super) fn to_object(&self, revision: Revision) -> Object {
         let (ttl, interval) = if revision.is_modern() { ("ttlMs", "pollIntervalMs") } else { ("ttl", "pollInterval") };
         let text = match self.status {
-            Status::Working => "It is being worked on.",
-            Status::InputRequired => "It waits for a word of the user.",
-            Status::Completed => "It is done.",
+            Status::Working => "The task is in progress.",
+            Status::InputRequired => "The task waits for user input.",
+            Status::Completed => "The task is complete.",
             Status::Failed => "The tool failed.",
-            Status::Cancelled => "It was cancelled as asked.",
+            Status::Cancelled => "The task was cancelled.",
         };
         object(json!({
             "taskId": self.id,
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_timestamp_tells_the_time_of_any_day() {
+    fn timestamps_are_correct_for_any_date() {
         let at = |seconds: u64| timestamp(UNIX_EPOCH + Duration::from_millis(seconds * 1_000 + 7));
         assert_eq!(at(0), "1970-01-01T00:00:00.007Z");
         assert_eq!(at(951_782_400), "2000-02-29T00:00:00.007Z");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_status_is_never_left() {
+    fn a_terminal_status_never_changes() {
         let mut task = Task::new("a".to_owned(), Ok(Object::new()), json!(60_000));
         assert!(!task.work());
         assert!(task.work());
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_fails_makes_a_failed_task_in_sessions_only() {
+    fn a_tool_error_only_makes_a_task_fail_in_2025_11_25() {
         let status = |revision| {
             let mut task = Task::new("a".to_owned(), Ok(object(json!({"isError": true}))), json!(null));
             task.finish(revision);

@@ -100,15 +100,16 @@ impl Connection<'_> {
             }
             long && honoured
         } else {
-            let refused = || Err(RpcError::new(METHOD_NOT_FOUND, "Not to be called this way").into());
+            let rejected =
+                || Err(RpcError::new(METHOD_NOT_FOUND, "The tool does not support this way of calling it").into());
             let extension = self.session.as_ref().is_some_and(|session| session.client.contains_key("extensions"));
             match tool.get("execution").and_then(|execution| execution["taskSupport"].as_str()) {
                 Some("optional" | "required") if augmented => true,
                 _ if long && extension && self.is_active_for(request, Fault::TaskExtensionLegacy) => true,
                 Some("required") if !self.is_active_for(request, Fault::RequiredTaskCalledDirectly) => {
-                    return refused();
+                    return rejected();
                 }
-                _ if augmented && !self.is_active_for(request, Fault::ForbiddenTaskServed) => return refused(),
+                _ if augmented && !self.is_active_for(request, Fault::ForbiddenTaskServed) => return rejected(),
                 _ => augmented,
             }
         };
@@ -124,11 +125,11 @@ impl Connection<'_> {
     ) -> Result<Object, NoResult> {
         let revision = request.revision;
         let name = tool["name"].as_str().unwrap_or_default();
-        let mut turn =
+        let mut context =
             CallContext { revision, progress_token: None, min_log_severity: None, notifications: Vec::new() };
-        let outcome = match self.run_tool(request, tool, name, arguments, &mut turn) {
-            Ok(reply) => {
-                let mut result = reply.into_result(revision);
+        let outcome = match self.run_tool(request, tool, name, arguments, &mut context) {
+            Ok(output) => {
+                let mut result = output.into_result(revision);
                 tool_result::inject(&mut result, name, revision, self.faults);
                 Ok(result)
             }
@@ -145,8 +146,8 @@ impl Connection<'_> {
         } else {
             random_id()
         };
-        let asked = params.get("task").and_then(|task| task.get("ttl")).and_then(Value::as_u64);
-        let mut task = Task::new(id, outcome, json!(asked.map_or(MAX_TTL_MS, |ttl| ttl.min(MAX_TTL_MS))));
+        let inputs = params.get("task").and_then(|task| task.get("ttl")).and_then(Value::as_u64);
+        let mut task = Task::new(id, outcome, json!(inputs.map_or(MAX_TTL_MS, |ttl| ttl.min(MAX_TTL_MS))));
         if name == "interview" {
             task.input_rounds = match (&self.session, revision.is_modern()) {
                 (_, true) if client_of(params).is_some_and(|client| client.get("elicitation").is_some()) => 2,
@@ -197,8 +198,8 @@ impl Connection<'_> {
         if modern && !declares(params) && !self.is_active_for(request, Fault::TaskMethodsUngated) {
             return Some(Err(missing_capability().into()));
         }
-        let refused = [("tasks/cancel", Fault::TaskCancelRejected), ("tasks/update", Fault::TaskUpdateRejected)];
-        if refused.into_iter().any(|(of, fault)| of == method && self.is_active_for(request, fault)) {
+        let rejected = [("tasks/cancel", Fault::TaskCancelRejected), ("tasks/update", Fault::TaskUpdateRejected)];
+        if rejected.into_iter().any(|(of, fault)| of == method && self.is_active_for(request, fault)) {
             return Some(Err(RpcError::new(INTERNAL_ERROR, "Internal error").into()));
         }
         if method == "tasks/list" {
@@ -233,9 +234,9 @@ impl Connection<'_> {
         let mut to_object =
             if request.revision.is_modern() { task.to_detailed_object() } else { task.to_object(request.revision) };
         if self.is_active_for(request, Fault::TaskInputKeyReused)
-            && let Some(Value::Object(asked)) = to_object.get_mut("inputRequests")
+            && let Some(Value::Object(inputs)) = to_object.get_mut("inputRequests")
         {
-            *asked = std::mem::take(asked).into_iter().map(|(_, question)| ("word-1".to_owned(), question)).collect();
+            *inputs = std::mem::take(inputs).into_iter().map(|(_, question)| ("word-1".to_owned(), question)).collect();
         }
         let again = self.tasks.ended.contains(&at);
         if again && self.is_active_for(request, Fault::TaskRevives) {
@@ -285,7 +286,7 @@ impl Connection<'_> {
             return Ok(Object::new());
         }
         if self.tasks.list[at].status.is_terminal() && !self.is_active_for(request, Fault::TaskCancelTwice) {
-            return Err(invalid_params("The task has ended already"));
+            return Err(invalid_params("The task has already ended"));
         }
         if !self.is_active_for(request, Fault::TaskCancelKeepsWorking) {
             self.tasks.list[at].move_to(Status::Cancelled);
@@ -299,13 +300,13 @@ impl Connection<'_> {
 
     /// Accepts input for a task. Input that the task did not request is ignored.
     fn update_task(&mut self, request: &Request, params: &Object, at: usize) -> Result<Object, RpcError> {
-        let Some(Value::Object(answers)) = params.get("inputResponses") else {
+        let Some(Value::Object(responses)) = params.get("inputResponses") else {
             return Err(invalid_params("inputResponses must be an object"));
         };
         let task = &mut self.tasks.list[at];
-        let awaited = task.status == Status::InputRequired && answers.contains_key(&task.key());
+        let awaited = task.status == Status::InputRequired && responses.contains_key(&task.key());
         let reused =
-            self.faults.is_active(Fault::TaskInputKeyReused, request.revision) && answers.contains_key("word-1");
+            self.faults.is_active(Fault::TaskInputKeyReused, request.revision) && responses.contains_key("word-1");
         if awaited || task.status == Status::InputRequired && reused {
             task.move_to(Status::Working);
         }
@@ -314,8 +315,8 @@ impl Connection<'_> {
 
     /// The result of a task; deferred until the task has one.
     fn result_of(&mut self, request: &Request, at: usize) -> Result<Object, NoResult> {
-        let early = self.is_active_for(request, Fault::TaskResultEarly) || request.revision.is_modern();
-        if early || self.tasks.list[at].status.is_terminal() {
+        let interception = self.is_active_for(request, Fault::TaskResultEarly) || request.revision.is_modern();
+        if interception || self.tasks.list[at].status.is_terminal() {
             return self.final_result(at).map_err(NoResult::from);
         }
         self.tasks.waiting_results.push((request.id.clone(), at));
@@ -420,7 +421,7 @@ impl Connection<'_> {
     /// Ends a subscription whose tasks have all ended.
     fn end_subscription(&mut self, id: &Value, revision: Revision) {
         self.tasks.subscriptions.retain(|(open, _)| open != id);
-        let reason = "there is nothing more to tell";
+        let reason = "all tasks of the subscription have ended";
         let params = json!({"_meta": { SUBSCRIPTION: id }, "requestId": self.cancelled_id(id), "reason": reason});
         self.send(notification("notifications/cancelled", &params), revision);
         self.respond(self.end_of_subscription(id), "subscriptions/listen", revision);

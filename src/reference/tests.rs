@@ -299,7 +299,7 @@ fn messages(revision: Revision) -> Vec<Value> {
     messages
 }
 
-fn answer(line: &Value) -> Value {
+fn respond_once(line: &Value) -> Value {
     let faults = FaultSet::none();
     let outputs = Connection::new(&faults).receive(line.to_string().as_bytes());
     match outputs.as_slice() {
@@ -320,7 +320,7 @@ const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
 ];
 
 #[test]
-fn every_fault_shows_in_every_revision_that_it_names_and_in_no_other() {
+fn every_fault_shows_in_exactly_the_revisions_that_it_lists() {
     let mut wrong = Vec::new();
     for revision in Revision::ALL {
         let script = Script::new(*revision).full();
@@ -377,17 +377,19 @@ fn faults_together_do_not_bring_the_server_down() {
 
 #[test]
 fn initialize_agrees_to_each_revision_of_the_handshake_and_falls_back_to_the_last() {
-    let asked = ["2024-10-07", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+    let requested = ["2024-10-07", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
     let fallbacks = ["1999-01-01", "2099-12-31", "2026-07-28", ""];
-    for (version, agreed) in asked.into_iter().map(|v| (v, v)).chain(fallbacks.into_iter().map(|v| (v, "2025-11-25"))) {
+    for (version, agreed) in
+        requested.into_iter().map(|v| (v, v)).chain(fallbacks.into_iter().map(|v| (v, "2025-11-25")))
+    {
         let params = json!({
             "protocolVersion": version,
             "capabilities": {},
             "clientInfo": {"name": "script", "version": "1"},
         });
-        let answer = answer(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
-        assert_eq!(answer["result"]["protocolVersion"], agreed, "{version}");
-        assert!(answer["result"]["capabilities"]["tools"].is_object());
+        let response = respond_once(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
+        assert_eq!(response["result"]["protocolVersion"], agreed, "{version}");
+        assert!(response["result"]["capabilities"]["tools"].is_object());
     }
 }
 
@@ -395,19 +397,19 @@ fn initialize_agrees_to_each_revision_of_the_handshake_and_falls_back_to_the_las
 fn discover_needs_no_handshake_and_lists_the_version_in_use() {
     let script = Script::new(Revision::V2026_07_28);
     let params = json!({"_meta": script.meta()});
-    let answer = answer(&json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": params}));
-    assert_eq!(answer["result"]["supportedVersions"], json!(["2026-07-28"]));
-    assert_eq!(answer["result"]["resultType"], "complete");
+    let response = respond_once(&json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": params}));
+    assert_eq!(response["result"]["supportedVersions"], json!(["2026-07-28"]));
+    assert_eq!(response["result"]["resultType"], "complete");
 }
 
 #[test]
-fn a_request_that_is_neither_opened_nor_modern_is_refused() {
-    let answer = answer(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}));
-    assert_eq!(answer["error"]["code"], -32_602);
+fn a_request_without_handshake_and_metadata_is_rejected() {
+    let response = respond_once(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}));
+    assert_eq!(response["error"]["code"], -32_602);
 }
 
 #[test]
-fn both_eras_are_served_on_one_connection() {
+fn one_connection_serves_requests_with_and_without_handshake() {
     let faults = FaultSet::none();
     let mut connection = Connection::new(&faults);
     let mut script = Script::new(Revision::V2024_11_05);
@@ -430,7 +432,7 @@ fn both_eras_are_served_on_one_connection() {
 #[test]
 fn every_request_of_the_conversation_is_answered_exactly_once() {
     for revision in Revision::ALL {
-        let mut asked = Vec::new();
+        let mut requested = Vec::new();
         for line in Script::new(*revision).full() {
             if let Ok(Value::Object(message)) = serde_json::from_slice(&line)
                 && let (Some(id), Some(Value::String(_))) = (message.get("id"), message.get("method"))
@@ -441,7 +443,7 @@ fn every_request_of_the_conversation_is_answered_exactly_once() {
                     .and_then(|params| params.get("notifications"))
                     .is_none_or(|filter| *filter == json!({}))
             {
-                asked.push(id.clone());
+                requested.push(id.clone());
             }
         }
         let mut answered: Vec<Value> = messages(*revision)
@@ -450,7 +452,7 @@ fn every_request_of_the_conversation_is_answered_exactly_once() {
             .filter_map(|message| message.get("id").cloned())
             .collect();
         // The messages without a method and with a numeric method have ids as well.
-        for id in asked.iter().chain(&[json!(902), json!(903)]) {
+        for id in requested.iter().chain(&[json!(902), json!(903)]) {
             let place = answered.iter().position(|other| other == id);
             answered.remove(place.unwrap_or_else(|| panic!("{revision}: {id} has no answer")));
         }
@@ -459,7 +461,7 @@ fn every_request_of_the_conversation_is_answered_exactly_once() {
 }
 
 #[test]
-fn a_call_that_waits_is_answered_after_the_client_and_not_once_it_is_cancelled() {
+fn a_waiting_call_is_answered_after_the_client_responds_unless_it_was_cancelled() {
     for cancelled in [false, true] {
         let faults = FaultSet::none();
         let mut connection = Connection::new(&faults);
@@ -482,8 +484,8 @@ fn a_call_that_waits_is_answered_after_the_client_and_not_once_it_is_cancelled()
         for line in &script.lines {
             connection.receive(line);
         }
-        let answer = json!({"jsonrpc": "2.0", "id": "question-1", "result": {"roots": []}});
-        let outputs = connection.receive(answer.to_string().as_bytes());
+        let response = json!({"jsonrpc": "2.0", "id": "question-1", "result": {"roots": []}});
+        let outputs = connection.receive(response.to_string().as_bytes());
         assert_eq!(outputs.is_empty(), cancelled, "{outputs:?}");
     }
 }
@@ -502,7 +504,7 @@ async fn a_last_line_without_an_ending_is_answered() {
 }
 
 #[tokio::test]
-async fn requests_in_flight_together_are_confused_as_each_fault_says() {
+async fn concurrent_requests_are_confused_as_each_fault_describes() {
     let ping = |id: Value| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
     let call = |id: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {}});
     let other = |id: Value| json!({"jsonrpc": "2.0", "id": id, "method": "no/such"});
@@ -530,7 +532,7 @@ fn a_connection_can_be_served_on_another_thread() {
 }
 
 #[tokio::test]
-async fn an_answer_held_back_comes_when_no_other_request_does() {
+async fn a_delayed_response_is_sent_if_no_other_request_arrives() {
     let (client, server) = tokio::io::duplex(1 << 10);
     let faults = FaultSet::from(Fault::SwappedIds);
     let (reader, writer) = tokio::io::split(server);
@@ -539,9 +541,9 @@ async fn an_answer_held_back_comes_when_no_other_request_does() {
         let (mut reader, mut writer) = tokio::io::split(client);
         let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
         writer.write_all(line).await.expect("the pipe is open");
-        let mut answer = vec![0; 36];
-        reader.read_exact(&mut answer).await.expect("the answer comes");
-        assert_eq!(answer, b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
+        let mut response = vec![0; 36];
+        reader.read_exact(&mut response).await.expect("the response arrives");
+        assert_eq!(response, b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
     };
     tokio::select! {
         _ = serve(reader, writer, &faults) => panic!("the connection is still open"),
@@ -560,7 +562,7 @@ async fn a_server_that_ignores_the_end_of_input_does_not_return() {
 }
 
 #[tokio::test]
-async fn faults_of_quantity_write_what_they_promise() {
+async fn faults_with_large_output_write_the_documented_amount() {
     let opening = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
     let written = serve_lines(opening, FaultSet::from(Fault::NoNewline)).await;
     assert_eq!(written.iter().position(|byte| *byte == b'\n'), Some(written.len() - 1));

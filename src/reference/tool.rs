@@ -31,7 +31,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "echo",
         title: "Echo",
-        description: "Returns the text that it is given.",
+        description: "Returns its input text.",
         since: V2024_10_07,
         until: V2026_07_28,
         input: || closed_object(&json!({"text": {"type": "string", "description": "What to return"}}), &["text"]),
@@ -49,7 +49,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "weather",
         title: "Weather",
-        description: "Tells the weather of a city, which is always fine.",
+        description: "Reports the weather in a city, which is always fine.",
         since: V2024_10_07,
         until: V2026_07_28,
         input: || {
@@ -133,7 +133,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "no_arguments",
         title: "No arguments",
-        description: "Takes no arguments and says so.",
+        description: "Takes no arguments.",
         since: V2024_10_07,
         until: V2026_07_28,
         input: no_arguments,
@@ -142,7 +142,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "fail",
         title: "Fail",
-        description: "Works or fails, as it is told.",
+        description: "Succeeds or fails, as requested.",
         since: V2024_10_07,
         until: V2026_07_28,
         input: || closed_object(&json!({"outcome": {"type": "string", "enum": ["works", "fails"]}}), &["outcome"]),
@@ -160,7 +160,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "interview",
         title: "Interview",
-        description: "Takes a while, in which it may ask the user for a word.",
+        description: "Takes a while, and may ask the user for a word.",
         since: V2025_11_25,
         until: V2026_07_28,
         input: no_arguments,
@@ -169,7 +169,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "batch",
         title: "Batch",
-        description: "Takes so long that it is only to be had as a task.",
+        description: "Takes so long that it must run as a task.",
         since: V2025_11_25,
         until: V2026_07_28,
         input: no_arguments,
@@ -188,7 +188,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "erase",
         title: "Erase",
-        description: "Pretends to erase everything; a careful client never calls it unasked.",
+        description: "Pretends to erase everything; only call it at the request of the user.",
         since: V2025_03_26,
         until: V2026_07_28,
         input: no_arguments,
@@ -197,7 +197,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "grow",
         title: "Grow",
-        description: "Adds the tool grown to the list, or takes it away again.",
+        description: "Adds the tool grown to the list, or removes it again.",
         since: V2024_10_07,
         until: V2026_07_28,
         input: no_arguments,
@@ -215,7 +215,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "ask_model",
         title: "Ask a model",
-        description: "Asks a model of the client for a word.",
+        description: "Asks the client's model for a word.",
         since: V2024_11_05,
         until: V2026_07_28,
         input: no_arguments,
@@ -224,7 +224,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "ask_model_with_tools",
         title: "Ask a model with tools",
-        description: "Asks a model of the client for a word that it may look up.",
+        description: "Asks the client's model for a word that it may look up.",
         since: V2025_11_25,
         until: V2026_07_28,
         input: no_arguments,
@@ -233,7 +233,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "ask_user",
         title: "Ask the user",
-        description: "Asks the user for a word, by a form.",
+        description: "Asks the user for a word in a form.",
         since: V2025_06_18,
         until: V2026_07_28,
         input: || closed_object(&json!({"topic": {"type": "string"}}), &[]),
@@ -242,7 +242,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "ask_user_on_page",
         title: "Ask the user on a page",
-        description: "Asks the user for a word, on a page of its own.",
+        description: "Asks the user for a word on a web page.",
         since: V2025_11_25,
         until: V2026_07_28,
         input: no_arguments,
@@ -251,7 +251,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "ask_user_first",
         title: "Ask the user first",
-        description: "Does nothing before the user has visited a page.",
+        description: "Fails until the user has visited a web page.",
         since: V2025_11_25,
         until: V2025_11_25,
         input: no_arguments,
@@ -260,7 +260,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "withdraw",
         title: "Withdraw",
-        description: "Asks the client something and does not wait for the answer.",
+        description: "Sends a request to the client and cancels it.",
         since: V2024_11_05,
         until: V2025_11_25,
         input: no_arguments,
@@ -269,7 +269,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "grown",
         title: "Grown",
-        description: "Is there because grow was called.",
+        description: "Exists because grow was called.",
         since: V2024_10_07,
         until: V2026_07_28,
         input: no_arguments,
@@ -278,7 +278,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "search",
         title: "Search",
-        description: "Searches a small catalogue, in many ways.",
+        description: "Searches a small catalogue with various options.",
         since: V2025_06_18,
         until: V2026_07_28,
         input: || complex_tool::search_schemas().0,
@@ -296,7 +296,7 @@ const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "draft_open",
         title: "Open a draft",
-        description: "Opens a draft and returns its id; the last 64 are kept as long as the connection.",
+        description: "Opens a draft and returns its id. The server keeps the last 64 drafts of a connection.",
         since: V2025_06_18,
         until: V2026_07_28,
         input: || complex_tool::draft_open_schemas().0,
@@ -416,7 +416,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_revision_offers_enough_tools_for_three_pages() {
+    fn every_revision_has_enough_tools_for_three_pages() {
         for revision in Revision::ALL {
             let tools = available(*revision, &ToolAvailability::default());
             assert!(tools.len() > 8, "{revision}: {}", tools.len());
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn only_erase_may_destroy_and_only_where_annotations_can_say_so() {
+    fn only_erase_is_destructive_and_it_only_exists_with_annotations() {
         for revision in Revision::ALL {
             for tool in available(*revision, &ToolAvailability::default()) {
                 let annotations = tool.get("annotations");

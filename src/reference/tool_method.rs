@@ -25,11 +25,11 @@ impl Connection<'_> {
     fn tools(&mut self, revision: Revision) -> Arc<[Object]> {
         let session = self.session.as_ref().filter(|_| !revision.is_modern());
         let grown = session.is_some_and(|session| session.grown) || self.has_grown(revision);
-        if let Some(offered) = &self.tool_cache
-            && (offered.revision, offered.grown) == (revision, grown)
+        if let Some(cached) = &self.tool_cache
+            && (cached.revision, cached.grown) == (revision, grown)
             && !self.evaluation.has_added_tool()
         {
-            return Arc::clone(&offered.tools);
+            return Arc::clone(&cached.tools);
         }
         let client_request_tools = match session {
             _ if revision.is_modern() => client_request::tools(),
@@ -100,7 +100,7 @@ impl Connection<'_> {
         &mut self,
         request: &Request,
         params: &Object,
-        turn: &mut CallContext,
+        context: &mut CallContext,
     ) -> Result<Object, NoResult> {
         if self.is_active_for(request, Fault::CallNotFound) {
             return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: tools/call").into());
@@ -116,7 +116,7 @@ impl Connection<'_> {
             return Ok(ToolOutput::text("Done.").into_result(request.revision));
         }
         if !self.pagination.has_listed() && self.is_active_for(request, Fault::CallNeedsList) {
-            return Err(RpcError::new(INVALID_REQUEST, "tools/list comes first").into());
+            return Err(RpcError::new(INVALID_REQUEST, "call tools/list first").into());
         }
         if request.revision.is_modern() {
             self.notify_cancelled_subscriptions(request);
@@ -128,38 +128,38 @@ impl Connection<'_> {
                 replaced = params;
                 &replaced
             }
-            early => {
-                if let Some(reply) = Self::output_of(early)? {
-                    return Ok(reply.into_result(request.revision));
+            interception => {
+                if let Some(output) = Self::output_of(interception)? {
+                    return Ok(output.into_result(request.revision));
                 }
                 params
             }
         };
-        let called = self.find_tool(request, params);
-        self.history.call_rejected |= called.is_err();
-        let (tool, arguments) = match called? {
-            Ok(called) => called,
-            Err(reply) => return Ok(reply.into_result(request.revision)),
+        let found = self.find_tool(request, params);
+        self.history.call_rejected |= found.is_err();
+        let (tool, arguments) = match found? {
+            Ok(found) => found,
+            Err(output) => return Ok(output.into_result(request.revision)),
         };
         let name = tool["name"].as_str().unwrap_or_default();
         if let Some(task) = self.create_task_if_requested(request, params, &tool, &arguments)? {
             return Ok(task);
         }
         self.send_undeclared_requests(request);
-        let reply = self.run_tool(request, &tool, name, &arguments, turn)?;
-        let mut result = reply.into_result(request.revision);
+        let output = self.run_tool(request, &tool, name, &arguments, context)?;
+        let mut result = output.into_result(request.revision);
         tool_result::inject(&mut result, name, request.revision, self.faults);
         self.evaluation.inject(&mut result);
         self.evaluation.store_result(&result);
-        self.report(turn, request);
+        self.report(context, request);
         Ok(result)
     }
 
     /// The output of a call that an evaluation fault has intercepted, or none.
-    fn output_of(early: Interception) -> Result<Option<ToolOutput>, NoResult> {
-        match early {
+    fn output_of(interception: Interception) -> Result<Option<ToolOutput>, NoResult> {
+        match interception {
             Interception::Continue | Interception::Replaced(_) => Ok(None),
-            Interception::Output(reply) => Ok(Some(reply)),
+            Interception::Output(output) => Ok(Some(output)),
             Interception::Error(error) => Err(error.into()),
             Interception::Ignored => Err(NoResult::Deferred),
             Interception::Frozen => Err(NoResult::Frozen),
@@ -168,13 +168,13 @@ impl Connection<'_> {
     }
 
     /// Sends the notifications of a call, in the order that a fault may change.
-    fn report(&mut self, turn: &mut CallContext, request: &Request) {
-        let mut notifications = std::mem::take(&mut turn.notifications);
+    fn report(&mut self, context: &mut CallContext, request: &Request) {
+        let mut notifications = std::mem::take(&mut context.notifications);
         if self.is_active_for(request, Fault::ProgressGoesBack) {
             notifications.reverse();
         }
         if self.is_active_for(request, Fault::ProgressAfterResult)
-            && let Some(token) = &turn.progress_token
+            && let Some(token) = &context.progress_token
         {
             let params = json!({"progressToken": token, "progress": 100, "total": 100});
             self.after_response.push(notification("notifications/progress", &params));
@@ -271,13 +271,13 @@ impl Connection<'_> {
         tool: &Object,
         name: &str,
         arguments: &Object,
-        turn: &mut CallContext,
+        context: &mut CallContext,
     ) -> Result<ToolOutput, NoResult> {
         if tool_list::is_fault_tool(tool) {
             return Ok(ToolOutput::text("Done."));
         }
         if self.evaluation.always_fails(name) {
-            return Ok(ToolOutput::failure("There is no such thing."));
+            return Ok(ToolOutput::failure("Not found."));
         }
         let violation = match complex_tool::check(name, arguments) {
             Some(check) => check.err(),
@@ -295,7 +295,7 @@ impl Connection<'_> {
         }
         if name == "weather" && self.is_active_for(request, Fault::ValidCallError) {
             // A code outside all reserved ranges.
-            return Err(RpcError::new(1, "The weather is not to be had").into());
+            return Err(RpcError::new(1, "The weather is not available").into());
         }
         if self.is_active_for(request, Fault::ChoosyTools) && !arguments.values().any(call::is_plain_word) {
             return Ok(ToolOutput::failure("A word is needed, such as hello."));
@@ -309,18 +309,18 @@ impl Connection<'_> {
             }
             return self.request_from_client(request, client_request);
         }
-        let early = self.evaluation.intercept_valid_call(name, arguments, request.revision);
-        if let Some(reply) = Self::output_of(early)? {
-            return Ok(reply);
+        let interception = self.evaluation.intercept_valid_call(name, arguments, request.revision);
+        if let Some(output) = Self::output_of(interception)? {
+            return Ok(output);
         }
-        if let Some(reply) = complex_tool::run(name, arguments, &mut self.drafts) {
-            return Ok(reply);
+        if let Some(output) = complex_tool::run(name, arguments, &mut self.drafts) {
+            return Ok(output);
         }
         match name {
-            "grow" => Ok(self.grow(request, turn)),
+            "grow" => Ok(self.grow(request, context)),
             "withdraw" => Ok(self.send_and_cancel_request(request)),
             client_request::TOOL_REQUIRING_URL => self.require_url_elicitation(),
-            _ => Ok(call::run(name, arguments, turn)),
+            _ => Ok(call::run(name, arguments, context)),
         }
     }
 
@@ -334,13 +334,17 @@ impl Connection<'_> {
         Err(error.with_data(json!({"requiredCapabilities": required})))
     }
 
-    fn grow(&mut self, request: &Request, turn: &mut CallContext) -> ToolOutput {
+    fn grow(&mut self, request: &Request, context: &mut CallContext) -> ToolOutput {
         if request.revision.is_modern() {
             let grew = self.grow_for_subscribers(request);
-            return ToolOutput::text(if grew { "The list has grown." } else { "Nothing grew, as nobody listens." });
+            return ToolOutput::text(if grew {
+                "The list has grown."
+            } else {
+                "Nothing changed: there are no subscribers."
+            });
         }
         let Some(session) = &mut self.session else {
-            return ToolOutput::text("Nothing grew.");
+            return ToolOutput::text("Nothing changed.");
         };
         session.grown = !session.grown;
         let text = if session.grown { "The list has grown." } else { "The list has shrunk." };
@@ -348,7 +352,7 @@ impl Connection<'_> {
             let lists = if request.revision >= Revision::V2024_11_05 { 3 } else { 2 };
             for list in ["tools", "resources", "prompts"].iter().take(lists) {
                 let method = format!("notifications/{list}/list_changed");
-                turn.notifications.push(json!({"jsonrpc": "2.0", "method": method}));
+                context.notifications.push(json!({"jsonrpc": "2.0", "method": method}));
             }
         }
         ToolOutput::text(text)
@@ -362,39 +366,42 @@ impl Connection<'_> {
     ) -> Result<ToolOutput, NoResult> {
         let number = self.client_requests_sent + 1;
         let params = client_request.params(&[], number, request.revision, self.faults);
-        let asked = self.send_request(client_request.method(), params, request.revision);
+        let request_id = self.send_request(client_request.method(), params, request.revision);
         let (id, revision) = (request.id.clone(), request.revision);
         self.pending_calls
-            .insert(asked, PendingCall { id, revision, client_request, number, messages: Vec::new(), rounds: 0 });
+            .insert(request_id, PendingCall { id, revision, client_request, number, messages: Vec::new(), rounds: 0 });
         Err(NoResult::Deferred)
     }
 
     /// Sends a request to the client and cancels it at once.
     fn send_and_cancel_request(&mut self, request: &Request) -> ToolOutput {
-        let Some(session) = &self.session else { return ToolOutput::failure("There is nothing to ask.") };
-        let may = |name: &str| session.client.contains_key(name);
-        let (method, mut params) = if may("elicitation") && request.revision >= Revision::V2025_06_18 {
+        let Some(session) = &self.session else { return ToolOutput::failure("The client supports no requests.") };
+        let declares = |name: &str| session.client.contains_key(name);
+        let (method, mut params) = if declares("elicitation") && request.revision >= Revision::V2025_06_18 {
             (
                 "elicitation/create",
                 json!({"message": "Please say a word.", "requestedSchema": {
                 "type": "object", "properties": {"word": {"type": "string"}}}}),
             )
-        } else if may("sampling") {
+        } else if declares("sampling") {
             ("sampling/createMessage", client_request::sampling_params())
-        } else if may("roots") {
+        } else if declares("roots") {
             ("roots/list", json!({}))
         } else {
-            return ToolOutput::failure("There is nothing to ask.");
+            return ToolOutput::failure("The client supports no requests.");
         };
         if self.is_active_for(request, Fault::TaskAsksClient) {
             params["task"] = json!({"ttl": 60_000});
         }
-        let asked = self.send_request(method, Some(params), request.revision);
-        let asked =
-            if self.is_active_for(request, Fault::CancelsUnknownRequest) { json!("never-sent") } else { json!(asked) };
-        let params = json!({"requestId": self.cancelled_id(&asked), "reason": "never mind"});
+        let request_id = self.send_request(method, Some(params), request.revision);
+        let request_id = if self.is_active_for(request, Fault::CancelsUnknownRequest) {
+            json!("never-sent")
+        } else {
+            json!(request_id)
+        };
+        let params = json!({"requestId": self.cancelled_id(&request_id), "reason": "never mind"});
         self.send(notification("notifications/cancelled", &params), request.revision);
-        ToolOutput::text("The client_request was withdrawn.")
+        ToolOutput::text("The request was cancelled.")
     }
 
     /// Returns the error that the user has to visit a URL first.
@@ -410,9 +417,10 @@ impl Connection<'_> {
     /// Faults of a server that reads too much into the members of a retry.
     fn check_retry(&self, request: &Request, params: &Object) -> Result<(), NoResult> {
         let unknown = params.get("inputResponses").and_then(Value::as_object);
-        let surplus = unknown.is_some_and(|answers| answers.keys().any(|key| key.starts_with("conformance-")));
-        if surplus && self.is_active_for(request, Fault::MrtrExtraInputRejected) {
-            return Err(invalid_params("An answer was not asked for").into());
+        let has_extra_key =
+            unknown.is_some_and(|responses| responses.keys().any(|key| key.starts_with("conformance-")));
+        if has_extra_key && self.is_active_for(request, Fault::MrtrExtraInputRejected) {
+            return Err(invalid_params("inputResponses has an unknown key").into());
         }
         let state = params.get("requestState").and_then(Value::as_str);
         if state.is_some_and(|state| !state.is_ascii()) && self.is_active_for(request, Fault::MrtrStateCrash) {

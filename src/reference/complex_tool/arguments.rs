@@ -18,7 +18,7 @@ pub(super) fn require(arguments: &Object, keys: &[&str]) -> Check {
 /// Checks that no other keys exist.
 pub(super) fn allow_only(arguments: &Object, keys: &[&str]) -> Check {
     match arguments.keys().find(|key| !keys.contains(&key.as_str())) {
-        Some(key) => Err(format!("there is no argument {:?}", quoted(key))),
+        Some(key) => Err(format!("unknown argument {:?}", quoted(key))),
         None => Ok(()),
     }
 }
@@ -38,10 +38,10 @@ pub(super) fn string(value: &Value, min: usize, max: usize) -> Check {
 }
 
 /// Checks a string enumeration.
-pub(super) fn one_of(value: &Value, words: &[&str]) -> Check {
+pub(super) fn one_of(value: &Value, values: &[&str]) -> Check {
     match value.as_str() {
-        Some(string) if words.contains(&string) => Ok(()),
-        _ => Err(format!("must be one of {}", words.join(", "))),
+        Some(string) if values.contains(&string) => Ok(()),
+        _ => Err(format!("must be one of {}", values.join(", "))),
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn only_dates_of_the_calendar_are_valid() {
         for good in ["2024-02-29", "2000-02-29", "1999-12-31", "0001-01-01"] {
             assert_eq!(date(&json!(good)), Ok(()), "{good}");
         }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_without_a_fraction_is_an_integer_however_it_is_spelled() {
+    fn a_number_without_a_fraction_is_an_integer_in_any_notation() {
         for good in [json!(1), json!(1.0), json!(-0.0), json!(1e300), json!(u64::MAX)] {
             assert_eq!(integer(&good), Ok(()), "{good}");
         }

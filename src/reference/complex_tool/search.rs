@@ -79,7 +79,7 @@ fn tags(value: &Value) -> Check {
     array(value, 5, |tag| string(tag, 0, 12))?;
     let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
     if (1..items.len()).any(|at| items[..at].contains(&items[at])) {
-        return Err("must not name a tag twice".to_owned());
+        return Err("must not contain duplicates".to_owned());
     }
     Ok(())
 }
@@ -104,12 +104,12 @@ fn filter(value: &Value) -> Check {
             allow_only(members, &["kind", "of"])?;
             optional(members, "of", |value| {
                 if value.as_array().is_some_and(Vec::is_empty) {
-                    return Err("must name at least one kind".to_owned());
+                    return Err("must contain at least one kind".to_owned());
                 }
                 array(value, usize::MAX, |kind| one_of(kind, &KINDS))
             })
         }
-        _ => Err("must be a range, a match or any".to_owned()),
+        _ => Err("must be a filter of the kind range, match or any".to_owned()),
     }
 }
 

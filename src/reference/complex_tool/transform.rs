@@ -54,7 +54,7 @@ pub(super) fn check(arguments: &Object) -> Check {
     optional(arguments, "steps", |value| array(value, 8, step))?;
     optional(arguments, "options", |value| {
         match object(value)?.values().find(|option| !option.is_string() && !option.is_boolean()) {
-            Some(_) => Err("must hold strings and truths only".to_owned()),
+            Some(_) => Err("must have string or boolean values only".to_owned()),
             None => Ok(()),
         }
     })

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_enough_and_each_names_what_has_to_find_it() {
+    fn every_fault_names_the_fuzzing_cases_that_report_it() {
         assert!(EvaluationFault::all().count() >= 40);
         for fault in EvaluationFault::all() {
             assert!(!fault.oracles().is_empty(), "{fault:?}");

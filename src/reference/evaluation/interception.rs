@@ -49,11 +49,11 @@ impl State {
         }
         let none = Value::Null;
         let arguments = params.get("arguments").unwrap_or(&none);
-        let matches = self.find(
+        let spec = self.find(
             revision,
             |spec, _| matches!(spec.trigger, Trigger::AnyArguments(fits) if spec.tool == tool && fits(arguments)),
         );
-        let Some(spec) = matches else { return Interception::Continue };
+        let Some(spec) = spec else { return Interception::Continue };
         if let Effect::SkipValidation(fix_arguments) = spec.effect {
             let mut params = params.clone();
             if let Some(Value::Object(arguments)) = params.get_mut("arguments") {
@@ -77,7 +77,7 @@ impl State {
         if self.specs.iter().any(|spec| spec.tool == tool) {
             self.calls += 1;
         }
-        let answer = self.trigger(revision, |spec, state| {
+        let interception = self.trigger(revision, |spec, state| {
             spec.tool == tool
                 && match spec.trigger {
                     Trigger::ValidArguments(fits) => fits(arguments),
@@ -87,7 +87,7 @@ impl State {
                 }
         });
         self.store_call(tool, arguments);
-        answer
+        interception
     }
 
     fn find(&self, revision: Revision, matches: impl Fn(&FaultSpec, &Self) -> bool) -> Option<&'static FaultSpec> {
@@ -172,7 +172,7 @@ impl State {
                 Effect::ListTool(make) | Effect::ListFailingTool(make) => tools.push(object(make())),
                 Effect::AddTool if self.tool_added => tools.push(object(json!({
                     "name": "leftover",
-                    "description": "Was left behind by a tool that only reads.",
+                    "description": "Added by a tool that is marked as read-only.",
                     "inputSchema": {"type": "object", "additionalProperties": false},
                     "annotations": {"readOnlyHint": true},
                 }))),

@@ -170,7 +170,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         effect: ListFailingTool(|| {
             json!({
                 "name": "impossible",
-                "description": "Takes what cannot be.",
+                "description": "Has no valid arguments.",
                 "inputSchema": {
                     "type": "object",
                     "properties": {"word": {"type": "string", "minLength": 5, "maxLength": 3}},

@@ -62,7 +62,7 @@ impl ProtectedResource {
         match access {
             Access::Full | Access::Narrow => None,
             Access::Missing if has(faults, HttpFault::AuthForbidden) => {
-                Some(text_error(StatusCode::FORBIDDEN, "a token is needed"))
+                Some(text_error(StatusCode::FORBIDDEN, "a token is required"))
             }
             Access::Missing if has(faults, HttpFault::AuthToolsLeaked) => {
                 let tools = json!({ "jsonrpc": "2.0", "id": null, "result": { "tools": [
@@ -73,10 +73,10 @@ impl ProtectedResource {
             }
             Access::Missing => Some(with_challenge(empty(StatusCode::UNAUTHORIZED), &base, None, faults)),
             Access::Malformed if has(faults, HttpFault::AuthMalformed500) => {
-                Some(text_error(StatusCode::INTERNAL_SERVER_ERROR, "the header could not be read"))
+                Some(text_error(StatusCode::INTERNAL_SERVER_ERROR, "the header is unreadable"))
             }
             Access::Malformed => {
-                let response = text_error(StatusCode::BAD_REQUEST, "the Authorization header holds no token");
+                let response = text_error(StatusCode::BAD_REQUEST, "the Authorization header has no token");
                 Some(with_challenge(response, &base, Some("invalid_request"), faults))
             }
             Access::Invalid => {
@@ -86,7 +86,7 @@ impl ProtectedResource {
     }
 
     /// Rejects a call if the scope of the token is insufficient.
-    pub(super) fn refuse_call(&self, headers: &HeaderMap, message: &Value, faults: &FaultSet) -> Option<HttpResponse> {
+    pub(super) fn reject_call(&self, headers: &HeaderMap, message: &Value, faults: &FaultSet) -> Option<HttpResponse> {
         let calls = message.get("method").is_some_and(|method| method == "tools/call");
         if !calls || self.access(headers, faults) != Access::Narrow {
             return None;
@@ -160,7 +160,7 @@ fn omits_metadata_url(faults: &FaultSet) -> bool {
 /// and the OAuth endpoints, which never grant a token.
 fn public(method: &Method, path: &str, base: &str, faults: &FaultSet) -> Option<HttpResponse> {
     let no_challenge = has(faults, HttpFault::AuthNoChallenge);
-    let none = || Some(text_error(StatusCode::NOT_FOUND, "there is nothing here"));
+    let none = || Some(text_error(StatusCode::NOT_FOUND, "not found"));
     match (method, path) {
         (&Method::GET, "/.well-known/oauth-protected-resource" | "/.well-known/oauth-protected-resource/mcp") => {
             let at_path = path.ends_with("/mcp");
@@ -211,7 +211,7 @@ fn public(method: &Method, path: &str, base: &str, faults: &FaultSet) -> Option<
             if no_challenge || has(faults, HttpFault::AuthNoEndpoints) {
                 return none();
             }
-            Some(text_error(StatusCode::BAD_REQUEST, "what is asked for is not said"))
+            Some(text_error(StatusCode::BAD_REQUEST, "the request has no parameters"))
         }
         _ => None,
     }

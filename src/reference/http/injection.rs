@@ -216,7 +216,7 @@ pub(super) async fn inject_into_response(
             inject_into_post_body(response, request_info, faults).await
         }
         ("/messages", _) if on(SsePostFails) && request_info.names("notifications/cancelled") => {
-            text_error(StatusCode::INTERNAL_SERVER_ERROR, "nothing can be cancelled")
+            text_error(StatusCode::INTERNAL_SERVER_ERROR, "cancellation failed")
         }
         _ => response,
     };
@@ -228,7 +228,7 @@ pub(super) async fn inject_into_response(
         response = response.map(|body| BreakOnDrop { body, broken }.boxed());
     }
     if on(DisconnectBreaksServer) && request_info.names("tools/list") && broken.load(Ordering::Relaxed) {
-        response = text_error(StatusCode::INTERNAL_SERVER_ERROR, "a stream is broken");
+        response = text_error(StatusCode::INTERNAL_SERVER_ERROR, "a stream was dropped");
     }
     if on(Origin400) && response.status() == StatusCode::FORBIDDEN {
         *response.status_mut() = StatusCode::BAD_REQUEST;
@@ -263,7 +263,7 @@ fn inject_into_get_response(response: HttpResponse, request_info: &RequestInfo<'
                 response
             }
         }
-        _ if on(GetNotFound) => text_error(StatusCode::NOT_FOUND, "there is nothing to get"),
+        _ if on(GetNotFound) => text_error(StatusCode::NOT_FOUND, "not found"),
         StatusCode::OK if on(GetJson) => full(StatusCode::OK, "application/json", "[]"),
         StatusCode::BAD_REQUEST if !session && on(GetSessionMissing404) => {
             text_error(StatusCode::NOT_FOUND, "there is no such session")
@@ -295,7 +295,7 @@ fn inject_into_post_status(
             return text_error(StatusCode::NOT_FOUND, "there is no such session");
         }
         _ if request_info.stateless && request_info.has("last-event-id") && on(ModernLastEventId) => {
-            return text_error(StatusCode::BAD_REQUEST, "a POST resumes nothing");
+            return text_error(StatusCode::BAD_REQUEST, "a POST cannot resume a stream");
         }
         _ if accepted && request_info.is_notification() && on(NotificationBody)
             || accepted && request_info.is_response() && on(ResponseBody) =>

@@ -136,7 +136,7 @@ impl Server {
     }
 
     /// The subscription streams that are still open.
-    fn live_listeners(&self) -> MutexGuard<'_, Vec<Session>> {
+    fn open_subscriptions(&self) -> MutexGuard<'_, Vec<Session>> {
         let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         listeners.retain(Session::is_running);
         listeners
@@ -148,8 +148,8 @@ impl Server {
         let headers = request.headers().clone();
         let request_info =
             RequestInfo { method: &method, path: &path, headers: &headers, message: None, stateless: false };
-        if let Some(refusal) = validation::origin(headers.get(HOST), headers.get(ORIGIN)) {
-            return inject_into_response(refusal, &request_info, &self.broken, &self.faults).await;
+        if let Some(rejection) = validation::origin(headers.get(HOST), headers.get(ORIGIN)) {
+            return inject_into_response(rejection, &request_info, &self.broken, &self.faults).await;
         }
         if let Some(guard) = &self.guard {
             let session = header(&request, "mcp-session-id").unwrap_or_default();
@@ -163,16 +163,16 @@ impl Server {
             ("/messages", &Method::POST) => return self.post_to_stream(request).await,
             ("/mcp", &Method::GET) => self.listen(&request).await,
             ("/mcp", &Method::DELETE) => self.end(&request),
-            ("/mcp", _) => text_error(StatusCode::METHOD_NOT_ALLOWED, "POST, GET and DELETE are served here"),
+            ("/mcp", _) => text_error(StatusCode::METHOD_NOT_ALLOWED, "use POST, GET or DELETE"),
             ("/sse", &Method::GET) => self.open_stream(&headers).await,
-            _ => text_error(StatusCode::NOT_FOUND, "there is nothing here; MCP is served at /mcp"),
+            _ => text_error(StatusCode::NOT_FOUND, "not found; the MCP endpoint is /mcp"),
         };
         inject_into_response(response, &request_info, &self.broken, &self.faults).await
     }
 
     async fn post(&self, request: Request<Incoming>) -> HttpResponse {
-        if let Some(refusal) = validation::media_types(&request) {
-            return refusal;
+        if let Some(rejection) = validation::media_types(&request) {
+            return rejection;
         }
         let (mut parts, body) = request.into_parts();
         let Ok(body) = read(body).await else {
@@ -181,10 +181,10 @@ impl Server {
         let Ok(message) = serde_json::from_slice::<Value>(&body) else {
             return rpc_error(StatusCode::BAD_REQUEST, PARSE_ERROR, "Parse error");
         };
-        if let Some(refusal) =
-            self.guard.as_ref().and_then(|guard| guard.refuse_call(&parts.headers, &message, &self.faults))
+        if let Some(rejection) =
+            self.guard.as_ref().and_then(|guard| guard.reject_call(&parts.headers, &message, &self.faults))
         {
-            return refusal;
+            return rejection;
         }
         let stateless = validation::is_stateless(&parts.headers, &message);
         inject_into_post(&mut parts.headers, &message, stateless, &self.faults);
@@ -196,14 +196,14 @@ impl Server {
 
     async fn post_message(&self, headers: &HeaderMap, body: Bytes, message: Value, stateless: bool) -> HttpResponse {
         if stateless {
-            if let Some(refusal) = validation::stateless(headers, &message) {
-                return refusal;
+            if let Some(rejection) = validation::stateless(headers, &message) {
+                return rejection;
             }
             return self.post_stateless(body, message).await;
         }
         let session = self.session_named(headers);
-        if let Some(refusal) = validation::version(headers) {
-            return refusal;
+        if let Some(rejection) = validation::version(headers) {
+            return rejection;
         }
         if message.get("method").is_some_and(|method| method == "initialize") {
             return self.open(body, message).await;
@@ -254,7 +254,7 @@ impl Server {
         let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
         if method == "subscriptions/listen" {
             let session = Session::open(Arc::clone(&self.faults), Arc::clone(&self.ended), false);
-            self.live_listeners().push(session.clone());
+            self.open_subscriptions().push(session.clone());
             return session.post(Post { line, message, stateless: true }).await;
         }
         let calls = method == "tools/call";
@@ -262,7 +262,7 @@ impl Server {
         let response = self.stateless.post(post).await;
         if calls {
             // Subscribers are notified of what a call changes.
-            let listeners = self.live_listeners().clone();
+            let listeners = self.open_subscriptions().clone();
             for listener in listeners {
                 listener.observe(line.clone()).await;
             }
@@ -273,7 +273,7 @@ impl Server {
     /// The session of a GET or DELETE request.
     fn session_of(&self, request: &Request<Incoming>) -> Result<(String, Session), Box<HttpResponse>> {
         if header(request, "mcp-protocol-version") == Some("2026-07-28") {
-            return Err(text_error(StatusCode::METHOD_NOT_ALLOWED, "this revision has POST alone").into());
+            return Err(text_error(StatusCode::METHOD_NOT_ALLOWED, "this revision only supports POST").into());
         }
         let Some(name) = self.session_named(request.headers()) else {
             return Err(text_error(StatusCode::BAD_REQUEST, "the Mcp-Session-Id header is missing").into());
@@ -288,17 +288,17 @@ impl Server {
     async fn listen(&self, request: &Request<Incoming>) -> HttpResponse {
         let accepts = header(request, "accept").unwrap_or_default();
         if !accepts.contains("text/event-stream") && !accepts.contains("*/*") {
-            return text_error(StatusCode::NOT_ACCEPTABLE, "a stream of events is all that is served here");
+            return text_error(StatusCode::NOT_ACCEPTABLE, "the client must accept text/event-stream");
         }
         match self.session_of(request) {
             Ok((_, session)) => session.listen(header(request, "last-event-id")).await,
-            Err(refusal) => *refusal,
+            Err(rejection) => *rejection,
         }
     }
 
     fn end(&self, request: &Request<Incoming>) -> HttpResponse {
         if is_sessionless(&self.faults) {
-            return text_error(StatusCode::METHOD_NOT_ALLOWED, "there are no sessions to end");
+            return text_error(StatusCode::METHOD_NOT_ALLOWED, "the server has no sessions");
         }
         match self.session_of(request) {
             Ok((name, _)) => {
@@ -307,7 +307,7 @@ impl Server {
                 }
                 empty(StatusCode::NO_CONTENT)
             }
-            Err(refusal) => *refusal,
+            Err(rejection) => *rejection,
         }
     }
 

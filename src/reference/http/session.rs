@@ -80,7 +80,7 @@ impl Session {
         self.ask(|response| Command::Post(post, response)).await
     }
 
-    /// Opens the general stream, or resumes a stream after an event.
+    /// Opens the GET stream, or resumes a stream after an event.
     pub(super) async fn listen(&self, last: Option<&str>) -> HttpResponse {
         let last = last.map(str::to_owned);
         self.ask(|response| Command::Listen { last, response }).await
@@ -105,7 +105,7 @@ impl Session {
 
 /// An open stream.
 struct Stream {
-    /// The id of the request that it answers; none for the general stream.
+    /// The id of the request that it answers; none for the GET stream.
     id: Option<Value>,
     sender: mpsc::Sender<Bytes>,
     number: usize,
@@ -164,9 +164,9 @@ async fn run(faults: Arc<FaultSet>, ended: Arc<Notify>, single_stream: bool, mut
                     ended.notify_one();
                     return;
                 }
-                let reply = state.reply(&post, outputs).await;
+                let response_to_post = state.response_to_post(&post, outputs).await;
                 // The client may have disconnected.
-                let _gone = response.send(reply);
+                let _gone = response.send(response_to_post);
             }
             Command::Listen { last, response } => {
                 let _gone = response.send(state.listen(last.as_deref()).await);
@@ -216,7 +216,7 @@ fn lines(outputs: Vec<Output>) -> Vec<Bytes> {
 }
 
 /// The id of a line, if it is a response.
-fn answered(line: &Bytes) -> Option<Value> {
+fn response_id(line: &Bytes) -> Option<Value> {
     let value: Value = serde_json::from_slice(line).ok()?;
     let responds = |value: &Value| value.get("result").is_some() || value.get("error").is_some();
     match &value {
@@ -229,8 +229,8 @@ fn answered(line: &Bytes) -> Option<Value> {
 fn status_of(line: &Bytes, post: &Post) -> StatusCode {
     let stateless = post.stateless;
     let code = serde_json::from_slice::<Value>(line).ok().and_then(|value| {
-        let nameless = value.get("id").is_none_or(Value::is_null);
-        value.pointer("/error/code").and_then(Value::as_i64).map(|code| (code, nameless))
+        let has_no_id = value.get("id").is_none_or(Value::is_null);
+        value.pointer("/error/code").and_then(Value::as_i64).map(|code| (code, has_no_id))
     });
     match code {
         Some((-32_602, _)) if stateless && validation::lacks_meta(&post.message) => StatusCode::BAD_REQUEST,
@@ -244,49 +244,49 @@ fn status_of(line: &Bytes, post: &Post) -> StatusCode {
 
 impl SessionState {
     /// The response to a POST, from what the connection wrote for it.
-    async fn reply(&mut self, post: &Post, outputs: Vec<Output>) -> HttpResponse {
+    async fn response_to_post(&mut self, post: &Post, outputs: Vec<Output>) -> HttpResponse {
         let written = lines(outputs);
         if self.single_stream {
-            let live_listeners = self.streams.iter().any(|stream| !stream.sender.is_closed());
-            if !live_listeners && !has(&self.faults, SseSessionOutlivesStream) {
+            let is_connected = self.streams.iter().any(|stream| !stream.sender.is_closed());
+            if !is_connected && !has(&self.faults, SseSessionOutlivesStream) {
                 return text_error(StatusCode::NOT_FOUND, "the stream of the session was closed");
             }
-            let in_place = has(&self.faults, SseReplyInPost) && post.message["method"] == "ping";
-            if let ([line], true) = (written.as_slice(), in_place) {
+            let replies_in_post = has(&self.faults, SseReplyInPost) && post.message["method"] == "ping";
+            if let ([line], true) = (written.as_slice(), replies_in_post) {
                 return full(StatusCode::OK, "application/json", line.clone());
             }
             self.send_to_streams(written).await;
             return full(StatusCode::ACCEPTED, "text/plain; charset=utf-8", "Accepted");
         }
-        let asks = |message: &Value| message.get("method").is_some() && message.get("id").is_some();
+        let is_request = |message: &Value| message.get("method").is_some() && message.get("id").is_some();
         let first = match &post.message {
-            Value::Array(items) => items.iter().find(|item| asks(item)),
-            message => Some(message).filter(|message| asks(message)),
+            Value::Array(items) => items.iter().find(|item| is_request(item)),
+            message => Some(message).filter(|message| is_request(message)),
         };
         let is_response = post.message.get("result").is_some() || post.message.get("error").is_some();
         let Some(id) = first.map(|message| message["id"].clone()) else {
             // Nothing is to be answered, but invalid input is rejected.
-            let (own, send_to_streams): (Vec<Bytes>, Vec<Bytes>) =
-                written.into_iter().partition(|line| !is_response && answered(line).is_some());
-            self.send_to_streams(send_to_streams).await;
+            let (own, other): (Vec<Bytes>, Vec<Bytes>) =
+                written.into_iter().partition(|line| !is_response && response_id(line).is_some());
+            self.send_to_streams(other).await;
             return match own.first() {
                 Some(error) => full(status_of(error, post), "application/json", error.clone()),
                 None => empty(StatusCode::ACCEPTED),
             };
         };
-        let at = written.iter().position(|line| answered(line).is_some());
+        let at = written.iter().position(|line| response_id(line).is_some());
         let streams = stream_injection::uses_stream(&post.message, &self.faults);
         if let Some(duplicate_response) =
             at.and_then(|at| stream_injection::duplicate_response(&written[at], &post.message, &self.faults))
         {
-            self.send_to_general_stream(duplicate_response).await;
+            self.send_to_get_stream(duplicate_response).await;
         }
         if let Some(first) = written.first().filter(|_| stream_injection::listens_as_json(&post.message, &self.faults))
         {
             return full(StatusCode::OK, "application/json", first.clone());
         }
         if let Some(at) = at.filter(|_| post.message["method"] == "tasks/get" && !streams) {
-            // A poll needs no stream; other messages go to the general stream.
+            // A poll needs no stream; other messages go to the GET stream.
             let mut written = written;
             let response = written.remove(at);
             self.send_to_streams(written).await;
@@ -295,7 +295,7 @@ impl SessionState {
         match (at, written.as_slice()) {
             // A single response needs no stream, unless the client wants progress.
             (Some(0), [line]) if !streams => full(status_of(line, post), "application/json", line.clone()),
-            (Some(0), [line, ..]) if !streams && written.get(1).is_some_and(|next| answered(next).is_none()) => {
+            (Some(0), [line, ..]) if !streams && written.get(1).is_some_and(|next| response_id(next).is_none()) => {
                 let line = line.clone();
                 self.send_to_streams(written[1..].to_vec()).await;
                 full(status_of(&line, post), "application/json", line)
@@ -306,12 +306,12 @@ impl SessionState {
                 let faults = Arc::clone(&self.faults);
                 let mut own = Stream { id: Some(id), sender, number: self.opened, events: 0, faults };
                 let has_event_ids = self.has_event_ids;
-                let upto = at.map_or(written.len(), |at| at + 1);
-                let (now, later) = written.split_at(upto);
-                let (preload, elsewhere) =
+                let response_end = at.map_or(written.len(), |at| at + 1);
+                let (now, later) = written.split_at(response_end);
+                let (for_own_stream, for_other_streams) =
                     stream_injection::distribute(now.to_vec(), &post.message, post.stateless, &self.faults);
                 if has_event_ids {
-                    let events = preload.iter().enumerate();
+                    let events = for_own_stream.iter().enumerate();
                     self.store_events(events.map(|(at, line)| (own.number, at + 1, line.clone())).collect());
                 }
                 // A stream without its response stays open, since nothing could be resumed yet.
@@ -321,29 +321,29 @@ impl SessionState {
                     prime(&mut own, has_event_ids).await;
                     let _gone = own.sender.send(Bytes::from_static(closing_event)).await;
                 } else if at.is_some() {
-                    let stays = has(&self.faults, StreamStaysOpen);
+                    let stays_open = has(&self.faults, StreamStaysOpen);
                     // The stream ends with the response; long output is written while the client reads.
                     tokio::spawn(async move {
                         prime(&mut own, has_event_ids).await;
-                        for line in preload {
+                        for line in for_own_stream {
                             if !write(&mut own, has_event_ids, line).await {
                                 return;
                             }
                         }
-                        if stays {
+                        if stays_open {
                             tokio::time::sleep(OPEN_STREAM_DURATION).await;
                         }
                     });
                 } else {
                     prime(&mut own, has_event_ids).await;
-                    for line in preload {
+                    for line in for_own_stream {
                         write(&mut own, has_event_ids, line).await;
                     }
                     if !has(&self.faults, ListenEnds) {
                         self.streams.push(own);
                     }
                 }
-                self.send_to_streams(elsewhere).await;
+                self.send_to_streams(for_other_streams).await;
                 self.send_to_streams(later.to_vec()).await;
                 stream(body)
             }
@@ -356,8 +356,8 @@ impl SessionState {
         self.sent.drain(..excess);
     }
 
-    /// Sends a line to the general stream.
-    async fn send_to_general_stream(&mut self, line: Bytes) {
+    /// Sends a line to the GET stream.
+    async fn send_to_get_stream(&mut self, line: Bytes) {
         let has_event_ids = self.has_event_ids;
         if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id.is_none()) {
             write(stream, has_event_ids, line).await;
@@ -368,14 +368,14 @@ impl SessionState {
     async fn send_to_streams(&mut self, written: Vec<Bytes>) {
         for line in written {
             let value: Value = serde_json::from_slice(&line).unwrap_or_default();
-            let id = answered(&line);
+            let id = response_id(&line);
             let subscription = value.pointer("/params/_meta/io.modelcontextprotocol~1subscriptionId").cloned();
             let wanted = id.clone().or(subscription);
             let own = self.streams.iter().position(|stream| wanted.is_some() && stream.id == wanted);
-            let not_required = self.streams.iter().position(|stream| stream.id.is_none());
+            let get_stream = self.streams.iter().position(|stream| stream.id.is_none());
             // A response with an unknown id goes to any stream that waits for a response.
             let waiting = id.is_some().then(|| self.streams.iter().position(|stream| stream.id.is_some())).flatten();
-            let Some(at) = own.or(waiting).or(not_required) else {
+            let Some(at) = own.or(waiting).or(get_stream) else {
                 if self.queue.len() < MAX_STORED_EVENTS {
                     self.queue.push(line);
                 }
@@ -383,8 +383,8 @@ impl SessionState {
             };
             let stream = &mut self.streams[at];
             let event = (stream.number, stream.events + 1, line.clone());
-            let live_listeners = write(stream, self.has_event_ids, line).await;
-            if !live_listeners || (id.is_some() && stream.id.is_some()) {
+            let is_connected = write(stream, self.has_event_ids, line).await;
+            if !is_connected || (id.is_some() && stream.id.is_some()) {
                 self.streams.remove(at);
             }
             self.store_events(vec![event]);
@@ -397,7 +397,7 @@ impl SessionState {
             Some((stream.parse::<usize>().ok()?, event.parse::<usize>().ok()?))
         });
         if last.is_some() && has(&self.faults, ResumeRejected) {
-            return text_error(StatusCode::BAD_REQUEST, "there is nothing to resume");
+            return text_error(StatusCode::BAD_REQUEST, "the stream cannot be resumed");
         }
         if let Some((number, event)) = after {
             let crosses = has(&self.faults, ReplayCrosses);
@@ -413,7 +413,7 @@ impl SessionState {
         }
         self.streams.retain(|stream| stream.id.is_some() || !stream.sender.is_closed());
         if self.streams.iter().any(|stream| stream.id.is_none()) {
-            return text_error(StatusCode::CONFLICT, "the stream is open already");
+            return text_error(StatusCode::CONFLICT, "the stream is already open");
         }
         let (sender, body) = mpsc::channel(STREAM_BUFFER_EVENTS);
         self.opened = next_stream();

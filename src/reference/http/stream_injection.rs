@@ -66,9 +66,9 @@ pub(super) fn distribute(
     faults: &FaultSet,
 ) -> (Vec<Bytes>, Vec<Bytes>) {
     let mut own = lines;
-    let mut elsewhere = Vec::new();
+    let mut for_other_streams = Vec::new();
     if !requests_progress(message) {
-        return (own, elsewhere);
+        return (own, for_other_streams);
     }
     let before = own.len().saturating_sub(1);
     if has(faults, ForeignProgress) {
@@ -80,11 +80,11 @@ pub(super) fn distribute(
     }
     let is_progress = |line: &Bytes| method_of(line) == "notifications/progress";
     if has(faults, Broadcast) {
-        elsewhere.extend(own.iter().filter(|line| is_progress(line)).cloned());
+        for_other_streams.extend(own.iter().filter(|line| is_progress(line)).cloned());
     }
     if has(faults, ProgressOnGet) {
         let (progress, rest) = own.into_iter().partition(is_progress);
-        (own, elsewhere) = (rest, progress);
+        (own, for_other_streams) = (rest, progress);
     }
     // Calls with other tokens still work.
     let counted = message.pointer("/params/_meta/progressToken").is_some_and(Value::is_number);
@@ -94,10 +94,10 @@ pub(super) fn distribute(
     if counted && has(faults, StreamEndsEarly) {
         own.truncate(own.len().saturating_sub(1).min(1));
     }
-    (own, elsewhere)
+    (own, for_other_streams)
 }
 
-/// The response that a fault also sends on the general stream.
+/// The response that a fault also sends on the GET stream.
 pub(super) fn duplicate_response(response: &Bytes, message: &Value, faults: &FaultSet) -> Option<Bytes> {
     let lists = message.get("method").is_some_and(|method| method == "tools/list");
     (lists && has(faults, ResponseOnGet)).then(|| response.clone())

@@ -22,7 +22,7 @@ pub(super) const VERSION: &str = "mcp-protocol-version";
 
 /// Rejects a foreign Origin or Host.
 pub(super) fn origin(host: Option<&HeaderValue>, origin: Option<&HeaderValue>) -> Option<HttpResponse> {
-    let ours = |value: &HeaderValue| {
+    let is_local = |value: &HeaderValue| {
         let text = value.to_str().unwrap_or_default();
         let authority = text.split_once("://").map_or(text, |(_, rest)| rest);
         let name = if authority.starts_with('[') {
@@ -32,7 +32,7 @@ pub(super) fn origin(host: Option<&HeaderValue>, origin: Option<&HeaderValue>) -
         };
         ["localhost", "127.0.0.1", "[::1]"].contains(&name)
     };
-    let is_foreign = |value: Option<&HeaderValue>| value.is_some_and(|value| !ours(value));
+    let is_foreign = |value: Option<&HeaderValue>| value.is_some_and(|value| !is_local(value));
     (is_foreign(host) || is_foreign(origin)).then(|| rpc_error(StatusCode::FORBIDDEN, INVALID_REQUEST, "Forbidden"))
 }
 
@@ -41,19 +41,20 @@ pub(super) fn media_types(request: &Request<Incoming>) -> Option<HttpResponse> {
     let text = |value: Option<&HeaderValue>| value.and_then(|v| v.to_str().ok()).unwrap_or_default().to_lowercase();
     let sent = text(request.headers().get(CONTENT_TYPE));
     if sent.split(';').next().unwrap_or_default().trim() != "application/json" {
-        return Some(text_error(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a message is application/json"));
+        return Some(text_error(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json"));
     }
     let accepted = text(request.headers().get(ACCEPT));
     let takes = |kind: &str| accepted.contains(kind) || accepted.contains("*/*");
-    (!takes("application/json") || !takes("text/event-stream"))
-        .then(|| text_error(StatusCode::NOT_ACCEPTABLE, "answers are application/json or text/event-stream"))
+    (!takes("application/json") || !takes("text/event-stream")).then(|| {
+        text_error(StatusCode::NOT_ACCEPTABLE, "the client must accept application/json and text/event-stream")
+    })
 }
 
 /// Rejects an unknown version. Without the header, the negotiated version applies.
 pub(super) fn version(headers: &HeaderMap) -> Option<HttpResponse> {
     let named = headers.get(VERSION)?;
     let known = named.to_str().is_ok_and(|named| Revision::ALL.iter().any(|revision| revision.name() == named));
-    (!known).then(|| rpc_error(StatusCode::BAD_REQUEST, INVALID_REQUEST, "the protocol version is not known"))
+    (!known).then(|| rpc_error(StatusCode::BAD_REQUEST, INVALID_REQUEST, "the protocol version is unknown"))
 }
 
 pub(super) fn meta<'a>(message: &'a Value, name: &str) -> Option<&'a Value> {
@@ -96,7 +97,7 @@ pub(super) fn stateless(headers: &HeaderMap, message: &Value) -> Option<HttpResp
         return mismatch(format!("the MCP-Protocol-Version header says {version}, the message {in_message}"));
     }
     if text("mcp-method") != Some(method) {
-        return mismatch(format!("the Mcp-Method header does not say {method}"));
+        return mismatch(format!("the Mcp-Method header is not {method}"));
     }
     if let Some(name) = name_of(message) {
         match text("mcp-name").and_then(decode_header) {
@@ -117,7 +118,7 @@ pub(super) fn stateless(headers: &HeaderMap, message: &Value) -> Option<HttpResp
             (None, _) => true,
         };
         if !agrees {
-            return mismatch(format!("the header {header} does not say what the argument says"));
+            return mismatch(format!("the header {header} does not match the argument"));
         }
     }
     None

@@ -63,7 +63,7 @@ mod tests {
     use crate::reference::message::object;
 
     #[test]
-    fn paths_lead_through_names_and_positions_or_nowhere() {
+    fn paths_consist_of_names_and_indexes_and_may_not_exist() {
         let mut target = object(json!({"a": [{"b": {"c": 1}}], "d": 2}));
         Edit::Set("a/0/b/c", || json!(3)).apply(&mut target);
         Edit::Set("e", || json!(4)).apply(&mut target);

@@ -15,7 +15,7 @@ pub(in crate::reference) struct Outgoing {
     pub(in crate::reference) message: Value,
     pub(in crate::reference) revision: Revision,
     /// The method of the request that it answers, if it is a response.
-    pub(in crate::reference) answers: Option<String>,
+    pub(in crate::reference) response_to: Option<String>,
     /// Whether that request was well-formed.
     pub(in crate::reference) well_formed: bool,
     /// Whether it opens the connection. Faults of ids do not apply then, because nothing else could be tested
@@ -30,27 +30,27 @@ pub(in crate::reference) fn inject(outgoing: &mut Outgoing, faults: &FaultSet) {
         return;
     };
     let is_active = |fault| faults.is_active(fault, revision);
-    if outgoing.answers.is_some() {
+    if outgoing.response_to.is_some() {
         if is_active(Fault::Jsonrpc10) {
             set(message, "jsonrpc", json!("1.0"));
         }
         inject_into_error(message, outgoing.well_formed, &is_active);
         if !outgoing.opens
-            && let Some(id) = message.get("id").and_then(|id| other_id(id, message, &is_active))
+            && let Some(id) = message.get("id").and_then(|id| changed_id(id, message, &is_active))
         {
             set(message, "id", id);
         }
         if is_active(Fault::IdsWrongType)
             && let Some(id) = message.get("id")
         {
-            let id = id_of_other_kind(id);
+            let id = id_of_other_type(id);
             set(message, "id", id);
         }
     } else {
         inject_into_notification(message, revision, &is_active);
     }
     if is_active(Fault::HostileText) {
-        super::hostile::deface(&mut outgoing.message);
+        super::hostile::append_payload(&mut outgoing.message);
     }
 }
 
@@ -75,7 +75,7 @@ fn inject_into_error(message: &mut Object, well_formed: bool, is_active: &dyn Fn
 }
 
 /// The id that a fault returns instead of the request id.
-fn other_id(id: &Value, message: &Object, is_active: &dyn Fn(Fault) -> bool) -> Option<Value> {
+fn changed_id(id: &Value, message: &Object, is_active: &dyn Fn(Fault) -> bool) -> Option<Value> {
     match id {
         Value::Number(_) => {
             let number = id.as_i64()?;
@@ -98,7 +98,7 @@ fn other_id(id: &Value, message: &Object, is_active: &dyn Fn(Fault) -> bool) -> 
 }
 
 /// Integers as strings, and all other ids as numbers.
-fn id_of_other_kind(id: &Value) -> Value {
+fn id_of_other_type(id: &Value) -> Value {
     match id {
         Value::Number(number) => json!(number.to_string()),
         Value::String(text) => json!(text.parse::<i64>().unwrap_or(0)),
@@ -163,7 +163,7 @@ fn set(members: &mut Object, name: &str, value: Value) {
 }
 
 /// The error response of a fault to a notification.
-pub(in crate::reference) fn answer_to_notification(code: i64, text: &str) -> Value {
+pub(in crate::reference) fn response_to_notification(code: i64, text: &str) -> Value {
     Value::Object(object(json!({
         "jsonrpc": "2.0",
         "id": null,

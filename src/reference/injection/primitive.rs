@@ -31,7 +31,7 @@ const RESULT_FAULTS: &[Injection] = &[
     Injection(ResourceWithoutName, "resources/list", Remove("resources/0/name")),
     Injection(ResourceRelativeUri, "resources/list", Set("resources/0/uri", || json!("notes.txt"))),
     Injection(ResourceSchemeUnderscore, "resources/list", Set("resources/0/uri", || json!("my_notes://today"))),
-    Injection(ResourceUriTwice, "resources/list", With(|result| repeat_first(result, "resources"))),
+    Injection(ResourceUriTwice, "resources/list", With(|result| duplicate_first(result, "resources"))),
     Injection(ResourcePriorityTwo, "resources/list", Set("resources/0/annotations", || json!({"priority": 2}))),
     Injection(TemplateWithoutName, "resources/templates/list", Remove("resourceTemplates/0/name")),
     Injection(
@@ -41,23 +41,23 @@ const RESULT_FAULTS: &[Injection] = &[
     ),
     Injection(ReadContentsObject, "resources/read", With(|result| unwrap_first(result, "contents"))),
     Injection(ReadEmpty, "resources/read", With(remove_bodies)),
-    Injection(ReadBlobNotBase64, "resources/read", With(spoil_blobs)),
+    Injection(ReadBlobNotBase64, "resources/read", With(invalidate_blobs)),
     Injection(SubscribeNotEmpty, "resources/subscribe", Set("subscribed", || json!(true))),
     Injection(SetLevelNotEmpty, "logging/setLevel", Set("level", || json!("set"))),
     Injection(PromptWithoutName, "prompts/list", Remove("prompts/0/name")),
-    Injection(PromptNameTwice, "prompts/list", With(|result| repeat_first(result, "prompts"))),
+    Injection(PromptNameTwice, "prompts/list", With(|result| duplicate_first(result, "prompts"))),
     Injection(PromptArgumentRequiredString, "prompts/list", Set("prompts/0/arguments/0/required", || json!("yes"))),
     Injection(PromptContentArray, "prompts/get", With(wrap_content)),
     Injection(PromptContentVideo, "prompts/get", Set("messages/0/content", video)),
-    Injection(PromptImageDataUrl, "prompts/get", With(|result| spoil_data(result, "image"))),
-    Injection(PromptAudioUrlAlphabet, "prompts/get", With(|result| spoil_data(result, "audio"))),
+    Injection(PromptImageDataUrl, "prompts/get", With(|result| reencode_data(result, "image"))),
+    Injection(PromptAudioUrlAlphabet, "prompts/get", With(|result| reencode_data(result, "audio"))),
     Injection(PromptEmbeddedWithoutMime, "prompts/get", Remove("messages/0/content/resource/mimeType")),
     Injection(CompletionValuesString, "completion/complete", Set("completion/values", || json!("rust"))),
     Injection(CompletionTooMany, "completion/complete", Set("completion/values", too_many)),
 ];
 
 /// Duplicates the first item, with another description.
-fn repeat_first(result: &mut Object, member: &str) {
+fn duplicate_first(result: &mut Object, member: &str) {
     if let Some(Value::Array(items)) = result.get_mut(member)
         && let Some(mut first) = items.first().cloned()
     {
@@ -85,7 +85,7 @@ fn remove_bodies(result: &mut Object) {
     });
 }
 
-fn spoil_blobs(result: &mut Object) {
+fn invalidate_blobs(result: &mut Object) {
     each_contents(result, |contents| {
         if contents.contains_key("blob") {
             contents.insert("blob".to_owned(), json!("<no base64>"));
@@ -104,7 +104,7 @@ fn video() -> Value {
 }
 
 /// Writes the data of one type of content in another encoding than standard base64.
-fn spoil_data(result: &mut Object, kind: &str) {
+fn reencode_data(result: &mut Object, kind: &str) {
     let messages = result.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten();
     for content in messages.filter_map(|message| message.get_mut("content")).filter(|content| content["type"] == kind) {
         let data = content["data"].as_str().unwrap_or_default();

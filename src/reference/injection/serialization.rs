@@ -9,7 +9,7 @@ use crate::reference::fault::{Fault, FaultSet};
 pub(in crate::reference) fn line(outgoing: &Outgoing, first: bool, faults: &FaultSet) -> Vec<u8> {
     let is_active = |fault| faults.is_active(fault, outgoing.revision);
     let mut bytes = Vec::new();
-    let Some(method) = outgoing.answers.as_deref() else {
+    let Some(method) = outgoing.response_to.as_deref() else {
         end_line(&mut bytes, outgoing.message.to_string().into_bytes());
         return bytes;
     };
@@ -30,7 +30,7 @@ pub(in crate::reference) fn line(outgoing: &Outgoing, first: bool, faults: &Faul
         message.to_string().into_bytes()
     };
     if calls && is_active(Fault::MrtrKeyTwice) {
-        text = key_twice(&text);
+        text = duplicate_input_key(&text);
     }
     if calls && is_active(Fault::Latin1Output) {
         text = latin1(&text);
@@ -68,7 +68,7 @@ fn latin1(text: &[u8]) -> Vec<u8> {
 }
 
 /// Duplicates the key in `inputRequests`.
-fn key_twice(text: &[u8]) -> Vec<u8> {
+fn duplicate_input_key(text: &[u8]) -> Vec<u8> {
     const ONCE: &str = r#""inputRequests":{"#;
     let text = String::from_utf8_lossy(text);
     text.replacen(ONCE, &format!(r#"{ONCE}"input":{{"method":"roots/list"}},"#), 1).into_bytes()

@@ -35,7 +35,7 @@ const FAULTS: &[Injection] = &[
     Injection(TaskStatusUnknown, "tasks/get", Set("status", || json!("running"))),
     Injection(TaskGetWithoutTtl, "tasks/get", Remove("ttl")),
     Injection(TaskFailureReportedCompleted, "tasks/get", With(complete_failure)),
-    Injection(TaskFailureWithoutMessage, "tasks/get", With(mute_failure)),
+    Injection(TaskFailureWithoutMessage, "tasks/get", With(remove_failure_message)),
     Injection(TaskListedWithoutStatus, "tasks/list", Remove("tasks/0/status")),
     Injection(TaskStatusWithoutId, "notifications/tasks/status", Remove("taskId")),
     Injection(
@@ -46,7 +46,7 @@ const FAULTS: &[Injection] = &[
     Injection(TaskResultWithoutContent, "tasks/result", Remove("content")),
     Injection(TaskResultWithoutRelatedTask, "tasks/result", Remove("_meta")),
     Injection(TaskHandleComplete, "create", Set("resultType", || json!("complete"))),
-    Injection(TaskHandleLegacyNames, "create", With(name_as_before)),
+    Injection(TaskHandleLegacyNames, "create", With(use_legacy_names)),
     Injection(TaskHandleOnList, "tools/list", Set("resultType", || json!("task"))),
     Injection(TaskGetTyped, "tasks/get", Set("resultType", || json!("task"))),
     Injection(TaskCompletedWithoutResult, "tasks/get", Remove("result")),
@@ -61,13 +61,13 @@ fn complete_failure(task: &mut Object) {
     }
 }
 
-fn mute_failure(task: &mut Object) {
+fn remove_failure_message(task: &mut Object) {
     if task.get("status") == Some(&json!("failed")) {
         task.shift_remove("statusMessage");
     }
 }
 
-fn name_as_before(task: &mut Object) {
+fn use_legacy_names(task: &mut Object) {
     let ttl = task.shift_remove("ttlMs").unwrap_or(Value::Null);
     task.insert("ttl".to_owned(), ttl);
 }

@@ -61,7 +61,7 @@ fn add_meta(result: &mut Object, key: &str) {
 }
 
 /// The name of the tool whose definition a fault changes.
-const SPECIMEN: &str = "specimen";
+const FAULT_TOOL_NAME: &str = "specimen";
 
 /// Adds the tools that only faults list.
 pub(in crate::reference) fn add_fault_tools(tools: &mut Vec<Object>, revision: Revision, faults: &FaultSet, salt: u64) {
@@ -71,18 +71,18 @@ pub(in crate::reference) fn add_fault_tools(tools: &mut Vec<Object>, revision: R
         tools.push(first);
     }
     if faults.is_active(Fault::ListPerConnection, revision) {
-        let mut tool = specimen(revision);
+        let mut tool = fault_tool(revision);
         tool.insert("name".to_owned(), json!(format!("visitor_{salt:x}")));
         tools.push(tool);
     }
     if faults.is_active(Fault::Awkward, revision) && revision >= Revision::V2025_11_25 {
         let mut tool = object(json!({"name": "pair", "description": "Takes a word and a number."}));
-        become_pair(&mut tool);
+        use_prefix_items(&mut tool);
         tools.push(tool);
     }
     for Injection(fault, edit) in DEFINITION_FAULTS {
         if faults.is_active(*fault, revision) {
-            let mut tool = specimen(revision);
+            let mut tool = fault_tool(revision);
             edit.apply(&mut tool);
             tools.push(tool);
         }
@@ -91,12 +91,12 @@ pub(in crate::reference) fn add_fault_tools(tools: &mut Vec<Object>, revision: R
 
 /// Whether only a fault lists this tool. Such a tool accepts any arguments and always succeeds.
 pub(in crate::reference) fn is_fault_tool(tool: &Object) -> bool {
-    tool.get("description").is_some_and(|text| text.to_string().contains(SPECIMEN))
+    tool.get("description").is_some_and(|text| text.to_string().contains(FAULT_TOOL_NAME))
 }
 
-fn specimen(revision: Revision) -> Object {
+fn fault_tool(revision: Revision) -> Object {
     let mut tool = object(json!({
-        "name": SPECIMEN,
+        "name": FAULT_TOOL_NAME,
         "description": "A specimen of a definition.",
         "inputSchema": {"type": "object"},
     }));
@@ -131,7 +131,7 @@ const DEFINITION_FAULTS: &[Injection] = &[
     Injection(IconSizesString, Set("icons", || json!([{"src": PICTURE, "sizes": "48x48"}]))),
     Injection(IconJavascript, Set("icons", || json!([{"src": "javascript:void(0)"}]))),
     Injection(HeaderNameSpace, Set(PROPERTIES, || json!({"x": header("string", "Two Words")}))),
-    Injection(HeaderNameTwice, Set(PROPERTIES, twice)),
+    Injection(HeaderNameTwice, Set(PROPERTIES, same_header_twice)),
     Injection(HeaderOnObject, Set(PROPERTIES, || json!({"x": header("object", "Region")}))),
     Injection(HeaderInItems, Set(PROPERTIES, in_items)),
     Injection(HeaderOnPassword, Set(PROPERTIES, || json!({"password": header("string", "Word")}))),
@@ -139,7 +139,7 @@ const DEFINITION_FAULTS: &[Injection] = &[
     Injection(TerminalEscapeInDescription, Set("description", || json!(ESCAPES))),
     Injection(BidiInDescription, Set("description", || json!(BIDI))),
     Injection(MarkupInDescription, Set("description", || json!(MARKUP))),
-    Injection(NewerKeywordsUnchecked, With(become_pair)),
+    Injection(NewerKeywordsUnchecked, With(use_prefix_items)),
 ];
 
 const PROPERTIES: &str = "inputSchema/properties";
@@ -149,7 +149,7 @@ const MARKUP: &str = "A specimen of a definition.<script>fetch('https://example.
 const BIDI: &str = "A \u{202e}specimen\u{202c}\u{200b} of a definition.";
 
 /// Gives a tool a schema that needs a keyword which older dialects do not have.
-fn become_pair(tool: &mut Object) {
+fn use_prefix_items(tool: &mut Object) {
     let pair = json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}]});
     let schema = json!({"type": "object", "properties": {"pair": pair}, "required": ["pair"]});
     tool.insert("inputSchema".to_owned(), schema);
@@ -173,7 +173,7 @@ fn header(kind: &str, name: &str) -> Value {
     json!({"type": kind, "x-mcp-header": name})
 }
 
-fn twice() -> Value {
+fn same_header_twice() -> Value {
     json!({"x": header("string", "Region"), "y": header("string", "region")})
 }
 

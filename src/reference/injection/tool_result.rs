@@ -55,7 +55,7 @@ const TOOL_FAULTS: &[Injection] = &[
     Injection(StructuredMismatch, "add", Set("structuredContent", || json!({"sum": "many"}))),
     Injection(StructuredMissing, "add", Remove("structuredContent")),
     Injection(StructuredWithoutText, "add", Set("content/0/text", || json!("Added."))),
-    Injection(InterimEarly, "add", With(become_interim)),
+    Injection(InterimEarly, "add", With(become_input_required)),
     Injection(ContentTypeVideo, "image", Push("content", video)),
     Injection(AudioIn20241105, "image", Push("content", content::audio)),
     Injection(LinkBefore20250618, "image", Push("content", link)),
@@ -76,7 +76,7 @@ const TOOL_FAULTS: &[Injection] = &[
     Injection(AudienceRobot, "annotated", Set("content/0/annotations/audience", || json!(["robot"]))),
     Injection(PriorityTwo, "annotated", Set("content/0/annotations/priority", || json!(2))),
     Injection(LastModifiedNumber, "annotated", Set("content/0/annotations/lastModified", seconds)),
-    Injection(LastModifiedInvalid, "annotated", Set("content/0/annotations/lastModified", words)),
+    Injection(LastModifiedInvalid, "annotated", Set("content/0/annotations/lastModified", not_a_date)),
 ];
 
 /// One sequence that retitles a terminal, and one that colours text.
@@ -89,7 +89,7 @@ fn unwrap_content(result: &mut Object) {
     }
 }
 
-fn become_interim(result: &mut Object) {
+fn become_input_required(result: &mut Object) {
     *result = object(json!({"resultType": "input_required", "requestState": "add-1"}));
 }
 
@@ -117,6 +117,6 @@ fn seconds() -> Value {
     json!(1_736_694_058)
 }
 
-fn words() -> Value {
+fn not_a_date() -> Value {
     json!("yesterday")
 }

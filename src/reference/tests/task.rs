@@ -198,7 +198,7 @@ fn statuses(received: &[Value], place: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_conversation_is_the_same_each_time() {
+fn a_conversation_is_deterministic() {
     for revision in Revision::ALL {
         assert_eq!(
             task_conversation(*revision, &FaultSet::none()),
@@ -209,7 +209,7 @@ fn a_conversation_is_the_same_each_time() {
 }
 
 #[test]
-fn tasks_work_ask_fail_and_are_cancelled() {
+fn tasks_work_request_input_fail_and_are_cancelled() {
     let legacy = task_conversation(Revision::V2025_11_25, &FaultSet::none());
     let told = statuses(&legacy, "/params/status");
     assert_eq!(told, ["completed", "failed", "input_required"]);
@@ -225,14 +225,14 @@ fn tasks_work_ask_fail_and_are_cancelled() {
 }
 
 #[test]
-fn no_task_is_there_before_2025_11_25() {
+fn there_are_no_tasks_before_2025_11_25() {
     let received = task_conversation(Revision::V2025_06_18, &FaultSet::none());
     assert_eq!(statuses(&received, "/result/task/taskId"), Vec::<String>::new());
     assert!(received.iter().any(|message| message.pointer("/error/code") == Some(&json!(-32_601))));
 }
 
 #[test]
-fn a_server_without_tasks_takes_every_call_for_a_plain_one() {
+fn a_server_without_tasks_treats_every_call_as_a_plain_one() {
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let received = task_conversation(revision, &FaultSet::from(Fault::WithoutTasks));
         assert!(received.iter().all(|message| message.pointer("/result/task").is_none()));
