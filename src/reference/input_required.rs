@@ -134,8 +134,8 @@ fn encode_state(state: &RequestState, tool: &str, arguments: &Object) -> String 
 /// Decodes a `requestState`, if it is valid for this call; with `unbound`, for any call.
 fn decode_state(encode_state: &Value, tool: &str, arguments: &Object, unbound: bool) -> Option<RequestState> {
     let text = String::from_utf8(URL_SAFE_NO_PAD.decode(encode_state.as_str()?).ok()?).ok()?;
-    let (given, state) = text.split_at_checked(16)?;
-    if u64::from_str_radix(given, 16).ok()? != checksum(state) {
+    let (expected, state) = text.split_at_checked(16)?;
+    if u64::from_str_radix(expected, 16).ok()? != checksum(state) {
         return None;
     }
     let state: Value = serde_json::from_str(state).ok()?;

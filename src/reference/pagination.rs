@@ -65,8 +65,8 @@ pub(super) fn cursor(list: &str, position: usize, salt: u64) -> String {
 }
 
 /// The position that a cursor encodes, if it is valid for a list of this length.
-fn position(list: &str, given: &str, length: usize, salt: u64) -> Option<usize> {
-    (PAGE_SIZE..length).step_by(PAGE_SIZE).find(|position| cursor(list, *position, salt) == given)
+fn position(list: &str, requested: &str, length: usize, salt: u64) -> Option<usize> {
+    (PAGE_SIZE..length).step_by(PAGE_SIZE).find(|position| cursor(list, *position, salt) == requested)
 }
 
 fn invalid_cursor() -> RpcError {
@@ -77,7 +77,7 @@ fn invalid_cursor() -> RpcError {
 pub(super) fn page(list: &str, items: &[Value], params: &Object) -> Result<Page, RpcError> {
     let start = match params.get("cursor") {
         None => 0,
-        Some(Value::String(given)) => position(list, given, items.len(), 0).ok_or_else(invalid_cursor)?,
+        Some(Value::String(requested)) => position(list, requested, items.len(), 0).ok_or_else(invalid_cursor)?,
         Some(_) => return Err(invalid_cursor()),
     };
     let end = items.len().min(start + PAGE_SIZE);
@@ -94,39 +94,38 @@ pub(super) fn tool_page(
     params: Option<&Object>,
     revision: Revision,
     faults: &FaultSet,
-    memory: &mut PaginationState,
+    state: &mut PaginationState,
 ) -> Result<Page, PageError> {
     const LIST: &str = "tools";
     let is_active = |fault| faults.is_active(fault, revision);
-    let salt = if is_active(Fault::CursorPerConnection) { memory.salt } else { 0 };
-    let given = params.and_then(|params| params.get("cursor"));
-    let start = match given {
+    let salt = if is_active(Fault::CursorPerConnection) { state.salt } else { 0 };
+    let requested = params.and_then(|params| params.get("cursor"));
+    let start = match requested {
         None => {
-            memory.listings_started += 1;
+            state.listings_started += 1;
             0
         }
-        Some(Value::String(given)) if given.len() > 4000 && is_active(Fault::LongCursorCrash) => {
+        Some(Value::String(requested)) if requested.len() > 4000 && is_active(Fault::LongCursorCrash) => {
             return Err(PageError::Closed);
         }
-        Some(Value::String(given)) if given.is_empty() && is_active(Fault::EmptyCursorRestarts) => 0,
-        Some(Value::String(given)) if given.is_empty() && is_active(Fault::EmptyCursor) => PAGE_SIZE,
-        Some(Value::String(given)) => match position(LIST, given, tools.len(), salt) {
+        Some(Value::String(requested)) if requested.is_empty() && is_active(Fault::EmptyCursorRestarts) => 0,
+        Some(Value::String(requested)) if requested.is_empty() && is_active(Fault::EmptyCursor) => PAGE_SIZE,
+        Some(Value::String(requested)) => match position(LIST, requested, tools.len(), salt) {
             Some(_) if is_active(Fault::OwnCursorRejected) => {
                 return Err(PageError::Rejected(invalid_cursor()));
             }
-            Some(_) if is_active(Fault::CursorSingleUse) && !memory.used_cursors.insert(given.clone()) => {
+            Some(_) if is_active(Fault::CursorSingleUse) && !state.used_cursors.insert(requested.clone()) => {
                 return Err(PageError::Rejected(invalid_cursor()));
             }
             Some(_) if is_active(Fault::CursorRepeats) => 0,
             Some(position) => position,
-            None => {
-                position_of_unissued_cursor(LIST, given, tools.len(), revision, faults).map_err(PageError::Rejected)?
-            }
+            None => position_of_unissued_cursor(LIST, requested, tools.len(), revision, faults)
+                .map_err(PageError::Rejected)?,
         },
         Some(Value::Number(_)) if is_active(Fault::CursorNumberServed) => 0,
         Some(_) => return Err(PageError::Rejected(invalid_cursor())),
     };
-    let is_even_listing = memory.listings_started.is_multiple_of(2);
+    let is_even_listing = state.listings_started.is_multiple_of(2);
     let overlap = usize::from(start > 0 && is_active(Fault::PageOverlap));
     let end = tools.len().min(start + PAGE_SIZE);
     let places = start - overlap..end;
@@ -144,7 +143,7 @@ pub(super) fn tool_page(
     if is_active(Fault::SecondListingDiffers) && is_even_listing {
         page.items.retain(|tool| tool["name"] != "embed_blob");
     }
-    if (is_active(Fault::EmptyCursorRestarts) || is_active(Fault::EmptyCursor)) && given.is_none() {
+    if (is_active(Fault::EmptyCursorRestarts) || is_active(Fault::EmptyCursor)) && requested.is_none() {
         page.next = page.next.map(|_| json!(""));
     }
     if is_active(Fault::NextCursorNumber) {
@@ -159,7 +158,7 @@ pub(super) fn tool_page(
 /// The position for an invalid cursor if a fault accepts it, or the error.
 fn position_of_unissued_cursor(
     list: &str,
-    given: &str,
+    requested: &str,
     length: usize,
     revision: Revision,
     faults: &FaultSet,
@@ -167,7 +166,7 @@ fn position_of_unissued_cursor(
     // An altered cursor is at most two edits away from an issued one.
     let original = (PAGE_SIZE..length).step_by(PAGE_SIZE).find(|position| {
         let own = cursor(list, *position, 0);
-        given.len() < own.len() + 3 && strsim::levenshtein(&own, given) <= 2
+        requested.len() < own.len() + 3 && strsim::levenshtein(&own, requested) <= 2
     });
     match original {
         Some(_) if faults.is_active(Fault::AlteredCursorServed, revision) => Ok(0),

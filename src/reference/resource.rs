@@ -28,16 +28,16 @@ const RESOURCES: &[(&str, &str, &str, &str)] = &[
 /// The list of resources in a revision, with one more after the lists have changed.
 pub(super) fn listed(revision: Revision, grown: bool) -> Vec<Value> {
     let more = grown.then_some(("four", "Number four", "mock:///numbers/4", "text/plain"));
-    RESOURCES.iter().copied().chain(more).map(|row| Value::Object(described(row, revision))).collect()
+    RESOURCES.iter().copied().chain(more).map(|entry| Value::Object(resource_object(entry, revision))).collect()
 }
 
 /// The resource object of the notes.
 pub(super) fn notes(revision: Revision) -> Object {
-    described(RESOURCES[0], revision)
+    resource_object(RESOURCES[0], revision)
 }
 
-fn described(row: (&str, &str, &str, &str), revision: Revision) -> Object {
-    let (name, title, uri, mime_type) = row;
+fn resource_object(entry: (&str, &str, &str, &str), revision: Revision) -> Object {
+    let (name, title, uri, mime_type) = entry;
     let mut resource = object(json!({"uri": uri, "name": name, "mimeType": mime_type}));
     if revision >= Revision::V2025_06_18 {
         resource.insert("title".to_owned(), json!(title));

@@ -32,7 +32,7 @@ pub(super) struct Tasks {
     /// Open subscriptions: the id of the request, and the tasks that it selects.
     subscriptions: Vec<(Value, Vec<usize>)>,
     /// Tasks that a fault does not know yet.
-    hidden: Vec<usize>,
+    not_visible_yet: Vec<usize>,
     /// Tasks whose terminal status the client has received.
     ended: Vec<usize>,
 }
@@ -163,15 +163,15 @@ impl Connection<'_> {
             task.finish(revision);
         }
         if self.is_active_for(request, Fault::TaskHandleEarly) {
-            self.tasks.hidden.push(self.tasks.list.len());
+            self.tasks.not_visible_yet.push(self.tasks.list.len());
         }
-        let mut to_object = task.to_object(revision);
+        let mut task_object = task.to_object(revision);
         self.tasks.list.push(task);
         if revision.is_modern() {
-            to_object.insert("resultType".to_owned(), json!("task"));
-            return Ok(to_object);
+            task_object.insert("resultType".to_owned(), json!("task"));
+            return Ok(task_object);
         }
-        Ok(object(json!({"task": to_object})))
+        Ok(object(json!({"task": task_object})))
     }
 
     /// Processes a method of tasks; nothing if the server does not support it in this revision.
@@ -222,8 +222,8 @@ impl Connection<'_> {
             .filter(|_| self.is_active_for(request, Fault::RelatedTaskWins))
             .or_else(|| params.get("taskId").and_then(Value::as_str).map(str::to_owned));
         let known = id.and_then(|id| self.tasks.position(&id));
-        let hidden = known.filter(|at| self.tasks.hidden.contains(at));
-        self.tasks.hidden.retain(|at| Some(*at) != hidden);
+        let hidden = known.filter(|at| self.tasks.not_visible_yet.contains(at));
+        self.tasks.not_visible_yet.retain(|at| Some(*at) != hidden);
         let code = if self.is_active_for(request, Fault::UnknownTaskCode) { INTERNAL_ERROR } else { INVALID_PARAMS };
         known.filter(|_| hidden.is_none()).ok_or_else(|| RpcError::new(code, "Task not found"))
     }
@@ -231,21 +231,21 @@ impl Connection<'_> {
     fn get_task(&mut self, request: &Request, at: usize) -> Object {
         self.advance(at, request.revision);
         let task = &self.tasks.list[at];
-        let mut to_object =
+        let mut task_object =
             if request.revision.is_modern() { task.to_detailed_object() } else { task.to_object(request.revision) };
         if self.is_active_for(request, Fault::TaskInputKeyReused)
-            && let Some(Value::Object(inputs)) = to_object.get_mut("inputRequests")
+            && let Some(Value::Object(inputs)) = task_object.get_mut("inputRequests")
         {
             *inputs = std::mem::take(inputs).into_iter().map(|(_, question)| ("word-1".to_owned(), question)).collect();
         }
         let again = self.tasks.ended.contains(&at);
         if again && self.is_active_for(request, Fault::TaskRevives) {
-            to_object.insert("status".to_owned(), json!("working"));
+            task_object.insert("status".to_owned(), json!("working"));
         } else if self.tasks.list[at].status.is_terminal() && !again {
             self.tasks.ended.push(at);
         }
         self.send_late_progress(request, at);
-        to_object
+        task_object
     }
 
     /// Sends the progress that a fault reports for an ended task.

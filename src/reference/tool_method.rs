@@ -74,8 +74,8 @@ impl Connection<'_> {
             }
         }
         let tools = self.tools(revision);
-        let given = request.params.as_ref().map(|_| params);
-        let page = pagination::tool_page(&tools, given, revision, self.faults, &mut self.pagination);
+        let list_params = request.params.as_ref().map(|_| params);
+        let page = pagination::tool_page(&tools, list_params, revision, self.faults, &mut self.pagination);
         let page = page.map_err(|none| match none {
             PageError::Rejected(error) => NoResult::Error(error),
             PageError::Closed => NoResult::Closed,

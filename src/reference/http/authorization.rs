@@ -99,9 +99,9 @@ impl ProtectedResource {
     }
 
     fn access(&self, headers: &HeaderMap, faults: &FaultSet) -> Access {
-        let Some(given) = headers.get(AUTHORIZATION) else { return Access::Missing };
-        let given = given.to_str().unwrap_or_default().trim();
-        let Some((scheme, token)) = given.split_once(' ') else { return Access::Malformed };
+        let Some(header) = headers.get(AUTHORIZATION) else { return Access::Missing };
+        let header = header.to_str().unwrap_or_default().trim();
+        let Some((scheme, token)) = header.split_once(' ') else { return Access::Malformed };
         if !scheme.eq_ignore_ascii_case("bearer") || token.trim().is_empty() {
             return Access::Malformed;
         }

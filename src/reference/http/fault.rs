@@ -12,16 +12,16 @@ const FROM_2025_11_25: &[Revision] = &[V2025_11_25, V2026_07_28];
 /// The revision in which the server is its own authorization server.
 const ONLY_2025_03_26: &[Revision] = &[V2025_03_26];
 const MODERN: &[Revision] = &[V2026_07_28];
-const OLDER: &[Revision] = &[V2024_11_05];
+const HTTP_SSE: &[Revision] = &[V2024_11_05];
 const ONLY_2025_11_25: &[Revision] = &[V2025_11_25];
 /// Revisions in which a JSON response is a single object.
-const OBJECTS: &[Revision] = &[V2025_06_18, V2025_11_25, V2026_07_28];
+const WITHOUT_BATCHES: &[Revision] = &[V2025_06_18, V2025_11_25, V2026_07_28];
 /// Revisions in which a stream must not end before the response.
-const EARLY: &[Revision] = &[V2025_03_26, V2025_06_18];
+const WITHOUT_EARLY_STREAM_END: &[Revision] = &[V2025_03_26, V2025_06_18];
 /// Revisions with sessions and without tasks, whose progress may outlive the request.
-const UNTASKED: &[Revision] = &[V2025_03_26, V2025_06_18];
+const SESSIONS_WITHOUT_TASKS: &[Revision] = &[V2025_03_26, V2025_06_18];
 /// Revisions with sessions and the MCP-Protocol-Version header.
-const VERSIONED: &[Revision] = &[V2025_06_18, V2025_11_25];
+const SESSIONS_WITH_VERSION_HEADER: &[Revision] = &[V2025_06_18, V2025_11_25];
 /// Revisions that require status 403 for a foreign Origin.
 const ORIGIN_403: &[Revision] = &[V2025_11_25, V2026_07_28];
 
@@ -67,11 +67,11 @@ faults! {
     ResponseBody, "http-response-body", SESSIONS, "accepts a response with a response body";
     Rejected200, "http-rejected-200", SESSIONS, "rejects a notification with status 200";
     JsonAsText, "http-json-as-text", STREAMABLE, "sends the tools/list response as text/plain";
-    JsonTwice, "http-json-twice", OBJECTS, "writes the resources/templates/list response twice into the body";
+    JsonTwice, "http-json-twice", WITHOUT_BATCHES, "writes the resources/templates/list response twice into the body";
     // response streams
     StreamStaysOpen, "http-stream-stays-open", STREAMABLE, "keeps a stream open after the response";
     StreamWithoutResponse, "http-stream-without-response", SESSIONS, "ends streams without a response if the progressToken is a number";
-    StreamEndsEarly, "http-stream-ends-early", EARLY, "ends streams after one event if the progressToken is a number";
+    StreamEndsEarly, "http-stream-ends-early", WITHOUT_EARLY_STREAM_END, "ends streams after one event if the progressToken is a number";
     ForeignProgress, "http-foreign-progress", STREAMABLE, "sends progress of another request on a stream";
     ChangesOnStream, "http-changes-on-stream", MODERN, "sends list_changed on the stream of a call";
     BufferingHeaderMissing, "http-buffering-header-missing", MODERN, "omits the X-Accel-Buffering header";
@@ -82,7 +82,7 @@ faults! {
     GetNotFound, "http-get-not-found", SESSIONS, "answers GET with status 404";
     GetJson, "http-get-json", SESSIONS, "answers GET with an empty JSON array";
     ResponseOnGet, "http-response-on-get", SESSIONS, "sends responses on the GET stream as well";
-    ProgressOnGet, "http-progress-on-get", UNTASKED, "sends progress of calls on the GET stream";
+    ProgressOnGet, "http-progress-on-get", SESSIONS_WITHOUT_TASKS, "sends progress of calls on the GET stream";
     Broadcast, "http-broadcast", SESSIONS, "sends progress on every open stream";
     // event ids and resumption
     EventIdsRepeat, "http-event-ids-repeat", ONLY_2025_11_25, "numbers the events of each stream from 0";
@@ -111,9 +111,9 @@ faults! {
     AuthNoMetadata, "auth-no-metadata", STREAMABLE, "has no protected resource metadata and does not refer to any";
     AuthNoServers, "auth-no-servers", STREAMABLE, "lists no authorization server in its resource metadata";
     AuthNoResource, "auth-no-resource", STREAMABLE, "omits resource from its resource metadata";
-    AuthMetadataNotFound, "auth-metadata-not-found", OBJECTS, "refers to resource metadata that does not exist";
-    AuthMetadataOtherHost, "auth-metadata-other-host", OBJECTS, "refers to resource metadata on another host";
-    AuthResourceOther, "auth-resource-other", OBJECTS, "has resource metadata for another resource of its host";
+    AuthMetadataNotFound, "auth-metadata-not-found", WITHOUT_BATCHES, "refers to resource metadata that does not exist";
+    AuthMetadataOtherHost, "auth-metadata-other-host", WITHOUT_BATCHES, "refers to resource metadata on another host";
+    AuthResourceOther, "auth-resource-other", WITHOUT_BATCHES, "has resource metadata for another resource of its host";
     AuthOfflineAccess, "auth-offline-access", STREAMABLE, "includes offline_access in the scope of its challenges";
     AuthNoChallenge, "auth-no-challenge", STREAMABLE, "rejects requests without a challenge and has no metadata";
     AuthScopeNoChallenge, "auth-scope-no-challenge", STREAMABLE, "rejects a token with insufficient scope without a challenge";
@@ -132,10 +132,10 @@ faults! {
     ModernSessionEchoed, "http-modern-session-echoed", MODERN, "echoes the session id of a request";
     ModernLastEventId, "http-modern-last-event-id", MODERN, "rejects a request with a Last-Event-ID header";
     // MCP-Protocol-Version
-    VersionGarbageServed, "http-version-garbage-served", VERSIONED, "accepts a malformed MCP-Protocol-Version header";
-    VersionUnknownServed, "http-version-unknown-served", VERSIONED, "accepts an unknown version in MCP-Protocol-Version";
-    VersionHeaderRejected, "http-version-header-rejected", VERSIONED, "rejects ping with the negotiated MCP-Protocol-Version";
-    VersionHeaderRequired, "http-version-header-required", VERSIONED, "rejects requests without MCP-Protocol-Version";
+    VersionGarbageServed, "http-version-garbage-served", SESSIONS_WITH_VERSION_HEADER, "accepts a malformed MCP-Protocol-Version header";
+    VersionUnknownServed, "http-version-unknown-served", SESSIONS_WITH_VERSION_HEADER, "accepts an unknown version in MCP-Protocol-Version";
+    VersionHeaderRejected, "http-version-header-rejected", SESSIONS_WITH_VERSION_HEADER, "rejects ping with the negotiated MCP-Protocol-Version";
+    VersionHeaderRequired, "http-version-header-required", SESSIONS_WITH_VERSION_HEADER, "rejects requests without MCP-Protocol-Version";
     VersionMissingServed, "http-version-missing-served", MODERN, "accepts requests without MCP-Protocol-Version";
     VersionMismatchServed, "http-version-mismatch-served", MODERN, "does not check the value of MCP-Protocol-Version";
     UnsupportedVersion200, "http-unsupported-version-200", MODERN, "rejects an unknown version with status 200";
@@ -172,15 +172,15 @@ faults! {
     OriginUnchecked, "http-origin-unchecked", STREAMABLE, "accepts requests from any Origin";
     Origin400, "http-origin-400", ORIGIN_403, "answers a foreign Origin with status 400";
     // the HTTP+SSE transport
-    SseOriginUnchecked, "http-sse-origin-unchecked", OLDER, "opens SSE streams for any Origin";
-    SsePostOriginUnchecked, "http-sse-post-origin-unchecked", OLDER, "accepts POSTed messages from any Origin";
-    SseAsText, "http-sse-as-text", OLDER, "opens the stream as text/plain for clients that also accept JSON";
-    SseEndpointSecond, "http-sse-endpoint-second", OLDER, "sends another event before the endpoint event";
-    SseEventNamed, "http-sse-event-named", OLDER, "sends messages as events of the type mcp";
-    SseReplyInPost, "http-sse-reply-in-post", OLDER, "answers ping in the response to the POST";
-    SsePostFails, "http-sse-post-fails", OLDER, "answers the POST of a cancellation with status 500";
-    SseEndpointShared, "http-sse-endpoint-shared", OLDER, "gives all clients that also accept JSON the same endpoint";
-    SseSessionOutlivesStream, "http-sse-session-outlives-stream", OLDER, "accepts messages for a stream that was closed";
+    SseOriginUnchecked, "http-sse-origin-unchecked", HTTP_SSE, "opens SSE streams for any Origin";
+    SsePostOriginUnchecked, "http-sse-post-origin-unchecked", HTTP_SSE, "accepts POSTed messages from any Origin";
+    SseAsText, "http-sse-as-text", HTTP_SSE, "opens the stream as text/plain for clients that also accept JSON";
+    SseEndpointSecond, "http-sse-endpoint-second", HTTP_SSE, "sends another event before the endpoint event";
+    SseEventNamed, "http-sse-event-named", HTTP_SSE, "sends messages as events of the type mcp";
+    SseReplyInPost, "http-sse-reply-in-post", HTTP_SSE, "answers ping in the response to the POST";
+    SsePostFails, "http-sse-post-fails", HTTP_SSE, "answers the POST of a cancellation with status 500";
+    SseEndpointShared, "http-sse-endpoint-shared", HTTP_SSE, "gives all clients that also accept JSON the same endpoint";
+    SseSessionOutlivesStream, "http-sse-session-outlives-stream", HTTP_SSE, "accepts messages for a stream that was closed";
 }
 
 impl HttpFault {

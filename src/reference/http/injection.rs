@@ -152,15 +152,15 @@ fn inject_into_stateless_post(headers: &mut HeaderMap, message: &Value, faults: 
     }
     for (header, value) in validation::mirrored_arguments(message) {
         let Ok(header) = HeaderName::try_from(header) else { continue };
-        let given = headers.get(&header).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let received = headers.get(&header).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let Some(value) = value else { continue };
-        let garbled = given.as_deref().is_some_and(|given| {
-            has(faults, ParamSentinelRejected) && given.starts_with("=?base64?")
+        let garbled = received.as_deref().is_some_and(|received| {
+            has(faults, ParamSentinelRejected) && received.starts_with("=?base64?")
                 || has(faults, ParamIntegersAsStrings)
                     && value.is_number()
-                    && validation::header_text(&value).as_deref() != Some(given)
+                    && validation::header_text(&value).as_deref() != Some(received)
         });
-        let due = if given.is_some() { has(faults, ParamUnchecked) } else { has(faults, ParamNotRequired) };
+        let due = if received.is_some() { has(faults, ParamUnchecked) } else { has(faults, ParamNotRequired) };
         if garbled {
             headers.insert(header, HeaderValue::from_static("garbled"));
         } else if due {
