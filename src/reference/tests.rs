@@ -326,7 +326,7 @@ fn every_fault_shows_in_exactly_the_revisions_that_it_lists() {
         let script = Script::new(*revision).full();
         let conforming: Vec<_> = outputs_by_line(&script, &FaultSet::none()).collect();
         let tasks_without_fault = task_conversation(*revision, &FaultSet::none());
-        for fault in Fault::all().iter().filter(|fault| !fault.is_hidden() && !fault.is_of_http()) {
+        for fault in Fault::all().iter().filter(|fault| !fault.is_evaluation_fault() && !fault.is_http_only()) {
             // The effect of an unknown version is decided before a revision is negotiated.
             let of_unknown = [Fault::UnknownVersionRejected, Fault::UnknownVersionEchoed, Fault::FallbackOldest];
             let before = of_unknown.contains(fault) && !revision.is_modern();
@@ -368,7 +368,7 @@ fn faults_together_do_not_bring_the_server_down() {
     let all: FaultSet = Fault::all()
         .iter()
         .copied()
-        .filter(|fault| !fault.is_hidden() && !fault.is_of_http() && !ending.contains(fault.name()))
+        .filter(|fault| !fault.is_evaluation_fault() && !fault.is_http_only() && !ending.contains(fault.name()))
         .collect();
     for revision in Revision::ALL {
         assert!(!run_script(*revision, &all).is_empty(), "{revision}");

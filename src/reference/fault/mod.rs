@@ -128,19 +128,19 @@ impl Fault {
 
     /// Whether the fault only shows over HTTP.
     #[must_use]
-    pub const fn is_of_http(self) -> bool {
+    pub const fn is_http_only(self) -> bool {
         matches!(self, Self::Http(_))
     }
 
     /// Whether the fault only shows on a server that requires authorization.
     #[must_use]
-    pub fn is_of_protection(self) -> bool {
-        matches!(self, Self::Http(fault) if fault.is_of_protection())
+    pub fn requires_authorization(self) -> bool {
+        matches!(self, Self::Http(fault) if fault.requires_authorization())
     }
 
     /// Whether only a fuzzer can find the fault: no case of the suite triggers it.
     #[must_use]
-    pub const fn is_hidden(self) -> bool {
+    pub const fn is_evaluation_fault(self) -> bool {
         matches!(self, Self::Evaluation(_))
     }
 }

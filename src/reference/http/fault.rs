@@ -186,7 +186,7 @@ faults! {
 impl HttpFault {
     /// Whether the fault only shows on a server that requires authorization.
     #[must_use]
-    pub fn is_of_protection(self) -> bool {
+    pub fn requires_authorization(self) -> bool {
         self.name().starts_with("auth-")
     }
 }
