@@ -1,9 +1,9 @@
 //! The report of a run and its renderings.
 //!
-//! A run's events are folded into a [`Report`]; each format is a [`Renderer`] of a report, over any writer. None of
-//! them reads a clock, opens a file or changes a verdict.
+//! A [`Report`] is built from the events of a run; each format is a [`Renderer`] that writes a report to any writer.
+//! Renderers do not read the clock, open files or change verdicts.
 
-// What the program does with reports, and how it writes: no promise.
+// For the command line and the tests; not part of the stable API.
 #[doc(hidden)]
 pub mod diff;
 #[doc(hidden)]
@@ -19,10 +19,10 @@ pub mod prose;
 #[doc(hidden)]
 pub mod visible;
 
-mod account;
 mod badge;
 mod conclusion;
 mod example;
+mod finding_text;
 mod github;
 #[cfg(test)]
 mod golden;
@@ -35,21 +35,21 @@ mod live;
 mod markdown;
 mod model;
 mod palette;
-#[cfg(feature = "harness")]
-pub(crate) mod prove;
 mod renderer;
 mod requirements;
 mod sarif;
 mod tap;
+#[cfg(feature = "harness")]
+pub(crate) mod test_output;
 mod text;
 
 pub use badge::Badge;
 pub use conclusion::Conclusion;
 #[doc(hidden)]
-pub use conclusion::{Standing, verdict_line};
+pub use conclusion::{CaseCounts, verdict_line};
 #[doc(hidden)]
 pub use example::example;
-pub use gate::{BaselineComparison, Stale};
+pub use gate::{BaselineComparison, StaleEntry};
 pub use github::Github;
 #[doc(hidden)]
 pub use hostile::{HOSTILE, poison};

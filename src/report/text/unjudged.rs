@@ -1,11 +1,11 @@
-//! What was left open: cases that could not be judged or were skipped, requirements that were not judged, and notes.
+//! Cases that could not be judged or were skipped, requirements that were not judged, and notes.
 //!
-//! Owns that each reason is told once, with the cases that it holds for.
+//! Each reason is listed once, with the cases to which it applies.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::page::{Page, revisions};
+use super::page::{Page, join_revisions};
 use crate::report::prose::wrap;
 use crate::report::visible::{excerpt, visible};
 use crate::report::{OpenRequirements, Report};
@@ -13,50 +13,51 @@ use crate::spec::Revision;
 use crate::verdict::Verdict;
 
 impl Page {
-    pub(super) fn unjudged(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        self.section("Could not be judged", &Reasons::of(report, Verdict::Error), out)?;
-        let mut early = false;
+    pub(super) fn write_unjudged(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        self.write_section("Could not be judged", &Reasons::of(report, Verdict::Error), out)?;
+        let mut any_stopped = false;
         for target in &report.targets {
             if let Some(reason) = &target.summary.stopped_early {
-                let text = format!("{} ended early: {}", target.summary.revision, excerpt(reason, self.line(), 0));
+                let text =
+                    format!("{} stopped early: {}", target.summary.revision, excerpt(reason, self.max_line_chars(), 0));
                 for line in wrap(&text, self.width()) {
                     writeln!(out, "{line}")?;
                 }
-                early = true;
+                any_stopped = true;
             }
         }
-        if early {
+        if any_stopped {
             writeln!(out)?;
         }
         Ok(())
     }
 
-    pub(super) fn notes(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write_notes(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let mut notes = Reasons::default();
         for result in report.results() {
             for note in &result.notes {
                 notes.add(note, &result.case, result.revision);
             }
         }
-        self.section("Worth knowing", &notes, out)
+        self.write_section("Notes", &notes, out)
     }
 
-    pub(super) fn skips(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        self.section("Skipped", &Reasons::of(report, Verdict::Skip), out)
+    pub(super) fn write_skips(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        self.write_section("Skipped", &Reasons::of(report, Verdict::Skip), out)
     }
 
-    /// Reasons below a heading of their own, if there are any.
-    fn section(&self, heading: &str, reasons: &Reasons, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes reasons under a heading, if there are any.
+    fn write_section(&self, heading: &str, reasons: &Reasons, out: &mut dyn Write) -> io::Result<()> {
         if reasons.0.is_empty() {
             return Ok(());
         }
-        self.heading(heading, out)?;
-        self.reasons(reasons, out)?;
+        self.write_heading(heading, out)?;
+        self.write_reasons(reasons, out)?;
         writeln!(out)
     }
 
-    /// Which requirements were judged, and why the others were not.
-    pub(super) fn requirements(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes how many requirements were judged, and why the others were not.
+    pub(super) fn write_requirements(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let count = |open: &[OpenRequirements]| open.iter().map(|one| one.requirements.len()).sum::<usize>();
         for target in report.targets.iter().filter(|target| !target.results.is_empty()) {
             let requirements = &target.requirements;
@@ -64,13 +65,13 @@ impl Page {
             for (kind, open) in requirements.open() {
                 let _infallible = write!(counts, ", {} {kind}", count(open));
             }
-            self.heading(&format!("Requirements of {}: {counts}", target.summary.revision), out)?;
+            self.write_heading(&format!("Requirements of {}: {counts}", target.summary.revision), out)?;
             for (kind, open) in requirements.open() {
                 for OpenRequirements { reason, requirements } in open {
-                    let text = format!("{kind}: {}", excerpt(reason, self.line(), 0));
-                    self.wrapped(2, &text, out)?;
+                    let text = format!("{kind}: {}", excerpt(reason, self.max_line_chars(), 0));
+                    self.write_wrapped(2, &text, out)?;
                     let ids: Vec<String> = requirements.iter().map(|id| visible(id).into_owned()).collect();
-                    self.faintly(4, &self.listed(&ids), out)?;
+                    self.write_faint(4, &self.join_names(&ids), out)?;
                 }
             }
             writeln!(out)?;
@@ -78,30 +79,30 @@ impl Page {
         Ok(())
     }
 
-    fn reasons(&self, reasons: &Reasons<'_>, out: &mut dyn Write) -> io::Result<()> {
+    fn write_reasons(&self, reasons: &Reasons<'_>, out: &mut dyn Write) -> io::Result<()> {
         for (reason, cases) in &reasons.0 {
-            self.wrapped(2, &excerpt(reason, self.line(), 0), out)?;
+            self.write_wrapped(2, &excerpt(reason, self.max_line_chars(), 0), out)?;
             let cases: Vec<String> =
-                cases.iter().map(|(case, of)| format!("{} ({})", visible(case), revisions(of))).collect();
-            self.faintly(4, &self.listed(&cases), out)?;
+                cases.iter().map(|(case, of)| format!("{} ({})", visible(case), join_revisions(of))).collect();
+            self.write_faint(4, &self.join_names(&cases), out)?;
         }
         Ok(())
     }
 }
 
-/// Cases by what is said of them, and the revisions in which it is.
+/// Cases and revisions by reason or note.
 #[derive(Default)]
 struct Reasons<'a>(Vec<(&'a str, Cases<'a>)>);
 
-/// Cases, each with the revisions that are meant.
+/// Cases, each with the revisions to which the reason applies.
 type Cases<'a> = Vec<(&'a str, Vec<Revision>)>;
 
 impl<'a> Reasons<'a> {
-    /// Those of the results with a verdict.
+    /// The reasons of all results with this verdict.
     fn of(report: &'a Report, verdict: Verdict) -> Self {
         let mut reasons = Self::default();
         for result in report.results().filter(|result| result.verdict == verdict) {
-            reasons.add(result.reason.as_deref().unwrap_or("no reason was given"), &result.case, result.revision);
+            reasons.add(result.reason.as_deref().unwrap_or("no reason given"), &result.case, result.revision);
         }
         reasons
     }
