@@ -129,13 +129,12 @@ fn big() -> Report {
 
 fn message(number: usize, index: usize) -> Evidence {
     let id = index / 2;
-    let word = if number == 777 && index == 3 { "needle" } else { "hay" };
+    let query = if number == 777 && index == 3 { "needle" } else { "hay" };
     let (direction, text) = if index.is_multiple_of(2) {
-        let params = format!(r#"{{"name":"search","arguments":{{"query":"{word} {number}","limit":{index}}}}}"#);
+        let params = format!(r#"{{"name":"search","arguments":{{"query":"{query} {number}","limit":{index}}}}}"#);
         (Direction::Sent, format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#))
     } else {
-        let content =
-            format!(r#"[{{"type":"text","text":"{word} {number}, and a line of text as servers write it"}}]"#);
+        let content = format!(r#"[{{"type":"text","text":"{query} {number}, and a line of typical server output"}}]"#);
         (Direction::Received, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":{content}}}}}"#))
     };
     Evidence::new(direction, f64::from(u32::try_from(index).unwrap_or_default()), text)

@@ -38,11 +38,11 @@ const FORMATS: [(&str, &str); 8] = [
 /// Judges a server with hostile text wherever possible, in a new folder.
 fn hostile_run() -> Result<TempDir, String> {
     let folder = TempDir::new().map_err(|error| error.to_string())?;
-    let wanted: Vec<String> = FORMATS.iter().map(|(format, file)| format!("--report={format}={file}")).collect();
-    let mut words = vec!["--quiet", "--revision", "2025-11-25", "--report", "json=r.json"];
-    words.extend(wanted.iter().map(String::as_str));
-    words.extend(["--", PROGRAM, "serve", "--fault", "hostile-text", "--fault", "image-data-url"]);
-    program(folder.path(), &words)?.with_code(1)?;
+    let outputs: Vec<String> = FORMATS.iter().map(|(format, file)| format!("--report={format}={file}")).collect();
+    let mut args = vec!["--quiet", "--revision", "2025-11-25", "--report", "json=r.json"];
+    args.extend(outputs.iter().map(String::as_str));
+    args.extend(["--", PROGRAM, "serve", "--fault", "hostile-text", "--fault", "image-data-url"]);
+    program(folder.path(), &args)?.with_code(1)?;
     Ok(folder)
 }
 
@@ -64,10 +64,10 @@ fn one_run_writes_every_format() -> Result<(), String> {
 
 fn the_demo_writes_every_format() -> Result<(), String> {
     let folder = TempDir::new().map_err(|error| error.to_string())?;
-    let wanted: Vec<String> = FORMATS.iter().map(|(format, file)| format!("--report={format}={file}")).collect();
-    let mut words = vec!["demo", "--quiet", "--report", "json=r.json"];
-    words.extend(wanted.iter().map(String::as_str));
-    program(folder.path(), &words)?.with_code(0)?;
+    let outputs: Vec<String> = FORMATS.iter().map(|(format, file)| format!("--report={format}={file}")).collect();
+    let mut args = vec!["demo", "--quiet", "--report", "json=r.json"];
+    args.extend(outputs.iter().map(String::as_str));
+    program(folder.path(), &args)?.with_code(0)?;
     check("something was judged", check_formats(folder.path())? > 500)
 }
 
@@ -135,8 +135,8 @@ fn a_stored_report_is_rendered_again() -> Result<(), String> {
     let folder = hostile_run()?;
     let folder = folder.path();
     for (format, file) in FORMATS {
-        let wanted = format!("{format}=again");
-        program(folder, &["report", "r.json", "--quiet", "--report", &wanted])?.with_code(1)?;
+        let output = format!("{format}=again");
+        program(folder, &["report", "r.json", "--quiet", "--report", &output])?.with_code(1)?;
         // --quiet also applies to text that is written to a file.
         check(&format!("{format} is the same again"), read(folder, file)? == read(folder, "again")?)?;
     }
@@ -153,7 +153,7 @@ fn another_format_is_rejected() -> Result<(), String> {
     let write = |file: &str, text: &str| fs::write(folder.path().join(file), text).map_err(|error| error.to_string());
     write("new.json", "{\"format\": 99}")?;
     write("none.json", "[]")?;
-    let run = |words: &[&str]| program(folder.path(), words)?.with_code(2);
+    let run = |args: &[&str]| program(folder.path(), args)?.with_code(2);
     run(&["report", "new.json"])?.says("the report has format 99")?.says("run again")?;
     run(&["report", "none.json"])?.says("--report json=FILE writes one")?;
     run(&["report", "missing.json"])?.says("failed to read the report missing.json")?;

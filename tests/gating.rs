@@ -33,11 +33,11 @@ fn folder() -> Result<TempDir, String> {
 /// Judges the built-in server with faults in one revision.
 fn judge(folder: &Path, options: &[&str], faults: &[&str]) -> Result<Ran, String> {
     // Most trials are about verdicts; those about fuzzing override this.
-    let mut words = vec!["--revision", "2025-06-18", "--fuzz", "off"];
-    words.extend(options);
-    words.extend(["--", PROGRAM, "serve"]);
-    words.extend(faults.iter().flat_map(|fault| ["--fault", fault]));
-    program(folder, &words)
+    let mut args = vec!["--revision", "2025-06-18", "--fuzz", "off"];
+    args.extend(options);
+    args.extend(["--", PROGRAM, "serve"]);
+    args.extend(faults.iter().flat_map(|fault| ["--fault", fault]));
+    program(folder, &args)
 }
 
 fn write(folder: &Path, file: &str, text: &str) -> Result<(), String> {
@@ -160,10 +160,10 @@ fn a_failure_that_no_retry_reproduces_is_flaky() -> Result<(), String> {
         "if mkdir began 2>/dev/null; then exec \"$0\" serve --fault ping-not-empty; else exec \"$0\" serve; fi";
     let run = |options: &[&str]| {
         let _absent = fs::remove_dir(folder.join("began"));
-        let mut words = vec!["--revision", "2025-06-18", "--report", "json=r.json", "--select", "lifecycle/ping"];
-        words.extend(options);
-        words.extend(["--", "/bin/sh", "-c", script, PROGRAM]);
-        program(folder, &words)
+        let mut args = vec!["--revision", "2025-06-18", "--report", "json=r.json", "--select", "lifecycle/ping"];
+        args.extend(options);
+        args.extend(["--", "/bin/sh", "-c", script, PROGRAM]);
+        program(folder, &args)
     };
     run(&["--retries", "0"])?.with_code(1)?;
     run(&[])?.with_code(0)?.says("did not fail in 1 retry")?.says("1 flaky")?;

@@ -25,14 +25,14 @@ impl Renderer for Badge {
             Verdict::Error | Verdict::Skip => "#5f6368",
         };
         let (left, right) = (width(LABEL), width(&message));
-        let whole = left + right;
+        let total = left + right;
         // The verdict line may quote the server, and `]]>` is not allowed in XML text.
         let title = verdict_line(report).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         writeln!(
             out,
-            r##"<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" aria-label="{LABEL}: {message}">
+            r##"<svg xmlns="http://www.w3.org/2000/svg" width="{total}" height="20" role="img" aria-label="{LABEL}: {message}">
   <title>{title}</title>
-  <clipPath id="r"><rect width="{whole}" height="20" rx="3"/></clipPath>
+  <clipPath id="r"><rect width="{total}" height="20" rx="3"/></clipPath>
   <g clip-path="url(#r)">
     <rect width="{left}" height="20" fill="#3c4043"/>
     <rect x="{left}" width="{right}" height="20" fill="{color}"/>

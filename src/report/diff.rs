@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Report;
 use super::gate::tools_of;
 use super::json::write_escaped;
-use super::markdown::{code, prose};
+use super::markdown::{code, sentence};
 use super::visible::{excerpt, visible};
 use crate::event::CaseResult;
 use crate::spec::{Revision, RevisionSet};
@@ -123,8 +123,9 @@ impl Diff {
             for one in list {
                 let tool =
                     one.tool.as_ref().map_or_else(String::new, |tool| format!(", tool {}", excerpt(tool, 80, 0)));
-                let (word, requirement, case) = (one.verdict.as_str(), visible(&one.requirement), visible(&one.case));
-                writeln!(out, "  {word}  {requirement}  by {case}{tool} in {}", one.revisions.compact())?;
+                let (verdict, requirement, case) =
+                    (one.verdict.as_str(), visible(&one.requirement), visible(&one.case));
+                writeln!(out, "  {verdict}  {requirement}  by {case}{tool} in {}", one.revisions.compact())?;
                 writeln!(out, "        {}", excerpt(&one.message, 300, 0))?;
                 if let Some(before) = &one.before {
                     writeln!(out, "        before: {}", excerpt(before, 300, 0))?;
@@ -147,7 +148,7 @@ impl Diff {
             for one in list.iter().take(MAX_ENTRIES) {
                 let tool = one.tool.as_ref().map_or_else(String::new, |tool| format!(", tool {}", code(tool, 80)));
                 write!(out, "- {} {}: ", one.verdict.as_str(), code(&one.requirement, 120))?;
-                write!(out, "{} ", prose(&excerpt(&one.message, 300, 0)))?;
+                write!(out, "{} ", sentence(&excerpt(&one.message, 300, 0)))?;
                 writeln!(out, "({}{tool}, {})", code(&one.case, 120), one.revisions.compact())?;
             }
             if list.len() > MAX_ENTRIES {
@@ -224,7 +225,7 @@ mod tests {
             (diff.not_judged[0].case.as_str(), diff.not_judged[0].tool.as_deref()),
             ("fuzz/crash", Some("search"))
         );
-        // The other way round both are new.
+        // In the other direction both are new.
         assert_eq!(Diff::of(&later, &example()).new.len(), 2);
     }
 

@@ -19,7 +19,7 @@ pub(super) fn flaky_note(finding: &Finding) -> Option<String> {
     Some(format!("flaky: {}", describe_retries(confirmation)))
 }
 
-/// How many retries failed, in words.
+/// Describes how many retries failed.
 pub(super) fn describe_retries(confirmation: Confirmation) -> String {
     let Confirmation { tried, failed } = confirmation;
     match (tried, failed) {

@@ -134,7 +134,7 @@ fn matches(entry: &BaselineEntry, case: &str, finding: &Finding) -> bool {
         && verdict
 }
 
-/// Why entries accept a finding: all of its tools, or whatever tool.
+/// The reason why entries accept a finding: one entry without a tool, or one for each tool of the finding.
 fn reason<'a>(entries: &[&'a BaselineEntry], case: &str, finding: &Finding) -> Option<&'a str> {
     let about: Vec<&&BaselineEntry> = entries.iter().filter(|entry| matches(entry, case, finding)).collect();
     if let Some(entry) = about.iter().find(|entry| entry.tool.is_none()) {
@@ -153,7 +153,7 @@ fn fails(finding: &Finding, fail_on: FailOn) -> bool {
 
 /// Accepts the findings that a baseline lists, and stores the result of the comparison in the report.
 ///
-/// `is_case` tells whether a case with that id exists. The start date of the run decides which entries have expired.
+/// `is_case` returns whether a case with that id exists. The start date of the run decides which entries have expired.
 pub fn compare_with_baseline(report: &mut Report, baseline: &Baseline, file: &str, is_case: impl Fn(&str) -> bool) {
     let today: String = report.started.chars().take(10).collect();
     let active: Vec<&BaselineEntry> = baseline.entries.iter().filter(|entry| !entry.is_expired(&today)).collect();
@@ -330,7 +330,7 @@ mod tests {
                 [0, 0, 0],
             ),
             ("expired", vec![BaselineEntry { expires: Some("2026-07-31".to_owned()), ..entry() }], Failed, [1, 0, 1]),
-            ("renamed tool", vec![BaselineEntry { tool: Some("say".to_owned()), ..entry() }], Failed, [1, 1, 0]),
+            ("renamed tool", vec![BaselineEntry { tool: Some("renamed".to_owned()), ..entry() }], Failed, [1, 1, 0]),
             ("one revision of two", vec![BaselineEntry { revisions: set("2025-06-18"), ..entry() }], Failed, [1, 0, 0]),
             (
                 "a revision not judged",
@@ -454,7 +454,7 @@ mod tests {
             let all: Vec<Change> = baseline.entries.iter().cloned().map(Change::Add).collect();
             text = Baseline::rewritten("b", &text, &all).expect("a baseline");
             text = Baseline::rewritten("b", &text, &changes(&first, &baseline)).expect("a baseline");
-            let after = Baseline::read("b", &text).expect("it is sound");
+            let after = Baseline::read("b", &text).expect("it is valid");
             let reasons: Vec<&str> =
                 after.entries.iter().map(|entry| if entry.reason == "known" { "known" } else { "new" }).collect();
             assert_eq!(reasons, kept, "{text}");

@@ -143,11 +143,11 @@ mod tests {
     }
 
     /// Adds an unknown member to each object in turn, except to values that the server defines.
-    fn with_unknown_member(value: &Value, open: bool, place: &str, found: &mut Vec<(String, Value)>, whole: &Value) {
+    fn with_unknown_member(value: &Value, open: bool, place: &str, found: &mut Vec<(String, Value)>, document: &Value) {
         match value {
             Value::Object(members) => {
                 if !open {
-                    let mut changed = whole.clone();
+                    let mut changed = document.clone();
                     let object = changed.pointer_mut(place).expect("the pointer was just built");
                     object["unknown"] = Value::Bool(true);
                     found.push((place.to_owned(), changed));
@@ -155,12 +155,12 @@ mod tests {
                 for (name, member) in members {
                     let free = ["server-info", "capabilities", "value", "original", "arguments", "preceding"];
                     let open = open || free.contains(&name.as_str());
-                    with_unknown_member(member, open, &format!("{place}/{name}"), found, whole);
+                    with_unknown_member(member, open, &format!("{place}/{name}"), found, document);
                 }
             }
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    with_unknown_member(item, open, &format!("{place}/{index}"), found, whole);
+                    with_unknown_member(item, open, &format!("{place}/{index}"), found, document);
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -170,9 +170,9 @@ mod tests {
     #[test]
     fn the_schema_forbids_unknown_members_in_every_object() {
         let validator = validator();
-        let whole: Value = serde_json::from_str(&rendered(&example())).expect("JSON");
+        let document: Value = serde_json::from_str(&rendered(&example())).expect("JSON");
         let mut found = Vec::new();
-        with_unknown_member(&whole, false, "", &mut found, &whole);
+        with_unknown_member(&document, false, "", &mut found, &document);
         assert!(found.len() > 30, "{}", found.len());
         for (place, changed) in found {
             assert!(!validator.is_valid(&changed), "the schema allows an unknown member at {place}");
@@ -265,14 +265,14 @@ mod tests {
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         pub(super) struct Requirements {
             pub(super) judged: Vec<String>,
-            pub(super) not_applicable: Vec<OpenRequirements>,
-            pub(super) not_observed: Vec<OpenRequirements>,
-            pub(super) not_judged: Vec<OpenRequirements>,
+            pub(super) not_applicable: Vec<UnjudgedRequirements>,
+            pub(super) not_observed: Vec<UnjudgedRequirements>,
+            pub(super) not_judged: Vec<UnjudgedRequirements>,
         }
 
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        pub(super) struct OpenRequirements {
+        pub(super) struct UnjudgedRequirements {
             pub(super) reason: String,
             pub(super) requirements: Vec<String>,
         }

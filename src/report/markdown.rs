@@ -59,15 +59,15 @@ impl Renderer for Markdown {
 const STRING_WRITE: &str = "a string takes all that is written";
 
 fn header(report: &Report) -> String {
-    let mark = match color_verdict(report) {
+    let icon = match color_verdict(report) {
         Verdict::Pass => "✅",
         Verdict::Warn => "⚠",
         Verdict::Fail => "❌",
         Verdict::Error | Verdict::Skip => "❔",
     };
     let server = code(&report.server, 300);
-    let line = prose(&verdict_line(report));
-    format!("## {mark} MCP conformance\n\n**{line}**\n\n{server}\n\n")
+    let line = sentence(&verdict_line(report));
+    format!("## {icon} MCP conformance\n\n**{line}**\n\n{server}\n\n")
 }
 
 fn write_table(report: &Report, page: &mut String) {
@@ -100,7 +100,7 @@ fn write_baseline(report: &Report, page: &mut String) {
     }
     page.push_str("### The baseline is out of date\n\n");
     for complaint in complaints.iter().take(50) {
-        writeln!(page, "- {}", prose(&excerpt(complaint, 400, 0))).expect(STRING_WRITE);
+        writeln!(page, "- {}", sentence(&excerpt(complaint, 400, 0))).expect(STRING_WRITE);
     }
     if complaints.len() > 50 {
         writeln!(page, "- and {} more", complaints.len() - 50).expect(STRING_WRITE);
@@ -110,7 +110,7 @@ fn write_baseline(report: &Report, page: &mut String) {
 
 fn write_problem(report: &Report, page: &mut String) {
     let Some(problem) = report.summary.as_ref().and_then(|summary| summary.problem.as_ref()) else { return };
-    let (message, hint) = (prose(&excerpt(&problem.message, 600, 0)), prose(&excerpt(&problem.hint, 600, 0)));
+    let (message, hint) = (sentence(&excerpt(&problem.message, 600, 0)), sentence(&excerpt(&problem.hint, 600, 0)));
     write!(page, "### Problem\n\n{message}\n\n{hint}\n\n").expect(STRING_WRITE);
     let lines: Vec<&str> = problem.stderr.lines().collect();
     let shown: Vec<String> = lines[lines.len().saturating_sub(20)..].iter().map(|line| excerpt(line, 300, 0)).collect();
@@ -120,10 +120,10 @@ fn write_problem(report: &Report, page: &mut String) {
 }
 
 fn write_group(group: &RequirementGroup<'_>, page: &mut String) {
-    let word = if group.verdict == Verdict::Fail { "❌" } else { "⚠" };
-    let first = group.findings.first().map(|grouped| level_label(grouped.finding)).unwrap_or_default();
+    let icon = if group.verdict == Verdict::Fail { "❌" } else { "⚠" };
+    let level = group.findings.first().map(|grouped| level_label(grouped.finding)).unwrap_or_default();
     let title = html_code(&code(group.requirement, 200));
-    writeln!(page, "<details><summary>{word} {title} {first}</summary>\n").expect(STRING_WRITE);
+    writeln!(page, "<details><summary>{icon} {title} {level}</summary>\n").expect(STRING_WRITE);
     for grouped in &group.findings {
         write_finding(grouped, page);
     }
@@ -134,22 +134,22 @@ fn write_finding(grouped: &GroupedFinding<'_>, page: &mut String) {
     let finding = grouped.finding;
     let revisions: Vec<&str> = grouped.revisions.iter().map(|revision| revision.as_str()).collect();
     let cases: Vec<String> = grouped.cases.iter().take(8).map(|case| code(case, 120)).collect();
-    write!(page, "{}\n\n", prose(&excerpt(&finding.message, 600, 0))).expect(STRING_WRITE);
+    write!(page, "{}\n\n", sentence(&excerpt(&finding.message, 600, 0))).expect(STRING_WRITE);
     let mut item = |label: &str, text: &str| writeln!(page, "- **{label}** {text}").expect(STRING_WRITE);
     item("found", &format!("{}× in {} by {}", grouped.count, revisions.join(", "), cases.join(", ")));
     if !grouped.subjects.is_empty() {
         let places: Vec<String> = grouped.subjects.iter().take(8).map(|place| code(place, 120)).collect();
         item("where", &places.join(", "));
     }
-    item("expected", &prose(&excerpt(&finding.expected, 600, 0)));
+    item("expected", &sentence(&excerpt(&finding.expected, 600, 0)));
     item("actual", &code(&finding.actual, 600));
     if let Some(note) = flaky_note(finding) {
         item("retries", &note);
     }
     if let Some(why) = &finding.accepted {
-        item("accepted", &prose(&excerpt(why, 600, 0)));
+        item("accepted", &sentence(&excerpt(why, 600, 0)));
     }
-    item("fix", &prose(&excerpt(&finding.fix, 600, 0)));
+    item("fix", &sentence(&excerpt(&finding.fix, 600, 0)));
     item("rule", &link(&finding.link));
     item("reproduce", &code(&finding.reproduce, 1000));
     page.push('\n');
@@ -183,7 +183,7 @@ pub(super) fn code(text: &str, limit: usize) -> String {
 }
 
 /// A sentence as it is if it contains nothing with a meaning in Markdown, otherwise in a code span.
-pub(super) fn prose(text: &str) -> String {
+pub(super) fn sentence(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || " .,;:'\"()/-=+?!".contains(c);
     // URLs would become links, and the first character could start a list or a heading.
     let has_no_url = !text.contains("://") && !text.contains("www.");
@@ -264,12 +264,12 @@ mod tests {
 
     #[test]
     fn plain_sentences_stay_unchanged_and_urls_do_not_become_links() {
-        assert_eq!(prose("An error message holds a stack trace."), "An error message holds a stack trace.");
-        assert_eq!(prose("see https://evil.example"), "` see https://evil.example `");
-        assert_eq!(prose("a `b|<i>` c"), "a `b|<i>` c");
-        assert_eq!(prose("a `b"), "`` a `b ``");
-        assert_eq!(prose("a `b``c` <i>"), "``` a `b``c` <i> ```");
-        assert_eq!(prose("a `b``c` d"), "``` a `b``c` d ```");
+        assert_eq!(sentence("An error message contains a stack trace."), "An error message contains a stack trace.");
+        assert_eq!(sentence("see https://evil.example"), "` see https://evil.example `");
+        assert_eq!(sentence("a `b|<i>` c"), "a `b|<i>` c");
+        assert_eq!(sentence("a `b"), "`` a `b ``");
+        assert_eq!(sentence("a `b``c` <i>"), "``` a `b``c` <i> ```");
+        assert_eq!(sentence("a `b``c` d"), "``` a `b``c` d ```");
         assert_eq!(link("https://modelcontextprotocol.io/a#b"), "<https://modelcontextprotocol.io/a#b>");
         assert_eq!(link("https://evil.example/"), "` https://evil.example/ `");
     }

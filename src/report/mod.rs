@@ -13,9 +13,9 @@ pub mod gate;
 #[doc(hidden)]
 pub mod group;
 #[doc(hidden)]
-pub mod merge;
+pub mod layout;
 #[doc(hidden)]
-pub mod prose;
+pub mod merge;
 #[doc(hidden)]
 pub mod visible;
 
@@ -30,11 +30,11 @@ mod hostile;
 mod html;
 mod json;
 mod junit;
-#[cfg(feature = "cli")]
-mod live;
 mod markdown;
 mod model;
 mod palette;
+#[cfg(feature = "cli")]
+mod progress;
 mod renderer;
 mod requirements;
 mod sarif;
@@ -56,15 +56,15 @@ pub use hostile::{HOSTILE, poison};
 pub use html::Html;
 pub use json::Json;
 pub use junit::Junit;
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub use live::Live;
 pub use markdown::Markdown;
 #[doc(hidden)]
 pub use model::Fold;
 pub use model::{FORMAT, FailOn, Options, Report, ReportError, Target, Tool};
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub use progress::Live;
 pub use renderer::Renderer;
-pub use requirements::{OpenRequirements, Requirements};
+pub use requirements::{Requirements, UnjudgedRequirements};
 pub use sarif::Sarif;
 pub use tap::Tap;
 pub use text::{Detail, Text};

@@ -17,18 +17,18 @@ pub struct Requirements {
     /// Requirements that at least one case judged.
     pub judged: Vec<String>,
     /// Requirements that do not apply to this server.
-    pub not_applicable: Vec<OpenRequirements>,
+    pub not_applicable: Vec<UnjudgedRequirements>,
     /// Requirements for which the server showed no relevant behaviour; a hint may help.
-    pub not_observed: Vec<OpenRequirements>,
+    pub not_observed: Vec<UnjudgedRequirements>,
     /// Requirements that could not be judged, for example because the server had exited.
-    pub not_judged: Vec<OpenRequirements>,
+    pub not_judged: Vec<UnjudgedRequirements>,
 }
 
 /// Requirements that were not judged for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
-pub struct OpenRequirements {
+pub struct UnjudgedRequirements {
     /// The reason given by the first case.
     pub reason: String,
     /// The requirements.
@@ -77,7 +77,9 @@ impl Requirements {
             };
             match open.iter_mut().find(|known| known.reason == reason) {
                 Some(known) => known.requirements.push(id.to_owned()),
-                None => open.push(OpenRequirements { reason: reason.to_owned(), requirements: vec![id.to_owned()] }),
+                None => {
+                    open.push(UnjudgedRequirements { reason: reason.to_owned(), requirements: vec![id.to_owned()] })
+                }
             }
         }
         requirements
@@ -90,7 +92,7 @@ impl Requirements {
     }
 
     /// The requirements that were not judged, by status; a status without requirements is omitted.
-    pub fn open(&self) -> impl Iterator<Item = (&'static str, &[OpenRequirements])> {
+    pub fn unjudged(&self) -> impl Iterator<Item = (&'static str, &[UnjudgedRequirements])> {
         let kinds = [
             ("not applicable", self.not_applicable.as_slice()),
             ("not observed", self.not_observed.as_slice()),
@@ -120,19 +122,21 @@ mod tests {
             result(&["e", "a"], Verdict::Error, "the server had exited", None),
         ];
         let requirements = Requirements::of(&results);
-        let open =
-            |reason: &str, id: &str| OpenRequirements { reason: reason.to_owned(), requirements: vec![id.to_owned()] };
+        let open = |reason: &str, id: &str| UnjudgedRequirements {
+            reason: reason.to_owned(),
+            requirements: vec![id.to_owned()],
+        };
         assert_eq!(requirements.judged, ["b"]);
         assert!(requirements.has_judged("b") && !requirements.has_judged("a"));
         assert_eq!(requirements.not_observed, [open("no image was returned", "c")]);
         assert_eq!(requirements.not_applicable, [open("it is for servers with tasks", "d")]);
-        let gone = OpenRequirements {
+        let gone = UnjudgedRequirements {
             reason: "the server had exited".to_owned(),
             requirements: vec!["a".to_owned(), "e".to_owned()],
         };
         assert_eq!(requirements.not_judged, [gone]);
         assert_eq!(
-            requirements.open().map(|(kind, _)| kind).collect::<Vec<_>>(),
+            requirements.unjudged().map(|(kind, _)| kind).collect::<Vec<_>>(),
             ["not applicable", "not observed", "not judged"]
         );
     }

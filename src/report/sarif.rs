@@ -235,8 +235,8 @@ fn rule(finding: &Finding, revisions: &[&'static str]) -> Rule {
             text: format!("{text}\n\nHow to fix it: {fix}\n\n{link}"),
             markdown: Some(format!(
                 "{}\n\n**How to fix it:** {}\n\n[The specification]({link})",
-                super::markdown::prose(&text),
-                super::markdown::prose(&fix)
+                super::markdown::sentence(&text),
+                super::markdown::sentence(&fix)
             )),
         },
         help_uri: link,

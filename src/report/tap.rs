@@ -48,7 +48,7 @@ fn write_point(report: &Report, number: usize, result: &CaseResult, out: &mut dy
         // An accepted failure is still a failure; the directive says that it is expected.
         Some(Verdict::Fail | Verdict::Error) | None => true,
     };
-    let word = if fails { "not ok" } else { "ok" };
+    let status = if fails { "not ok" } else { "ok" };
     let reason = result.reason.as_deref().unwrap_or("no reason given");
     let directive = match (&todo, result.verdict) {
         (Some(why), _) => format!(" # TODO {}", escaped(&excerpt(why, 500, 0))),
@@ -57,7 +57,7 @@ fn write_point(report: &Report, number: usize, result: &CaseResult, out: &mut dy
     };
     let case = escaped(&visible(&result.case));
     let title = escaped(&excerpt(&result.title, 200, 0));
-    writeln!(out, "{word} {number} - {} {case}: {title}{directive}", result.revision)?;
+    writeln!(out, "{status} {number} - {} {case}: {title}{directive}", result.revision)?;
     if result.verdict == Verdict::Error {
         writeln!(out, "  ---\n  verdict: error\n  message: {}\n  ...", quoted(reason))?;
     } else if !result.findings.is_empty() {
@@ -149,10 +149,13 @@ mod tests {
         let points = points(&text);
         assert_eq!(points.len(), report.results().count() + 2, "two for the baseline");
         assert!(text.contains(&format!("\n1..{}\n", points.len())));
-        let of = |word: &str| {
-            points.iter().filter(|(.., directive)| directive.as_ref().is_some_and(|d| d.starts_with(word))).count()
+        let count = |directive_name: &str| {
+            points
+                .iter()
+                .filter(|(.., directive)| directive.as_ref().is_some_and(|d| d.starts_with(directive_name)))
+                .count()
         };
-        assert_eq!([of("TODO"), of("SKIP")], [1, 2]);
+        assert_eq!([count("TODO"), count("SKIP")], [1, 2]);
         assert_eq!(points.iter().filter(|(ok, ..)| !ok).count(), 5 + 2);
         assert!(text.lines().last().is_some_and(|line| line.starts_with("Bail out! ")));
     }

@@ -28,7 +28,7 @@ pub(crate) fn lines(finding: &Finding) -> Vec<String> {
     lines
 }
 
-/// Why nothing could be judged.
+/// A problem of the run, with advice and the end of stderr.
 pub(crate) fn problem(problem: &Problem) -> String {
     let mut lines = vec![excerpt(&problem.message, MAX_TEXT_CHARS, 0), excerpt(&problem.hint, MAX_TEXT_CHARS, 0)];
     let stderr: Vec<&str> = problem.stderr.lines().collect();

@@ -35,7 +35,7 @@ const trials = {
   async opens(browser) {
     const page = await browser.page();
     await page.open(url);
-    assert.equal(await page.value(() => document.querySelector(".verdict-word").textContent), "FAIL");
+    assert.equal(await page.value(() => document.querySelector(".verdict-keyword").textContent), "FAIL");
     assert.ok(await visibleCount(page, ".finding") > 2, "findings are visible");
     assert.ok(await visibleCount(page, ".matrix td") > 2, "the matrix is visible");
     assert.equal(await visibleCount(page, "#filters"), 1, "the filters are visible");
@@ -116,7 +116,7 @@ const trials = {
 
     // A link restores the filters, and a cell of the matrix sets them.
     const other = await browser.page();
-    await other.open(`${url}#verdict=fail&area=tools&q=exist`);
+    await other.open(`${url}#verdict=fail&area=tools&q=successful`);
     assert.equal(await visibleCount(other, ".finding"), 1);
     assert.equal(await other.value(() => document.querySelector("[name=area]").value), "tools");
     await other.value(() => document.querySelector('.matrix td a[href*="fuzz"]').click());
@@ -165,7 +165,7 @@ const trials = {
   async copies(browser) {
     await browser.send("Browser.grantPermissions", { permissions: ["clipboardReadWrite", "clipboardSanitizedWrite"] });
     const page = await browser.page();
-    await page.open(`${url}#q=exist`);
+    await page.open(`${url}#q=successful`);
     await page.value(() => document.getElementById("expand").click());
     const wanted = await page.value(() => {
       const button = [...document.querySelectorAll("button.copy")].find((one) => one.checkVisibility());
@@ -217,9 +217,9 @@ const trials = {
     assert.equal(await count(page, "script"), 1);
     assert.equal(await count(page, "style"), 1);
     assert.equal(await count(page, "img, iframe, object, embed, link, base, video, audio, source, image, foreignObject"), 0);
-    const odd = await page.value(() => [...document.querySelectorAll("*")].flatMap((element) => [...element.attributes]
+    const unexpected = await page.value(() => [...document.querySelectorAll("*")].flatMap((element) => [...element.attributes]
       .filter(({ name }) => name.startsWith("on") || name === "style" || name === "srcdoc").map(({ name }) => name)));
-    assert.deepEqual(odd, []);
+    assert.deepEqual(unexpected, []);
     const links = await page.value(() => [...document.querySelectorAll("a")].map((one) => one.getAttribute("href")));
     assert.deepEqual(links.filter((link) => !/^(https:\/\/|#)/.test(link)), []);
     // The filters handle hostile values, too.
@@ -277,14 +277,14 @@ const trials = {
 };
 
 async function pictures(browser) {
-  const sights = {
+  const views = {
     summary: "", finding: "#show=jsonrpc-request-answered", other: "#show=tools-call-unknown-tool-error", results: "#results", fuzzing: "#fuzzing",
   };
   for (const [form, of] of Object.entries({
     light: { width: 1280, height: 1000 }, dark: { width: 1280, height: 1000, dark: true },
     phone: { width: 390, height: 844, mobile: true }, "phone-dark": { width: 390, height: 844, mobile: true, dark: true },
   })) {
-    for (const [sight, fragment] of Object.entries(sights)) {
+    for (const [view, fragment] of Object.entries(views)) {
       const page = await browser.page(of);
       await page.open(`${url}${fragment}`);
       if (fragment === "#fuzzing" || fragment === "#results") {
@@ -292,7 +292,7 @@ async function pictures(browser) {
         await page.value((within) => document.querySelector(within).scrollIntoView(), fragment);
       }
       await page.painted();
-      writeFileSync(join(folder, `${sight}-${form}.png`), await page.picture(false));
+      writeFileSync(join(folder, `${view}-${form}.png`), await page.picture(false));
     }
     // With everything open a phone's page is longer than a picture may be.
     if (of.mobile) continue;

@@ -82,7 +82,7 @@ pub(super) fn describe_counts(totals: Totals) -> String {
     if counts.is_empty() {
         return "nothing".to_owned();
     }
-    counts.iter().map(|(word, count)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+    counts.iter().map(|(name, count)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The parts of a bar: name, start and length, in thousandths of the total.
@@ -92,10 +92,10 @@ pub(super) fn shares(counts: &[(&'static str, usize)]) -> Vec<(&'static str, usi
     counts
         .iter()
         .filter(|_| total > 0)
-        .map(|(word, count)| {
+        .map(|(name, count)| {
             let begin = before * 1000 / total;
             before += count;
-            (*word, begin, before * 1000 / total - begin)
+            (*name, begin, before * 1000 / total - begin)
         })
         .collect()
 }

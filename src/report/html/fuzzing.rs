@@ -3,7 +3,7 @@
 use super::display::{display, shares, slug};
 use super::finding::{CounterexampleView, Findings};
 use crate::event::{CallOutcome, Gap, Latency, ToolFuzz};
-use crate::report::prose::format_ms;
+use crate::report::layout::format_ms;
 use crate::report::{Report, Target};
 use crate::verdict::CallKind;
 
@@ -44,7 +44,7 @@ pub(super) struct Tool<'a> {
 /// The calls of one kind.
 #[derive(Debug)]
 pub(super) struct Kind {
-    pub(super) word: &'static str,
+    pub(super) name: &'static str,
     /// The outcomes that occurred, with their counts.
     pub(super) counts: Vec<(&'static str, u64)>,
     pub(super) sum: u64,
@@ -85,7 +85,7 @@ pub(super) struct Keyword {
     pub(super) violated: u64,
     /// `both`, `one` or `none` of satisfying and violating calls were made; `no-effect` if the keyword has no effect.
     pub(super) tone: &'static str,
-    pub(super) words: &'static str,
+    pub(super) coverage_label: &'static str,
 }
 
 /// A response class.
@@ -183,8 +183,8 @@ impl<'a> Tool<'a> {
 }
 
 /// A fraction in thousandths.
-fn share(part: usize, whole: usize) -> usize {
-    (part.min(whole) * 1000).checked_div(whole).unwrap_or_default()
+fn share(part: usize, total: usize) -> usize {
+    (part.min(total) * 1000).checked_div(total).unwrap_or_default()
 }
 
 /// Scales a number to `0..=end`, where `end` represents the greatest number; anything above zero is at least 1.
@@ -209,14 +209,14 @@ impl Kind {
             .collect();
         let sum: u64 = counts.iter().map(|(_, count)| count).sum();
         let parts: Vec<(&'static str, usize)> =
-            counts.iter().map(|(word, count)| (*word, scaled(*count, sum, 100_000))).collect();
-        (sum > 0).then(|| Self { word: kind.as_str(), counts, sum, shares: shares(&parts) })
+            counts.iter().map(|(name, count)| (*name, scaled(*count, sum, 100_000))).collect();
+        (sum > 0).then(|| Self { name: kind.as_str(), counts, sum, shares: shares(&parts) })
     }
 }
 
 impl Keyword {
     fn of(coverage: &crate::event::KeywordCoverage) -> Self {
-        let (tone, words) = match (coverage.no_effect, coverage.satisfied > 0, coverage.violated > 0) {
+        let (tone, coverage_label) = match (coverage.no_effect, coverage.satisfied > 0, coverage.violated > 0) {
             (_, true, true) => ("both", "satisfied and violated"),
             (true, true, false) => ("no-effect", "satisfied; it has no effect, so it cannot be violated"),
             (true, false, _) => ("none", "not tested; it has no effect"),
@@ -231,7 +231,7 @@ impl Keyword {
             satisfied: coverage.satisfied,
             violated: coverage.violated,
             tone,
-            words,
+            coverage_label,
         }
     }
 }
@@ -272,7 +272,7 @@ impl LatencyPlot {
             ("p99", format_micros(latency.p99_us)),
             ("max", format_micros(latency.max_us)),
         ];
-        let summary = numbers.iter().map(|(word, time)| format!("{word} {time}")).collect::<Vec<_>>().join(", ");
+        let summary = numbers.iter().map(|(name, time)| format!("{name} {time}")).collect::<Vec<_>>().join(", ");
         Some(Self {
             numbers,
             summary,
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn the_histogram_omits_empty_buckets_at_its_ends() {
         let latency = Latency { p50_us: 6, p90_us: 7, p99_us: 12, max_us: 15, buckets: vec![0, 0, 10, 5, 0, 0] };
-        let times = LatencyPlot::of(&latency).expect("answers came");
+        let times = LatencyPlot::of(&latency).expect("a histogram");
         assert_eq!(times.bars.len(), 2);
         assert_eq!((times.bars[0].from.as_str(), times.bars[0].height), ("4 µs", BAR_HEIGHT));
         assert_eq!((times.bars[1].from.as_str(), times.bars[1].height), ("8 µs", BAR_HEIGHT / 2));

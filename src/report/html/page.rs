@@ -13,7 +13,7 @@ use super::fuzzing::{Fuzzing, fuzzing};
 use super::result::{Area, Matrix, areas, matrix};
 use super::wire::{Row, indent, timeline};
 use crate::report::conclusion::{CaseCounts, color_verdict, verdict_parts};
-use crate::report::prose::format_ms;
+use crate::report::layout::format_ms;
 use crate::report::{FailOn, Renderer, Report, Target};
 use crate::verdict::Verdict;
 
@@ -41,7 +41,7 @@ struct Page<'a> {
     style: &'static str,
     script: &'static str,
     tone: &'static str,
-    word: &'static str,
+    keyword: &'static str,
     why: String,
     server: String,
     /// The name and version from `serverInfo`, without duplicates.
@@ -68,7 +68,7 @@ struct Page<'a> {
     targets: Vec<Server>,
 }
 
-/// Why nothing, or not everything, could be judged.
+/// The problem that kept the run from judging everything.
 struct Problem {
     message: String,
     hint: String,
@@ -99,7 +99,7 @@ struct Launch {
 
 impl<'a> Page<'a> {
     fn of(report: &Report, findings: &'a Findings, tools: Vec<String>) -> Self {
-        let (word, why) = verdict_parts(report);
+        let (keyword, why) = verdict_parts(report);
         let totals = CaseCounts::of(report).totals;
         let mut levels: Vec<String> = Vec::new();
         for finding in findings.all() {
@@ -112,7 +112,7 @@ impl<'a> Page<'a> {
             style: STYLE,
             script: SCRIPT,
             tone: color_verdict(report).as_str(),
-            word,
+            keyword,
             why,
             server: if report.server.is_empty() { "no server".to_owned() } else { display(&report.server) },
             names: names(report),
@@ -122,8 +122,8 @@ impl<'a> Page<'a> {
             tiles: Verdict::ALL
                 .into_iter()
                 .map(|verdict| {
-                    let word = verdict.as_str();
-                    (word, totals.of(verdict), fragment(&[("verdict", word)]))
+                    let name = verdict.as_str();
+                    (name, totals.of(verdict), fragment(&[("verdict", name)]))
                 })
                 .collect(),
             shares: shares(&counts(totals)),
@@ -335,8 +335,8 @@ mod tests {
                 }
             }
             let outside: String = tag[..end].split('"').step_by(2).collect();
-            let mut words = outside.split_whitespace().map(str::to_owned);
-            found.insert((words.next().unwrap_or_default(), words.collect()));
+            let mut names = outside.split_whitespace().map(str::to_owned);
+            found.insert((names.next().unwrap_or_default(), names.collect()));
         }
         found
     }

@@ -6,7 +6,7 @@ use super::display::{area, counts, describe_counts, display, fragment, revisions
 use super::finding::Findings;
 use crate::event::CaseResult;
 use crate::report::Report;
-use crate::report::prose::format_ms;
+use crate::report::layout::format_ms;
 use crate::spec::Revision;
 use crate::verdict::{Totals, Verdict};
 

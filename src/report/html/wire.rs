@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::display::display;
-use crate::report::prose::format_ms;
+use crate::report::layout::format_ms;
 use crate::report::visible::visible;
 use crate::verdict::{Direction, Evidence};
 

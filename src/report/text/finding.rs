@@ -11,8 +11,8 @@ use super::page::{
 use crate::report::Report;
 use crate::report::finding_text::flaky_note;
 use crate::report::group::{GroupedFinding, RequirementGroup, group_findings};
+use crate::report::layout::wrap;
 use crate::report::palette::{Palette, paint};
-use crate::report::prose::wrap;
 use crate::report::visible::{excerpt, visible};
 use crate::verdict::{Direction, Evidence, Verdict};
 

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use crate::event::{CallOutcome, FuzzSummary, ToolFuzz};
 use crate::report::Report;
+use crate::report::layout::format_ms;
 use crate::report::palette::{Palette, paint};
-use crate::report::prose::format_ms;
 use crate::report::visible::excerpt;
 use crate::verdict::Finding;
 
@@ -78,7 +78,7 @@ fn line(tool: &ToolFuzz, width: usize) -> String {
 /// A summary in one line.
 fn summary_line(fuzz: &FuzzSummary) -> String {
     let gaps: usize = fuzz.tools.iter().map(|tool| tool.gaps.len()).sum();
-    let left_out = fuzz.tools.iter().filter(|tool| tool.calls.is_empty()).count();
+    let not_called = fuzz.tools.iter().filter(|tool| tool.calls.is_empty()).count();
     let mut parts = vec![format!("{} calls in {}", fuzz.calls, format_ms(fuzz.wall_ms))];
     let mut add = |count: u64, one: &str, many: &str| match count {
         0 => {}
@@ -87,7 +87,7 @@ fn summary_line(fuzz: &FuzzSummary) -> String {
     };
     add(fuzz.shrinking, "of them to minimize or confirm a failure", "of them to minimize or confirm failures");
     add(fuzz.restarts as u64, "restart", "restarts");
-    add(left_out as u64, "tool not called", "tools not called");
+    add(not_called as u64, "tool not called", "tools not called");
     add(gaps as u64, "constraint not generated", "constraints not generated");
     if let Some(reason) = &fuzz.stopped_early {
         parts.push(format!("stopped early: {}", excerpt(reason, 200, 0)));

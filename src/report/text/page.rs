@@ -6,8 +6,8 @@ use std::io::{self, Write};
 
 use super::fuzzing;
 use crate::event::RunSummary;
+use crate::report::layout::{format_ms, wrap};
 use crate::report::palette::{Palette, paint};
-use crate::report::prose::{format_ms, wrap};
 use crate::report::visible::{excerpt, visible};
 use crate::report::{CaseCounts, Renderer, Report, Target, conclusion};
 use crate::spec::Revision;
@@ -108,25 +108,25 @@ impl Page {
     }
 
     /// Writes wrapped text with an indent.
-    pub(super) fn write_wrapped(&self, indent: usize, prose: &str, out: &mut dyn Write) -> io::Result<()> {
-        for line in wrap(prose, self.room(indent)) {
+    pub(super) fn write_wrapped(&self, indent: usize, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        for line in wrap(text, self.room(indent)) {
             writeln!(out, "{:indent$}{line}", "")?;
         }
         Ok(())
     }
 
     /// The same where it matters less.
-    pub(super) fn write_faint(&self, indent: usize, prose: &str, out: &mut dyn Write) -> io::Result<()> {
-        for line in wrap(prose, self.room(indent)) {
+    pub(super) fn write_faint(&self, indent: usize, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        for line in wrap(text, self.room(indent)) {
             writeln!(out, "{:indent$}{}", "", paint(self.palette.faint, line))?;
         }
         Ok(())
     }
 
-    /// Writes prose beside a label, wrapped, its later lines below its first.
-    pub(super) fn write_labelled(&self, label: &str, prose: &str, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes a label and wrapped text with a hanging indent.
+    pub(super) fn write_labelled(&self, label: &str, text: &str, out: &mut dyn Write) -> io::Result<()> {
         let mut label = label;
-        for line in wrap(prose, self.room(4 + LABEL_WIDTH)) {
+        for line in wrap(text, self.room(4 + LABEL_WIDTH)) {
             writeln!(out, "    {}{line}", paint(self.palette.faint, format_args!("{label:<LABEL_WIDTH$}")))?;
             label = "";
         }
@@ -218,8 +218,8 @@ impl Page {
 }
 
 /// Writes wrapped text with a hanging indent.
-pub(super) fn write_hanging(prose: &str, room: usize, out: &mut dyn Write) -> io::Result<()> {
-    for (index, line) in wrap(prose, room).into_iter().enumerate() {
+pub(super) fn write_hanging(text: &str, room: usize, out: &mut dyn Write) -> io::Result<()> {
+    for (index, line) in wrap(text, room).into_iter().enumerate() {
         writeln!(out, "{}{line}", if index == 0 { "  " } else { "    " })?;
     }
     Ok(())

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use super::page::{MAX_LINE_CHARS, Page, join_revisions, write_hanging};
 use crate::event::{CaseResult, Problem};
+use crate::report::layout::format_ms;
 use crate::report::palette::paint;
-use crate::report::prose::format_ms;
 use crate::report::visible::{excerpt, visible};
 use crate::report::{Report, Target};
 use crate::spec::Revision;

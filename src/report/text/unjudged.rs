@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::page::{Page, join_revisions};
-use crate::report::prose::wrap;
+use crate::report::layout::wrap;
 use crate::report::visible::{excerpt, visible};
-use crate::report::{OpenRequirements, Report};
+use crate::report::{Report, UnjudgedRequirements};
 use crate::spec::Revision;
 use crate::verdict::Verdict;
 
@@ -58,16 +58,16 @@ impl Page {
 
     /// Writes how many requirements were judged, and why the others were not.
     pub(super) fn write_requirements(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let count = |open: &[OpenRequirements]| open.iter().map(|one| one.requirements.len()).sum::<usize>();
+        let count = |open: &[UnjudgedRequirements]| open.iter().map(|one| one.requirements.len()).sum::<usize>();
         for target in report.targets.iter().filter(|target| !target.results.is_empty()) {
             let requirements = &target.requirements;
             let mut counts = format!("{} judged", requirements.judged.len());
-            for (kind, open) in requirements.open() {
+            for (kind, open) in requirements.unjudged() {
                 let _infallible = write!(counts, ", {} {kind}", count(open));
             }
             self.write_heading(&format!("Requirements of {}: {counts}", target.summary.revision), out)?;
-            for (kind, open) in requirements.open() {
-                for OpenRequirements { reason, requirements } in open {
+            for (kind, open) in requirements.unjudged() {
+                for UnjudgedRequirements { reason, requirements } in open {
                     let text = format!("{kind}: {}", excerpt(reason, self.max_line_chars(), 0));
                     self.write_wrapped(2, &text, out)?;
                     let ids: Vec<String> = requirements.iter().map(|id| visible(id).into_owned()).collect();

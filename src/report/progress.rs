@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::layout::format_ms;
 use super::palette::{Palette, paint};
-use super::prose::format_ms;
 use super::text::wire_line;
 use super::visible::{excerpt, visible};
 use crate::event::{CaseResult, Event, Sink};
@@ -51,9 +51,9 @@ impl<W: Write + Send> Live<W> {
     /// Only announces which tools will be fuzzed.
     #[must_use]
     pub fn notices(out: W) -> Self {
-        let mut live = Self::silent(out);
-        live.notices = true;
-        live
+        let mut reporter = Self::silent(out);
+        reporter.notices = true;
+        reporter
     }
 
     fn write_case(&mut self, result: &CaseResult) -> io::Result<()> {
@@ -217,11 +217,11 @@ mod tests {
     #[test]
     fn each_case_and_each_message_is_one_escaped_line() {
         let mut bytes = Vec::new();
-        let mut live = Live::lines(&mut bytes, false);
+        let mut reporter = Live::lines(&mut bytes, false);
         for event in events() {
-            live.on(&event).expect("a vector takes all that is written");
+            reporter.on(&event).expect("a vector takes all that is written");
         }
-        drop(live);
+        drop(reporter);
         let text = String::from_utf8(bytes).expect("UTF-8");
         assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)), "{text}");
         let lines: Vec<&str> = text.lines().collect();
@@ -234,11 +234,11 @@ mod tests {
     #[test]
     fn silent_output_writes_nothing() {
         let mut bytes = Vec::new();
-        let mut live = Live::silent(&mut bytes);
+        let mut reporter = Live::silent(&mut bytes);
         for event in events() {
-            live.on(&event).expect("a vector takes all that is written");
+            reporter.on(&event).expect("a vector takes all that is written");
         }
-        drop(live);
+        drop(reporter);
         assert!(bytes.is_empty());
     }
 
@@ -253,8 +253,8 @@ mod tests {
                 Ok(())
             }
         }
-        let mut live = Live::lines(ClosedWriter, true);
-        let result = live.on(&events()[0]).map_err(|error| error.kind());
+        let mut reporter = Live::lines(ClosedWriter, true);
+        let result = reporter.on(&events()[0]).map_err(|error| error.kind());
         assert_eq!(result, Err(io::ErrorKind::BrokenPipe));
     }
 }
