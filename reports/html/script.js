@@ -38,6 +38,7 @@
     (!filters.q || text(finding).includes(filters.q.toLowerCase()) ||
       finding.element.parentElement.firstElementChild.textContent.toLowerCase().includes(filters.q.toLowerCase()));
 
+  // Only findings have a status, so it does not filter rows.
   const matchesRow = (filters, row) => {
     const verdicts = filters.revision ? [row.verdicts[columns.get(filters.revision)]] : row.verdicts;
     return verdicts.some((verdict) => verdict && (!filters.verdict || verdict === filters.verdict)) &&
@@ -61,8 +62,6 @@
     }
     let cases = 0;
     let total = 0;
-    // Only findings have a status, so it does not filter cases.
-    const rowFilters = { ...filters, status: "" };
     for (const area of areas) {
       total += area.cases;
       // No filter has hidden a row yet, and none is set.
@@ -74,7 +73,7 @@
       const inArea = !filters.area || area.area === filters.area;
       let visibleRows = 0;
       for (const row of rows) {
-        const shown = inArea && matchesRow(rowFilters, row);
+        const shown = inArea && matchesRow(filters, row);
         if (row.element.hidden === shown) row.element.hidden = !shown;
         visibleRows += shown ? 1 : 0;
       }

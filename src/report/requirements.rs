@@ -78,7 +78,7 @@ impl Requirements {
             match open.iter_mut().find(|known| known.reason == reason) {
                 Some(known) => known.requirements.push(id.to_owned()),
                 None => {
-                    open.push(UnjudgedRequirements { reason: reason.to_owned(), requirements: vec![id.to_owned()] })
+                    open.push(UnjudgedRequirements { reason: reason.to_owned(), requirements: vec![id.to_owned()] });
                 }
             }
         }
