@@ -45,7 +45,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use crate::case::{Body, Case};
 use crate::event::{CaseResult, ProblemKind};
 use crate::judge::{Judge, JudgeError, Part, block_on};
-use crate::report::{FailOn, Report, prove};
+use crate::report::{FailOn, Report, test_output};
 use crate::verdict::Verdict;
 
 /// The trial that holds a baseline to what a whole run finds.
@@ -172,7 +172,7 @@ fn with_company(selected: &[Arc<Case>], wanted: &BTreeSet<String>) -> Vec<Arc<Ca
 /// What a case says of the server, all revisions together.
 fn outcome(report: &Report, id: &str) -> Result<Completion, Failed> {
     let results: Vec<&CaseResult> = report.results().filter(|result| result.case == id).collect();
-    let verdict = results.iter().filter_map(|result| prove::standing(result)).max();
+    let verdict = results.iter().filter_map(|result| test_output::effective_verdict(result)).max();
     let fails = match report.options.fail_on {
         FailOn::Must => verdict == Some(Verdict::Fail),
         FailOn::Should => matches!(verdict, Some(Verdict::Fail | Verdict::Warn)),
@@ -196,7 +196,7 @@ fn unseen(report: &Report) -> Result<Completion, Failed> {
     let problem = report.summary.as_ref().and_then(|summary| summary.problem.as_ref());
     match problem {
         Some(problem) if problem.kind != ProblemKind::NothingToJudge || report.targets.is_empty() => {
-            Err(prove::problem(problem).into())
+            Err(test_output::problem(problem).into())
         }
         _ => {
             let spoken: Vec<&str> = report.targets.iter().map(|target| target.summary.revision.as_str()).collect();
@@ -209,7 +209,7 @@ fn unseen(report: &Report) -> Result<Completion, Failed> {
 fn reasons(results: &[&CaseResult], verdict: Verdict) -> String {
     let mut told: Vec<(String, Vec<&str>)> = Vec::new();
     for result in results.iter().filter(|result| result.verdict == verdict) {
-        let reason = prove::reason(result);
+        let reason = test_output::reason(result);
         match told.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, revisions)) => revisions.push(result.revision.as_str()),
             None => told.push((reason, vec![result.revision.as_str()])),
@@ -228,7 +228,7 @@ fn proof(results: &[&CaseResult], id: &str) -> String {
     for result in results {
         for finding in result.findings.iter().filter(|finding| finding.accepted.is_none()) {
             lines.push(format!("in {}:", result.revision));
-            lines.extend(prove::lines(finding).into_iter().map(|line| format!("  {line}")));
+            lines.extend(test_output::lines(finding).into_iter().map(|line| format!("  {line}")));
         }
     }
     lines.push(format!("this case alone: cargo test -- --exact {id}"));

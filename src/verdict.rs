@@ -1,41 +1,39 @@
-//! The five words of a judgement, and the finding that proves a bad one.
+//! Verdicts and findings.
 //!
-//! Plain vocabulary, serialisable as it stands in the JSON report.
+//! The types are serialized as in the JSON report.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::spec::{Level, Requirement, Revision};
 
-/// What a case says of a server in one revision.
-///
-/// The order is the order of weight when several are joined: see [`Verdict::join`].
+/// The verdict of a case in one revision, in ascending order of severity: see [`Verdict::join`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It does not apply, or nothing was seen.
+    /// The case does not apply, or nothing was observed.
     Skip,
-    /// Something came back, and it was what the rule asks.
+    /// The observed behaviour satisfies the rule.
     Pass,
-    /// We could not judge.
+    /// The case could not be judged.
     Error,
-    /// A SHOULD is broken, or a rule that the text states without a keyword.
+    /// A SHOULD is violated, or a rule that the specification states without a keyword.
     Warn,
-    /// A MUST or a shape rule is broken.
+    /// A MUST or a schema rule is violated.
     Fail,
 }
 
 impl Verdict {
-    /// Every verdict, in the order in which reports list them.
+    /// All verdicts, in the order of the reports.
     pub const ALL: [Self; 5] = [Self::Fail, Self::Warn, Self::Error, Self::Pass, Self::Skip];
 
-    /// The heavier of two: one failure outweighs any number of passes, and a pass outweighs a skip.
+    /// The more severe of two verdicts: a failure outweighs any number of passes, and a pass outweighs a skip.
     #[must_use]
     pub fn join(self, other: Self) -> Self {
         self.max(other)
     }
 
-    /// The word.
+    /// The name in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -48,24 +46,24 @@ impl Verdict {
     }
 }
 
-/// A message that went over the wire, as evidence.
+/// A message or event as evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Evidence {
-    /// `sent`, `received`, `stderr` or `event`.
+    /// The direction or kind.
     pub direction: Direction,
-    /// Milliseconds since the connection was opened.
+    /// The time since the connection was opened, in milliseconds.
     pub at_ms: f64,
-    /// The line as it went over the wire (what is not UTF-8 replaced, long lines cut), or the event in words.
+    /// The line as sent or received (invalid UTF-8 replaced, long lines truncated), or a description of the event.
     pub text: String,
-    /// How many bytes were cut from `text`.
+    /// The number of bytes truncated from `text`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: usize,
 }
 
 impl Evidence {
-    /// A whole message, so many milliseconds after the connection was opened.
+    /// A complete message, `at_ms` milliseconds after the connection was opened.
     #[must_use]
     pub fn new(direction: Direction, at_ms: f64, text: String) -> Self {
         Self { direction, at_ms, text, omitted: 0 }
@@ -77,76 +75,76 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// Which way a piece of evidence went.
+/// The direction or kind of evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// From us to the server.
+    /// From the client to the server.
     Sent,
-    /// From the server to us.
+    /// From the server to the client.
     Received,
-    /// What the server wrote to its error stream.
+    /// Written by the server to stderr.
     Stderr,
-    /// Something that happened: a closed stream, an exit, a wait that ran out.
+    /// An event: a closed stream, an exit, a timeout.
     Event,
 }
 
-/// One root cause of a bad verdict, with its proof.
+/// A violation of a requirement, with evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Finding {
-    /// The requirement that is broken.
+    /// The violated requirement.
     pub requirement: String,
-    /// How strongly it binds.
+    /// The level of the requirement.
     pub level: Level,
-    /// Whether the level is our reading of a text without a keyword.
+    /// Whether the level is inferred because the specification uses no keyword.
     #[serde(default)]
     pub derived: bool,
     /// `fail` or `warn`.
     pub verdict: Verdict,
-    /// The revision that it was judged by.
+    /// The revision in which it was judged.
     pub revision: Revision,
     /// What is wrong, in one sentence.
     pub message: String,
-    /// What the rule asks for, in words.
+    /// What the rule requires.
     pub expected: String,
-    /// What came, in words.
+    /// What the server did.
     pub actual: String,
-    /// What came, as JSON, where there is a value to show.
+    /// The actual value as JSON, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// Lines that differ between what was expected and what came, where that helps.
+    /// A diff of expected and actual lines, where that helps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// How often it was seen.
+    /// The number of occurrences.
     pub count: usize,
-    /// Where it was seen: tools, pages, positions; the first few.
+    /// The first few locations: tools, pages, positions.
     pub subjects: Vec<String>,
-    /// The messages that prove it, in order of time.
+    /// The messages that prove it, in chronological order.
     pub evidence: Vec<Evidence>,
-    /// The page of the specification.
+    /// The URL of the specification page.
     pub link: String,
-    /// How to mend a server that breaks the rule.
+    /// How to fix the server.
     pub fix: String,
-    /// The command that shows just this again.
+    /// The command that reproduces the finding.
     pub reproduce: String,
-    /// What the fuzzer called to draw it, made small.
+    /// The minimal failing call, for a finding of the fuzzer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterexample: Option<Box<Counterexample>>,
-    /// How often it came back when it was tried again on a fresh process, where it was.
+    /// How many retries on fresh processes failed, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
-    /// Why it is accepted, where a baseline lists it.
+    /// Why it is accepted, if the baseline lists it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
-    /// The pass of an acting case that drew what a watching case saw; of use while the run lasts.
+    /// The pass of an active case that provoked what a passive case observed; only used during the run.
     #[serde(skip)]
     pub origin: Option<usize>,
 }
 
 impl Finding {
-    /// A requirement that is broken in a revision, seen once; what proves it is left to be filled in.
+    /// A finding with one occurrence, whose message and evidence are still empty.
     #[must_use]
     pub fn new(requirement: &Requirement, revision: Revision, verdict: Verdict) -> Self {
         Self {
@@ -174,31 +172,31 @@ impl Finding {
     }
 }
 
-/// Why a fuzzed call was made.
+/// The kind of a fuzz call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum CallKind {
-    /// A failing call of an earlier run, tried first.
+    /// A failing call of an earlier run.
     Regression,
-    /// A boundary or a branch of the schema.
+    /// Arguments at a boundary or branch of the schema.
     Coverage,
-    /// Random arguments that the schema admits.
+    /// Random valid arguments.
     Valid,
-    /// Arguments that break exactly one keyword of the schema.
+    /// Arguments that violate exactly one keyword of the schema.
     Invalid,
-    /// What no schema speaks of: arguments that are no object, enormous keys, bottomless nesting.
+    /// Malformed arguments: not an object, huge keys, very deep nesting.
     Malformed,
-    /// Valid arguments with values out of earlier results.
+    /// Valid arguments with values from earlier results.
     Stateful,
 }
 
 impl CallKind {
-    /// Every kind, in the order in which they are tried.
+    /// All kinds, in the order in which they are tried.
     pub const ALL: [Self; 6] =
         [Self::Regression, Self::Coverage, Self::Valid, Self::Invalid, Self::Malformed, Self::Stateful];
 
-    /// The word.
+    /// The name in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -212,53 +210,54 @@ impl CallKind {
     }
 }
 
-/// The call that the fuzzer found something with, made as small as the budget allowed.
+/// A failing call of the fuzzer, shrunk as far as the budget allowed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Counterexample {
     /// The tool.
     pub tool: String,
-    /// Why the call was made.
+    /// The kind of the call.
     pub kind: CallKind,
-    /// The keyword that the arguments break, as a pointer into the inputSchema and the keyword, for an invalid call.
+    /// The keyword that the arguments violate, as a JSON Pointer into the inputSchema and the keyword, for an invalid
+    /// call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub violated: Option<String>,
-    /// The arguments that failed first; cut to a note where they are enormous.
+    /// The arguments that failed first; replaced by a note if they are huge.
     pub original: Value,
     /// The smallest arguments that still fail.
     pub arguments: Value,
-    /// The `tools/call` params that have to be sent before it, in order; empty where it fails by itself.
+    /// The `params` of the `tools/call` requests that have to precede it, in order; empty if it fails by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preceding: Vec<Value>,
-    /// How many calls shrinking took.
+    /// The number of calls used for shrinking.
     pub attempts: usize,
-    /// Each line to paste into a pipe after the opening, without its newline; the last draws the failure.
+    /// The lines to send after initialization, without newlines; the last one triggers the failure.
     pub messages: Vec<String>,
-    /// The file that replays it, where one was written.
+    /// The file for `replay`, if one was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }
 
-/// How often a finding came back when it was tried again on a fresh process.
+/// The retries of a failure on fresh processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Confirmation {
-    /// How often it was tried again.
+    /// The number of retries.
     pub tried: usize,
-    /// How often it failed then.
+    /// The number of retries that failed.
     pub failed: usize,
 }
 
 impl Confirmation {
-    /// Whether it did not fail each time.
+    /// Whether at least one retry did not fail.
     #[must_use]
     pub fn is_flaky(self) -> bool {
         self.failed < self.tried
     }
 }
 
-/// How often each verdict was given.
+/// The number of cases by verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -269,7 +268,7 @@ pub struct Totals {
     pub fail: usize,
     /// Cases that warn.
     pub warn: usize,
-    /// Cases that do not apply.
+    /// Skipped cases.
     pub skip: usize,
     /// Cases that could not be judged.
     pub error: usize,
@@ -287,7 +286,7 @@ impl Totals {
         }
     }
 
-    /// The number of that verdict.
+    /// The count of a verdict.
     #[must_use]
     pub fn of(&self, verdict: Verdict) -> usize {
         match verdict {
@@ -299,7 +298,7 @@ impl Totals {
         }
     }
 
-    /// How many cases were judged: neither skipped nor in error.
+    /// The number of cases that were judged: neither skipped nor in error.
     #[must_use]
     pub fn judged(&self) -> usize {
         self.pass + self.fail + self.warn

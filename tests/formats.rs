@@ -1,4 +1,4 @@
-//! The formats of a report, made by the program itself from a server that would like to be read as markup.
+//! The report formats, written by the program for a server that tries to inject markup.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("formats/one-run-writes-every-format", one_run_writes_every_format),
         trial("formats/the-demo-writes-every-format", the_demo_writes_every_format),
-        trial("formats/sarif-fits-the-official-schema", sarif_fits_the_official_schema)
+        trial("formats/sarif-is-valid-by-the-official-schema", sarif_is_valid_by_the_official_schema)
             .with_ignored_flag(!required && !sarif_schema().is_file()),
-        trial("formats/an-old-run-is-rendered-again", an_old_run_is_rendered_again),
-        trial("formats/another-format-is-refused", another_format_is_refused),
+        trial("formats/a-stored-report-is-rendered-again", a_stored_report_is_rendered_again),
+        trial("formats/another-format-is-rejected", another_format_is_rejected),
         trial("formats/only-the-report-is-on-standard-output", only_the_report_is_on_standard_output),
     ]
 }
@@ -35,14 +35,14 @@ const FORMATS: [(&str, &str); 8] = [
     ("html", "r.html"),
 ];
 
-/// A run against a server with hostile text wherever it can put any, in a folder of its own.
+/// Judges a server with hostile text wherever possible, in a new folder.
 fn hostile_run() -> Result<TempDir, String> {
     let folder = TempDir::new().map_err(|error| error.to_string())?;
-    let wanted: Vec<String> = FORMATS.iter().map(|(format, file)| format!("--report={format}={file}")).collect();
-    let mut words = vec!["--quiet", "--revision", "2025-11-25", "--report", "json=r.json"];
-    words.extend(wanted.iter().map(String::as_str));
-    words.extend(["--", PROGRAM, "serve", "--fault", "hostile-text", "--fault", "image-data-url"]);
-    program(folder.path(), &words)?.with_code(1)?;
+    let outputs: Vec<String> = FORMATS.iter().map(|(format, file)| format!("--report={format}={file}")).collect();
+    let mut args = vec!["--quiet", "--revision", "2025-11-25", "--report", "json=r.json"];
+    args.extend(outputs.iter().map(String::as_str));
+    args.extend(["--", PROGRAM, "serve", "--fault", "hostile-text", "--fault", "image-data-url"]);
+    program(folder.path(), &args)?.with_code(1)?;
     Ok(folder)
 }
 
@@ -51,34 +51,37 @@ fn read(folder: &Path, file: &str) -> Result<String, String> {
 }
 
 fn check(what: &str, holds: bool) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(format!("it does not hold: {what}")) }
+    if holds { Ok(()) } else { Err(format!("this check fails: {what}")) }
 }
 
 fn one_run_writes_every_format() -> Result<(), String> {
     let folder = hostile_run()?;
-    let results = each_is_sound(folder.path())?;
+    let results = check_formats(folder.path())?;
     check("something was judged", results > 100)?;
     let markdown = read(folder.path(), "r.md")?;
-    check("Markdown tells what is broken", markdown.contains("content-image"))
+    check("Markdown lists the violated requirement", markdown.contains("content-image"))
 }
 
 fn the_demo_writes_every_format() -> Result<(), String> {
     let folder = TempDir::new().map_err(|error| error.to_string())?;
-    let wanted: Vec<String> = FORMATS.iter().map(|(format, file)| format!("--report={format}={file}")).collect();
-    let mut words = vec!["demo", "--quiet", "--report", "json=r.json"];
-    words.extend(wanted.iter().map(String::as_str));
-    program(folder.path(), &words)?.with_code(0)?;
-    check("something was judged", each_is_sound(folder.path())? > 500)
+    let outputs: Vec<String> = FORMATS.iter().map(|(format, file)| format!("--report={format}={file}")).collect();
+    let mut args = vec!["demo", "--quiet", "--report", "json=r.json"];
+    args.extend(outputs.iter().map(String::as_str));
+    program(folder.path(), &args)?.with_code(0)?;
+    check("something was judged", check_formats(folder.path())? > 500)
 }
 
-/// Reads every format of a run by the eyes of others; returns how many cases it tells of.
-fn each_is_sound(folder: &Path) -> Result<usize, String> {
+/// Parses every format of a run with an independent parser; returns the number of case results.
+fn check_formats(folder: &Path) -> Result<usize, String> {
     let report = Report::parse(&read(folder, "r.json")?).map_err(|error| error.to_string())?;
     let results = report.results().count();
     for (format, file) in FORMATS {
         let text = read(folder, file)?;
         let acting = text.chars().find(|c| *c != '\n' && is_treacherous(*c));
-        check(&format!("nothing in {format} acts on who reads it, but {acting:?} does"), acting.is_none())?;
+        check(
+            &format!("{format} contains no control or invisible characters, but it contains {acting:?}"),
+            acting.is_none(),
+        )?;
     }
     let xml = read(folder, "r.xml")?;
     let document = roxmltree::Document::parse(&xml).map_err(|error| format!("JUnit: {error}"))?;
@@ -86,7 +89,7 @@ fn each_is_sound(folder: &Path) -> Result<usize, String> {
     check("JUnit has a test case for each case", cases == results)?;
     let read_back = quick_junit::Report::deserialize_from_str(&xml).map_err(|error| format!("JUnit: {error}"))?;
     let counted: usize = read_back.test_suites.iter().map(|suite| suite.test_cases.len()).sum();
-    check("JUnit is of the model of cargo-nextest", counted == results)?;
+    check("quick-junit parses the same test cases", counted == results)?;
     let sarif: Value = serde_json::from_str(&read(folder, "r.sarif")?).map_err(|error| format!("SARIF: {error}"))?;
     let findings: usize = report.results().map(|result| result.findings.len()).sum();
     check("SARIF has each finding", sarif["runs"][0]["results"].as_array().map(Vec::len) == Some(findings))?;
@@ -104,17 +107,17 @@ fn each_is_sound(folder: &Path) -> Result<usize, String> {
     Ok(results)
 }
 
-/// The official schema of SARIF, which an npm package brings.
+/// The official schema of SARIF, from an npm package.
 fn sarif_schema() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/node_modules/@microsoft/jest-sarif");
     folder.join("lib/schemas/sarif-2.1.0-rtm.5.json")
 }
 
-fn sarif_fits_the_official_schema() -> Result<(), String> {
+fn sarif_is_valid_by_the_official_schema() -> Result<(), String> {
     let path = sarif_schema();
     let text =
         fs::read_to_string(&path).map_err(|error| format!("{}: {error}; .ci/run installs it", path.display()))?;
-    // One of its patterns has a bracket too many, and is no expression.
+    // One of its patterns has an extra bracket and is invalid.
     let text = text.replace("{2}]?$", "{2}$");
     let schema = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     let validator = jsonschema::validator_for(&schema).map_err(|error| error.to_string())?;
@@ -123,33 +126,36 @@ fn sarif_fits_the_official_schema() -> Result<(), String> {
     if let Some(error) = validator.iter_errors(&sarif).next() {
         return Err(format!("{}: {error}", error.instance_path()));
     }
-    let mut broken = sarif;
-    broken["runs"][0]["results"][0]["level"] = "grave".into();
-    check("another level is refused", !validator.is_valid(&broken))
+    let mut invalid = sarif;
+    invalid["runs"][0]["results"][0]["level"] = "grave".into();
+    check("an unknown level is rejected", !validator.is_valid(&invalid))
 }
 
-fn an_old_run_is_rendered_again() -> Result<(), String> {
+fn a_stored_report_is_rendered_again() -> Result<(), String> {
     let folder = hostile_run()?;
     let folder = folder.path();
     for (format, file) in FORMATS {
-        let wanted = format!("{format}=again");
-        program(folder, &["report", "r.json", "--quiet", "--report", &wanted])?.with_code(1)?;
-        // The text that went to a file beside --quiet is as quiet both times.
+        let output = format!("{format}=again");
+        program(folder, &["report", "r.json", "--quiet", "--report", &output])?.with_code(1)?;
+        // --quiet also applies to text that is written to a file.
         check(&format!("{format} is the same again"), read(folder, file)? == read(folder, "again")?)?;
     }
     program(folder, &["report", "r.json", "--quiet", "--report", "json=again"])?.with_code(1)?;
     check("the report itself is the same again", read(folder, "r.json")? == read(folder, "again")?)?;
-    program(folder, &["report", "r.json", "--quiet", "--fail-on", "never"])?.with_code(0)?.says("TOLD: ").map(drop)
+    program(folder, &["report", "r.json", "--quiet", "--fail-on", "never"])?
+        .with_code(0)?
+        .says("REPORT ONLY: ")
+        .map(drop)
 }
 
-fn another_format_is_refused() -> Result<(), String> {
+fn another_format_is_rejected() -> Result<(), String> {
     let folder = TempDir::new().map_err(|error| error.to_string())?;
     let write = |file: &str, text: &str| fs::write(folder.path().join(file), text).map_err(|error| error.to_string());
     write("new.json", "{\"format\": 99}")?;
     write("none.json", "[]")?;
-    let run = |words: &[&str]| program(folder.path(), words)?.with_code(2);
-    run(&["report", "new.json"])?.says("it is of format 99")?.says("run again")?;
-    run(&["report", "none.json"])?.says("a report is written by --report json=FILE")?;
+    let run = |args: &[&str]| program(folder.path(), args)?.with_code(2);
+    run(&["report", "new.json"])?.says("the report has format 99")?.says("run again")?;
+    run(&["report", "none.json"])?.says("--report json=FILE writes one")?;
     run(&["report", "missing.json"])?.says("failed to read the report missing.json")?;
     run(&["merge", "none.json"])?;
     run(&["diff", "none.json", "new.json"])?;
@@ -160,7 +166,7 @@ fn only_the_report_is_on_standard_output() -> Result<(), String> {
     let folder = hostile_run()?;
     for (format, start) in [("junit", "<?xml"), ("sarif", "{"), ("github", "::"), ("tap", "TAP version 14\n")] {
         let ran = program(folder.path(), &["report", "r.json", "--quiet", "--report", format])?.with_code(1)?;
-        check(&format!("{format} stands alone"), ran.out.starts_with(start) && !ran.out.contains("\nFAIL: "))?;
+        check(&format!("{format} is the only output"), ran.out.starts_with(start) && !ran.out.contains("\nFAIL: "))?;
         ran.says("--- stderr\nFAIL: ")?;
     }
     Ok(())

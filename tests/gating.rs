@@ -1,4 +1,4 @@
-//! What fails a run: baselines, the threshold, failures that do not come back; and what is made of several runs.
+//! What fails a run: baselines, the threshold and flaky failures; and commands over several reports.
 
 use std::fs;
 use std::path::Path;
@@ -13,16 +13,16 @@ use crate::{PROGRAM, Ran, program, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        trial("gating/each-row-of-the-baseline-has-its-exit-code", each_row_has_its_exit_code),
-        trial("gating/a-baseline-is-written-and-kept-up", a_baseline_is_written_and_kept_up),
-        trial("gating/a-broken-baseline-starts-nothing", a_broken_baseline_starts_nothing),
+        trial("gating/each-baseline-has-its-exit-code", each_baseline_has_its_exit_code),
+        trial("gating/a-baseline-is-written-and-updated", a_baseline_is_written_and_updated),
+        trial("gating/an-invalid-baseline-starts-no-server", an_invalid_baseline_starts_no_server),
         trial("gating/the-threshold-decides", the_threshold_decides),
-        trial("gating/a-failure-that-does-not-come-back-is-flaky", a_failure_that_does_not_come_back_is_flaky)
+        trial("gating/a-failure-that-no-retry-reproduces-is-flaky", a_failure_that_no_retry_reproduces_is_flaky)
             .with_ignored_flag(cfg!(not(unix))),
-        trial("gating/a-failure-that-comes-back-is-confirmed", a_failure_that_comes_back_is_confirmed),
+        trial("gating/a-failure-that-a-retry-reproduces-is-confirmed", a_failure_that_a_retry_reproduces_is_confirmed),
         trial("gating/runs-are-compared", runs_are_compared),
-        trial("gating/shards-merged-are-the-whole", shards_merged_are_the_whole),
-        trial("gating/a-fleet-is-summed-up", a_fleet_is_summed_up),
+        trial("gating/merged-shards-equal-the-whole-run", merged_shards_equal_the_whole_run),
+        trial("gating/a-fleet-is-summarized", a_fleet_is_summarized),
     ]
 }
 
@@ -32,12 +32,12 @@ fn folder() -> Result<TempDir, String> {
 
 /// Judges the built-in server with faults in one revision.
 fn judge(folder: &Path, options: &[&str], faults: &[&str]) -> Result<Ran, String> {
-    // Most of it is about verdicts; what is about fuzzing says so in its options.
-    let mut words = vec!["--revision", "2025-06-18", "--fuzz", "off"];
-    words.extend(options);
-    words.extend(["--", PROGRAM, "serve"]);
-    words.extend(faults.iter().flat_map(|fault| ["--fault", fault]));
-    program(folder, &words)
+    // Most trials are about verdicts; those about fuzzing override this.
+    let mut args = vec!["--revision", "2025-06-18", "--fuzz", "off"];
+    args.extend(options);
+    args.extend(["--", PROGRAM, "serve"]);
+    args.extend(faults.iter().flat_map(|fault| ["--fault", fault]));
+    program(folder, &args)
 }
 
 fn write(folder: &Path, file: &str, text: &str) -> Result<(), String> {
@@ -49,63 +49,63 @@ fn report(folder: &Path, file: &str) -> Result<Report, String> {
     Report::parse(&text).map_err(|error| format!("{file}: {error}"))
 }
 
-/// The fault of these trials and the finding that it draws.
+/// The fault of these trials and its finding.
 const FAULT: &str = "image-data-url";
 const CASE: &str = "content/image-base64";
 const REQUIREMENT: &str = "content-image";
 const TOOL: &str = "image";
 
-fn each_row_has_its_exit_code() -> Result<(), String> {
+fn each_baseline_has_its_exit_code() -> Result<(), String> {
     let folder = folder()?;
     let folder = folder.path();
     judge(folder, &["--quiet", "--report", "json=red.json"], &[FAULT])?.with_code(1)?;
     judge(folder, &["--quiet", "--report", "json=green.json"], &[])?.with_code(0)?;
-    let line = |more: &str| {
+    let entry = |more: &str| {
         format!(
             "{{\"findings\": [{{\"case\": \"{CASE}\", \"requirement\": \"{REQUIREMENT}\", \"reason\": \"known\"{more}}}]}}"
         )
     };
-    let tool = |name: &str| line(&format!(", \"tool\": \"{name}\""));
-    // The baseline, the run, the exit code and what is told.
+    let tool = |name: &str| entry(&format!(", \"tool\": \"{name}\""));
+    // The baseline, the run, the exit code and a part of the output.
     let rows = [
-        ("new", "{\"findings\": []}".to_owned(), "red.json", 1, "add these to b.jsonc"),
-        ("known", line(""), "red.json", 0, "Accepted by the baseline"),
+        ("new", "{\"findings\": []}".to_owned(), "red.json", 1, "add these entries to b.jsonc"),
+        ("known", entry(""), "red.json", 0, "Accepted by the baseline"),
         ("known by its tool", tool(TOOL), "red.json", 0, "    known"),
-        ("stale", line(""), "green.json", 1, "delete its line"),
-        ("expired", line(", \"expires\": \"2020-01-31\""), "red.json", 1, "was accepted until 2020-01-31"),
-        ("not expired", line(", \"expires\": \"2999-01-31\""), "red.json", 0, "1 fails or warns as the baseline"),
-        ("expired and gone", line(", \"expires\": \"2020-01-31\""), "green.json", 1, "delete its line"),
+        ("stale", entry(""), "green.json", 1, "delete the entry"),
+        ("expired", entry(", \"expires\": \"2020-01-31\""), "red.json", 1, "was accepted until 2020-01-31"),
+        ("not expired", entry(", \"expires\": \"2999-01-31\""), "red.json", 0, "1 accepted by the baseline"),
+        ("expired and gone", entry(", \"expires\": \"2020-01-31\""), "green.json", 1, "delete the entry"),
         ("renamed tool", tool("picture"), "red.json", 1, "tool picture in b.jsonc was not found in 2025-06-18"),
-        ("other revision", line(", \"revisions\": \"2025-11-25\""), "red.json", 1, "add these to b.jsonc"),
-        ("other revision, gone", line(", \"revisions\": \"2025-11-25\""), "green.json", 0, "PASS"),
-        ("other verdict", line(", \"verdict\": \"warn\""), "red.json", 1, "was not found"),
-        ("unknown case", line("").replace(CASE, "content/imge"), "red.json", 1, "names a case that does not exist"),
+        ("other revision", entry(", \"revisions\": \"2025-11-25\""), "red.json", 1, "add these entries to b.jsonc"),
+        ("other revision, gone", entry(", \"revisions\": \"2025-11-25\""), "green.json", 0, "PASS"),
+        ("other verdict", entry(", \"verdict\": \"warn\""), "red.json", 1, "was not found"),
+        ("unknown case", entry("").replace(CASE, "content/imge"), "red.json", 1, "names a case that does not exist"),
     ];
-    for (name, baseline, run, code, told) in rows {
+    for (name, baseline, run, code, expected) in rows {
         write(folder, "b.jsonc", &baseline)?;
         program(folder, &["report", run, "--baseline", "b.jsonc"])?
             .with_code(code)
-            .and_then(|ran| ran.says(told))
+            .and_then(|ran| ran.says(expected))
             .map_err(|error| format!("{name}: {error}"))?;
     }
-    // One of them the whole way, from the run itself.
-    write(folder, "b.jsonc", &line(""))?;
+    // One of them with a real run instead of a stored report.
+    write(folder, "b.jsonc", &entry(""))?;
     judge(folder, &["--baseline", "b.jsonc"], &[FAULT])?.with_code(0)?.says("Accepted by the baseline")?;
     judge(folder, &["--baseline", "b.jsonc"], &[])?.with_code(1)?.says("The baseline is out of date").map(drop)
 }
 
-fn a_baseline_is_written_and_kept_up() -> Result<(), String> {
+fn a_baseline_is_written_and_updated() -> Result<(), String> {
     let folder = folder()?;
     let folder = folder.path();
     let update = ["--quiet", "--baseline", "b.jsonc", "--update-baseline"];
-    let hold = ["--quiet", "--baseline", "b.jsonc"];
-    judge(folder, &hold, &[FAULT])?.with_code(2)?.says("--update-baseline writes it")?;
+    let compare = ["--quiet", "--baseline", "b.jsonc"];
+    judge(folder, &compare, &[FAULT])?.with_code(2)?.says("--update-baseline writes it")?;
     judge(folder, &update, &[FAULT])?.with_code(0)?;
-    judge(folder, &hold, &[FAULT])?.with_code(0)?;
-    // A person gives the reason, and says something beside it.
+    judge(folder, &compare, &[FAULT])?.with_code(0)?;
+    // The user edits the reason and adds a comment.
     let path = folder.join("b.jsonc");
     let text = fs::read_to_string(&path).map_err(|error| error.to_string())?;
-    let edited = text.replace("accepted without a reason so far; say here why", "mended in 2.0").replacen(
+    let edited = text.replace("TODO: explain why this finding is accepted", "fixed in 2.0").replacen(
         "    {",
         "    // Ticket 12.\n    {",
         1,
@@ -113,24 +113,24 @@ fn a_baseline_is_written_and_kept_up() -> Result<(), String> {
     write(folder, "b.jsonc", &edited)?;
     judge(folder, &update, &[FAULT, "unknown-tool-succeeds"])?.with_code(0)?;
     let text = fs::read_to_string(&path).map_err(|error| error.to_string())?;
-    if !(text.contains("// Ticket 12.") && text.contains("mended in 2.0") && text.contains("say here why")) {
-        return Err(format!("a comment, a reason or a new line is not there:\n{text}"));
+    if !(text.contains("// Ticket 12.") && text.contains("fixed in 2.0") && text.contains("TODO: explain")) {
+        return Err(format!("a comment, a reason or a new entry is missing:\n{text}"));
     }
-    // What is gone goes, and nothing else changes.
+    // The entry whose finding is gone is removed, and nothing else changes.
     judge(folder, &update, &[FAULT])?.with_code(0)?;
     let text = fs::read_to_string(&path).map_err(|error| error.to_string())?;
-    if text.contains("say here why") || !text.contains("mended in 2.0") {
-        return Err(format!("the wrong line went:\n{text}"));
+    if text.contains("TODO: explain") || !text.contains("fixed in 2.0") {
+        return Err(format!("the wrong entry was removed:\n{text}"));
     }
-    judge(folder, &hold, &[FAULT])?.with_code(0).map(drop)
+    judge(folder, &compare, &[FAULT])?.with_code(0).map(drop)
 }
 
-fn a_broken_baseline_starts_nothing() -> Result<(), String> {
+fn an_invalid_baseline_starts_no_server() -> Result<(), String> {
     let folder = folder()?;
     let folder = folder.path();
     write(folder, "b.jsonc", "{\"findings\": [{\"case\": \"a/b\", \"requirment\": \"x\", \"reason\": \"\"}]}")?;
-    let never = ["--baseline", "b.jsonc", "--", "/no/such/server"];
-    let ran = program(folder, &never)?.with_code(2)?;
+    let invalid = ["--baseline", "b.jsonc", "--", "/no/such/server"];
+    let ran = program(folder, &invalid)?.with_code(2)?;
     ran.says("unknown member `requirment`")?.says("did you mean `requirement`?")?.says("it is empty")?;
     let nowhere = ["--baseline", "missing/b.jsonc", "--update-baseline", "--", "/no/such/server"];
     program(folder, &nowhere)?.with_code(2)?.says("failed to write the baseline missing/b.jsonc")?;
@@ -144,29 +144,29 @@ fn a_broken_baseline_starts_nothing() -> Result<(), String> {
 fn the_threshold_decides() -> Result<(), String> {
     let folder = folder()?;
     let run = |options: &[&str], fault: &str| judge(folder.path(), options, &[fault]);
-    // This one is a warning.
+    // This fault leads to a warning.
     let warns = "unknown-tool-is-error";
-    run(&["--quiet"], warns)?.with_code(0)?.says("--strict would make that exit code 1")?;
+    run(&["--quiet"], warns)?.with_code(0)?.says("with --strict the exit code would be 1")?;
     run(&["--quiet", "--strict"], warns)?.with_code(1)?;
     run(&["--quiet", "--fail-on", "should"], warns)?.with_code(1)?;
-    run(&["--quiet", "--fail-on", "never"], FAULT)?.with_code(0)?.says("TOLD: ").map(drop)
+    run(&["--quiet", "--fail-on", "never"], FAULT)?.with_code(0)?.says("REPORT ONLY: ").map(drop)
 }
 
-/// A server that has a fault in its first process only.
-fn a_failure_that_does_not_come_back_is_flaky() -> Result<(), String> {
+/// A server with a fault only in its first process.
+fn a_failure_that_no_retry_reproduces_is_flaky() -> Result<(), String> {
     let folder = folder()?;
     let folder = folder.path();
     let script =
         "if mkdir began 2>/dev/null; then exec \"$0\" serve --fault ping-not-empty; else exec \"$0\" serve; fi";
     let run = |options: &[&str]| {
         let _absent = fs::remove_dir(folder.join("began"));
-        let mut words = vec!["--revision", "2025-06-18", "--report", "json=r.json", "--select", "lifecycle/ping"];
-        words.extend(options);
-        words.extend(["--", "/bin/sh", "-c", script, PROGRAM]);
-        program(folder, &words)
+        let mut args = vec!["--revision", "2025-06-18", "--report", "json=r.json", "--select", "lifecycle/ping"];
+        args.extend(options);
+        args.extend(["--", "/bin/sh", "-c", script, PROGRAM]);
+        program(folder, &args)
     };
     run(&["--retries", "0"])?.with_code(1)?;
-    run(&[])?.with_code(0)?.says("it did not come back")?.says("1 flaky")?;
+    run(&[])?.with_code(0)?.says("did not fail in 1 retry")?.says("1 flaky")?;
     let read = report(folder, "r.json")?;
     let result = read.results().find(|result| !result.findings.is_empty()).ok_or("no finding")?;
     let confirmation = result.findings[0].confirmation;
@@ -176,14 +176,14 @@ fn a_failure_that_does_not_come_back_is_flaky() -> Result<(), String> {
     run(&["--strict"])?.with_code(1).map(drop)
 }
 
-fn a_failure_that_comes_back_is_confirmed() -> Result<(), String> {
+fn a_failure_that_a_retry_reproduces_is_confirmed() -> Result<(), String> {
     let folder = folder()?;
     let fault = ["unknown-tool-succeeds"];
     judge(folder.path(), &["--quiet", "--report", "json=r.json"], &fault)?.with_code(1)?;
     let read = report(folder.path(), "r.json")?;
     let failed =
         |result: &&mcp_conformance::event::CaseResult| result.verdict == Verdict::Fail && result.duration_ms > 0.0;
-    let result = read.results().find(failed).ok_or("no acting case fails")?;
+    let result = read.results().find(failed).ok_or("no active case fails")?;
     match result.findings[0].confirmation {
         Some(Confirmation { tried: 1, failed: 1 }) => Ok(()),
         other => Err(format!("{}: {other:?}", result.case)),
@@ -215,12 +215,12 @@ fn fuzzed(report: &Report) -> Vec<String> {
     tools.map(|tool| tool.tool.clone()).collect()
 }
 
-/// A report with what may differ between a run and its parts taken out: times, processes, counts of calls, and how
-/// much the cases that watch have seen.
+/// A report without what may differ between a run and its shards: times, processes, call counts, and the number of
+/// observations of passive cases.
 fn masked(report: &Report) -> Result<Value, String> {
     let mut report = report.clone();
     report.started.clear();
-    let summary = report.summary.as_mut().ok_or("the run was cut off")?;
+    let summary = report.summary.as_mut().ok_or("the run was aborted")?;
     summary.timing = mcp_conformance::event::Timing::default();
     for target in &mut report.targets {
         target.summary.launches.clear();
@@ -229,7 +229,7 @@ fn masked(report: &Report) -> Result<Value, String> {
         for result in &mut target.results {
             (result.duration_ms, result.observed) = (0.0, 0);
             for finding in &mut result.findings {
-                // Ids of messages are numbers of the session that they went over.
+                // Request ids depend on the session.
                 (finding.value, finding.count) = (None, 0);
                 finding.evidence.clear();
             }
@@ -238,7 +238,7 @@ fn masked(report: &Report) -> Result<Value, String> {
     serde_json::to_value(report).map_err(|error| error.to_string())
 }
 
-fn shards_merged_are_the_whole() -> Result<(), String> {
+fn merged_shards_equal_the_whole_run() -> Result<(), String> {
     let folder = folder()?;
     let folder = folder.path();
     let faults = [FAULT, "unknown-tool-succeeds"];
@@ -251,7 +251,7 @@ fn shards_merged_are_the_whole() -> Result<(), String> {
     program(folder, &merge)?.with_code(1)?;
     let (whole, merged) = (report(folder, "whole.json")?, report(folder, "merged.json")?);
     if fuzzed(&whole).is_empty() || fuzzed(&whole) != fuzzed(&merged) {
-        return Err(format!("fuzzed as a whole: {:?}; in parts: {:?}", fuzzed(&whole), fuzzed(&merged)));
+        return Err(format!("fuzzed in the whole run: {:?}; in the shards: {:?}", fuzzed(&whole), fuzzed(&merged)));
     }
     let (whole, merged) = (masked(&whole)?, masked(&merged)?);
     if whole != merged {
@@ -263,12 +263,12 @@ fn shards_merged_are_the_whole() -> Result<(), String> {
     write(folder, "b.jsonc", "{\"findings\": []}")?;
     program(folder, &["merge", "1.json", "2.json", "3.json", "--baseline", "b.jsonc"])?
         .with_code(1)?
-        .says("add these")?;
+        .says("add these entries")?;
     program(folder, &["merge", "1.json", "2.json"])?.with_code(2)?.says("the report of shard 3/3 is missing")?;
-    program(folder, &["merge", "whole.json"])?.with_code(2)?.says("is the report of no shard").map(drop)
+    program(folder, &["merge", "whole.json"])?.with_code(2)?.says("is not the report of a shard").map(drop)
 }
 
-fn a_fleet_is_summed_up() -> Result<(), String> {
+fn a_fleet_is_summarized() -> Result<(), String> {
     let folder = folder()?;
     let folder = folder.path();
     judge(folder, &["--quiet", "--report", "json=a.json"], &[FAULT])?.with_code(1)?;

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use libtest_mimic::Trial;
-use mcp_conformance::case::{Baseline, Line};
+use mcp_conformance::case::{Baseline, BaselineEntry};
 use mcp_conformance::event::CaseResult;
 use mcp_conformance::report::{FailOn, Options, Report, gate};
 use mcp_conformance::spec::{Revision, RevisionSet};
@@ -256,7 +256,7 @@ fn read(path: &Path) -> Result<Baseline, String> {
     let name = path.display();
     let (baseline, _) = Baseline::load(path).map_err(|error| error.to_string())?;
     let spoken = baseline.revisions.ok_or_else(|| format!("{name}: it does not say which `revisions` are spoken"))?;
-    for line in &baseline.lines {
+    for line in &baseline.entries {
         let told = format!("{name}: the line of {} and {}", line.case, line.requirement);
         let revisions = line.revisions.ok_or_else(|| format!("{told} names no revisions"))?;
         if line.verdict.is_none() || line.expires.is_some() {
@@ -356,7 +356,7 @@ fn compare(baseline: &Baseline, report: &Report) -> String {
     }
     held.complaints().for_each(&mut tell);
     // For a server of a pinned version nothing may be left open either.
-    for line in &baseline.lines {
+    for line in &baseline.entries {
         let skipped = |result: &&CaseResult| {
             result.case == line.case && result.verdict == Verdict::Skip && line.within().contains(result.revision)
         };
@@ -392,7 +392,7 @@ fn sample() -> Result<(Baseline, Report), String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))?;
     let report = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    let line = Line {
+    let line = BaselineEntry {
         case: "tools/call/unknown-tool".to_owned(),
         requirement: "tools-call-unknown-tool-error".to_owned(),
         tool: None,
@@ -418,7 +418,7 @@ fn a_finding_that_is_not_listed_is_told() -> Result<(), String> {
 fn a_line_that_is_not_found_is_told() -> Result<(), String> {
     let (baseline, mut report) = sample()?;
     let mut other = baseline.clone();
-    other.lines[0].verdict = Some(Verdict::Fail);
+    other.entries[0].verdict = Some(Verdict::Fail);
     says(&compare(&other, &report), "not listed")?;
     says(&compare(&other, &report), "not found in 2025-06-18")?;
     report.targets[0].results[0].findings.clear();
@@ -431,6 +431,6 @@ fn what_could_not_be_judged_is_told() -> Result<(), String> {
     says(&compare(&baseline, &report), "could not be judged")?;
     report.targets.clear();
     says(&compare(&baseline, &report), "nothing was judged")?;
-    let other = Baseline::of(Some(RevisionSet::ALL), baseline.lines);
+    let other = Baseline::of(Some(RevisionSet::ALL), baseline.entries);
     says(&compare(&other, &sample()?.1), "`revisions` in the baseline says 2024-10-07..2026-07-28")
 }

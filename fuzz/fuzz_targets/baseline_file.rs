@@ -6,10 +6,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_conformance::case::{Baseline, Change, Line};
+use mcp_conformance::case::{Baseline, BaselineEntry, Change};
 
-fn line() -> Line {
-    Line {
+fn line() -> BaselineEntry {
+    BaselineEntry {
         case: "fuzz/added".to_owned(),
         requirement: "an-added-requirement".to_owned(),
         tool: None,
@@ -33,14 +33,14 @@ fuzz_target!(|text: &str| {
         let text = Baseline::rewritten("b.jsonc", text, changes).expect("what is read can be rewritten");
         read(&text).unwrap_or_else(|error| panic!("{changes:?} broke it: {error}\n{text}"))
     };
-    assert_eq!(rewritten(&[]).lines, baseline.lines);
-    for at in 0..baseline.lines.len().min(4) {
-        let mut without = baseline.lines.clone();
+    assert_eq!(rewritten(&[]).entries, baseline.entries);
+    for at in 0..baseline.entries.len().min(4) {
+        let mut without = baseline.entries.clone();
         without.remove(at);
-        assert_eq!(rewritten(&[Change::Remove(at)]).lines, without);
+        assert_eq!(rewritten(&[Change::Remove(at)]).entries, without);
     }
-    if baseline.lines.iter().all(|known| known.case != line().case) {
-        let more: Vec<Line> = baseline.lines.iter().cloned().chain([line()]).collect();
-        assert_eq!(rewritten(&[Change::Add(line())]).lines, more);
+    if baseline.entries.iter().all(|known| known.case != line().case) {
+        let more: Vec<BaselineEntry> = baseline.entries.iter().cloned().chain([line()]).collect();
+        assert_eq!(rewritten(&[Change::Add(line())]).entries, more);
     }
 });

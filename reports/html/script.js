@@ -1,16 +1,16 @@
 
 "use strict";
 (() => {
-  // Everything is in the page already; this only shows and hides, opens and copies. It never makes markup.
+  // The page is complete without this script, which only filters, expands and copies. It never creates markup.
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const form = document.getElementById("filters");
   const counted = document.getElementById("shown");
-  const said = document.getElementById("said");
+  const announcement = document.getElementById("announcement");
   const fields = all("select, input", form);
-  const has = (list, word) => list.split(" ").includes(word);
+  const has = (list, item) => list.split(" ").includes(item);
 
   const tools = fields.find((field) => field.name === "tool");
-  const numbers = new Map([...tools.options].slice(1).map((option, index) => [option.value, String(index)]));
+  const toolNumbers = new Map([...tools.options].slice(1).map((option, index) => [option.value, String(index)]));
   const columns = new Map([...fields.find((field) => field.name === "revision").options].slice(1)
     .map((option, index) => [option.value, index]));
 
@@ -19,7 +19,7 @@
   const areas = all(".area").map((element) => ({ element, area: element.dataset.area, cases: Number(element.dataset.cases), rows: null }));
   const text = (item) => (item.text ??= item.element.textContent.toLowerCase());
 
-  // The rows are many: they are looked at when a filter first asks for them.
+  // There can be thousands of rows, so an area reads its rows when a filter first needs them.
   const rowsOf = (area) => (area.rows ??= all("tbody tr", area.element).map((element) => ({
     element,
     verdicts: [...element.cells].slice(1).map((cell) => cell.className),
@@ -27,66 +27,65 @@
     tools: element.dataset.tools ?? "",
   })));
 
-  const fitsFinding = (wanted, finding) =>
-    (!wanted.level || finding.level === wanted.level) &&
-    (!wanted.verdict || finding.verdict === wanted.verdict) &&
-    (!wanted.area || has(finding.areas, wanted.area)) &&
-    (!wanted.revision || has(finding.revisions, wanted.revision)) &&
-    (!wanted.tool || has(finding.tools, numbers.get(wanted.tool))) &&
-    (!wanted.mark || (wanted.mark === "steady"
-      ? !finding.element.matches(".flaky, .accepted") : finding.element.classList.contains(wanted.mark))) &&
-    (!wanted.q || text(finding).includes(wanted.q.toLowerCase()) ||
-      finding.element.parentElement.firstElementChild.textContent.toLowerCase().includes(wanted.q.toLowerCase()));
+  const matchesFinding = (filters, finding) =>
+    (!filters.level || finding.level === filters.level) &&
+    (!filters.verdict || finding.verdict === filters.verdict) &&
+    (!filters.area || has(finding.areas, filters.area)) &&
+    (!filters.revision || has(finding.revisions, filters.revision)) &&
+    (!filters.tool || has(finding.tools, toolNumbers.get(filters.tool))) &&
+    (!filters.status || (filters.status === "open"
+      ? !finding.element.matches(".flaky, .accepted") : finding.element.classList.contains(filters.status))) &&
+    (!filters.q || text(finding).includes(filters.q.toLowerCase()) ||
+      finding.element.parentElement.firstElementChild.textContent.toLowerCase().includes(filters.q.toLowerCase()));
 
-  const fitsRow = (wanted, row) => {
-    const verdicts = wanted.revision ? [row.verdicts[columns.get(wanted.revision)]] : row.verdicts;
-    return verdicts.some((verdict) => verdict && (!wanted.verdict || verdict === wanted.verdict)) &&
-      (!wanted.level || has(row.levels, wanted.level)) &&
-      (!wanted.tool || has(row.tools, numbers.get(wanted.tool))) &&
-      (!wanted.q || text(row).includes(wanted.q.toLowerCase()));
+  // Only findings have a status, so it does not filter rows.
+  const matchesRow = (filters, row) => {
+    const verdicts = filters.revision ? [row.verdicts[columns.get(filters.revision)]] : row.verdicts;
+    return verdicts.some((verdict) => verdict && (!filters.verdict || verdict === filters.verdict)) &&
+      (!filters.level || has(row.levels, filters.level)) &&
+      (!filters.tool || has(row.tools, toolNumbers.get(filters.tool))) &&
+      (!filters.q || text(row).includes(filters.q.toLowerCase()));
   };
 
   const plural = (count, one, many) => `${count} ${count === 1 ? one : many}`;
   let filtered = false;
-  const apply = (wanted) => {
-    const active = fields.some((field) => wanted[field.name]);
+  const apply = (filters) => {
+    const active = fields.some((field) => filters[field.name]);
     let found = 0;
     for (const finding of findings) {
-      const fits = fitsFinding(wanted, finding);
-      finding.element.hidden = !fits;
-      found += fits ? 1 : 0;
+      const matches = matchesFinding(filters, finding);
+      finding.element.hidden = !matches;
+      found += matches ? 1 : 0;
     }
     for (const group of groups) {
       group.element.hidden = group.findings.every((element) => element.hidden);
     }
     let cases = 0;
-    let whole = 0;
-    // Whether a case has a mark is said by its findings alone.
-    const ask = { ...wanted, mark: "" };
+    let total = 0;
     for (const area of areas) {
-      whole += area.cases;
-      // Nothing was hidden yet, and nothing is to be.
+      total += area.cases;
+      // No filter has hidden a row yet, and none is set.
       if (!active && !area.rows) {
         cases += area.cases;
         continue;
       }
       const rows = rowsOf(area);
-      const fits = !wanted.area || area.area === wanted.area;
-      let here = 0;
+      const inArea = !filters.area || area.area === filters.area;
+      let visibleRows = 0;
       for (const row of rows) {
-        const shown = fits && fitsRow(ask, row);
+        const shown = inArea && matchesRow(filters, row);
         if (row.element.hidden === shown) row.element.hidden = !shown;
-        here += shown ? 1 : 0;
+        visibleRows += shown ? 1 : 0;
       }
-      area.element.hidden = here === 0;
-      // Few rows are shown as they are; many stay a line that can be opened.
-      if (active) area.element.open = here > 0 && here <= 60;
+      area.element.hidden = visibleRows === 0;
+      // A short list opens by itself; a long one stays closed.
+      if (active) area.element.open = visibleRows > 0 && visibleRows <= 60;
       else if (filtered) area.element.open = false;
-      cases += here;
+      cases += visibleRows;
     }
     filtered = active;
     for (const element of all(".fuzz")) {
-      element.hidden = Boolean(wanted.revision) && element.dataset.revision !== wanted.revision;
+      element.hidden = Boolean(filters.revision) && element.dataset.revision !== filters.revision;
     }
     for (const note of all(".nothing")) {
       const section = note.parentElement;
@@ -94,19 +93,19 @@
       note.hidden = items.length === 0 || items.some((element) => !element.hidden);
     }
     counted.value = active
-      ? `${found} of ${plural(findings.length, "finding", "findings")}, ${cases} of ${plural(whole, "case", "cases")}`
-      : `${plural(findings.length, "finding", "findings")}, ${plural(whole, "case", "cases")}`;
-    for (const field of fields) field.classList.toggle("set", Boolean(wanted[field.name]));
-    label();
+      ? `${found} of ${plural(findings.length, "finding", "findings")}, ${cases} of ${plural(total, "case", "cases")}`
+      : `${plural(findings.length, "finding", "findings")}, ${plural(total, "case", "cases")}`;
+    for (const field of fields) field.classList.toggle("set", Boolean(filters[field.name]));
+    updateExpandButton();
   };
 
-  // The filters and the finding that is shown stand in the fragment, so that a link leads to the same sight.
-  const read = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
-  const wanted = () => Object.fromEntries(fields.map((field) => [field.name, field.value]));
-  const write = (show) => {
-    const words = new URLSearchParams(Object.entries(wanted()).filter(([, value]) => value));
-    if (show) words.set("show", show);
-    const fragment = words.toString();
+  // The URL fragment holds the filters and the open finding, so that a link restores the view.
+  const readFragment = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+  const readFilters = () => Object.fromEntries(fields.map((field) => [field.name, field.value]));
+  const writeFragment = (show) => {
+    const params = new URLSearchParams(Object.entries(readFilters()).filter(([, value]) => value));
+    if (show) params.set("show", show);
+    const fragment = params.toString();
     history.replaceState(null, "", fragment ? `#${fragment}` : location.href.split("#")[0]);
   };
 
@@ -122,25 +121,25 @@
     element.querySelector("summary").focus({ preventScroll: true });
   };
 
-  const follow = (first) => {
-    // A link to a part of the page leaves the filters as they are.
+  const followFragment = (first) => {
+    // A link to a section keeps the filters.
     if (location.hash && !location.hash.includes("=")) {
-      if (!first) write();
+      if (!first) writeFragment();
       return;
     }
-    const state = read();
-    const fresh = !state.show || fields.some((field) => state[field.name]);
-    if (first || fresh) {
+    const state = readFragment();
+    const resets = !state.show || fields.some((field) => state[field.name]);
+    if (first || resets) {
       for (const field of fields) {
         field.value = state[field.name] ?? "";
-        // A word that is no choice leaves a select without a value.
+        // An unknown value leaves a select without a selection.
         if (field.selectedIndex === -1) field.value = "";
       }
     }
-    apply(wanted());
+    apply(readFilters());
     if (state.show) {
       reveal(state.show);
-      write(state.show);
+      writeFragment(state.show);
     } else if (!first) {
       form.scrollIntoView({ block: "start" });
     }
@@ -148,8 +147,8 @@
 
   let pending = 0;
   const changed = () => {
-    write();
-    apply(wanted());
+    writeFragment();
+    apply(readFilters());
   };
   form.addEventListener("change", changed);
   form.addEventListener("input", (event) => {
@@ -159,49 +158,49 @@
   });
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(changed, 0));
-  addEventListener("hashchange", () => follow(false));
+  addEventListener("hashchange", () => followFragment(false));
 
-  // A finding that is opened can be linked to.
+  // Opening a finding puts it into the URL fragment.
   document.addEventListener("click", (event) => {
     const summary = event.target.closest(".finding > summary");
-    if (summary) write(summary.parentElement.open ? "" : summary.parentElement.dataset.show);
-    // A link to where the fragment leads already changes nothing, and is followed all the same.
+    if (summary) writeFragment(summary.parentElement.open ? "" : summary.parentElement.dataset.show);
+    // A link to the current fragment fires no hashchange event.
     const link = event.target.closest('a[href^="#"]');
-    if (link && link.getAttribute("href") === location.hash) follow(false);
+    if (link && link.getAttribute("href") === location.hash) followFragment(false);
   });
 
   const expand = document.getElementById("expand");
   const visible = () => findings.filter((finding) => !finding.element.hidden);
-  const label = () => {
+  const updateExpandButton = () => {
     expand.disabled = visible().length === 0;
     expand.textContent = visible().every((finding) => finding.element.open) && !expand.disabled ? "Close all" : "Open all";
   };
   expand.addEventListener("click", () => {
     const open = expand.textContent === "Open all";
     for (const finding of visible()) finding.element.open = open;
-    write();
-    label();
+    writeFragment();
+    updateExpandButton();
   });
 
-  // Where the clipboard is closed to a page, the text is marked, and the reader copies it.
+  // Without clipboard access, select the text so that the user can copy it.
   const copy = async (button) => {
     const code = button.parentElement.querySelector("code");
-    const name = button.firstChild;
+    const label = button.firstChild;
     try {
       await navigator.clipboard.writeText(code.textContent);
-      name.data = "Copied";
-      said.textContent = "Copied";
+      label.data = "Copied";
+      announcement.textContent = "Copied";
     } catch {
       const range = document.createRange();
       range.selectNodeContents(code);
       getSelection().removeAllRanges();
       getSelection().addRange(range);
-      name.data = "Marked";
-      said.textContent = "The text is marked";
+      label.data = "Selected";
+      announcement.textContent = "The text is selected";
     }
     setTimeout(() => {
-      name.data = "Copy";
-      said.textContent = "";
+      label.data = "Copy";
+      announcement.textContent = "";
     }, 2000);
   };
   document.addEventListener("click", (event) => {
@@ -220,7 +219,7 @@
   });
   theme.hidden = false;
 
-  // On paper nothing can be opened.
+  // Expand everything for printing.
   let closed = [];
   addEventListener("beforeprint", () => {
     closed = all("details:not([open])").filter((element) => !element.hidden);
@@ -232,5 +231,5 @@
   });
 
   form.hidden = false;
-  follow(true);
+  followFragment(true);
 })();

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Draws the picture in the README from what a run really prints.
+"""Draws the picture in the README from the output of a real run.
 
     mcp-conformance demo --color always | reports/readme/draw.py content-image > reports/readme/demo.svg
 
-The finding of the requirement that is named is shown in full, the others by their first two lines.
-Whatever is left out leaves an ellipsis: one at the end of a line that is too long, one in place of the
-folder that the program lies in, and one with a count in place of whole lines.
+The finding of the named requirement is shown in full, the others by their first two lines.
+An ellipsis replaces what is omitted: the end of a long line, the directory of the program, or a number of lines.
 """
 
 import re
@@ -15,7 +14,7 @@ from html import escape
 COLUMNS = 100
 CELL, LINE, SIZE, MARGIN = 7.8, 18, 13, 16
 
-# The panel brings its own ground, so that the picture reads the same on a light page and a dark one.
+# The picture has its own background, so that it is readable on light and dark pages.
 GROUND, FRAME, TEXT, DIM = "#1b1f27", "#48505e", "#d5dae3", "#8b94a3"
 COLORS = {31: "#ff7b72", 32: "#7ee787", 33: "#e3b341", 34: "#79b8ff", 35: "#d2a8ff", 36: "#6fd6e0"}
 
@@ -46,7 +45,7 @@ def plain(line):
 
 
 def shortened(lines, full):
-    """The lines that are shown: all but what is below the headline of the findings that are not `full`."""
+    """The lines to show: findings other than `full` are reduced to two lines."""
     out, at = [], 0
     while at < len(lines):
         head = re.match(r"(FAIL|WARN)  (\S+)", plain(lines[at]))
@@ -58,38 +57,38 @@ def shortened(lines, full):
         if head[2] == full:
             out += lines[at:end]
         else:
-            out += lines[at : at + 2] + [f"    \x1b[2m… {end - at - 2} lines left out\x1b[0m"]
+            out += lines[at : at + 2] + [f"    \x1b[2m… {end - at - 2} lines omitted\x1b[0m"]
         at = end
     return out
 
 
 def rows(line):
-    """The rows of a line: the closing sentences are wrapped, anything else that is too long is cut."""
+    """The rows of a line: the closing sentences are wrapped, other long lines are truncated."""
     row = cells(line)
     if len(row) <= COLUMNS:
         return [row]
-    if not re.match(r"(PASS|FAIL|DEMO|NOT JUDGED|NOTHING JUDGED): ", plain(line)):
+    if not re.match(r"(PASS|FAIL|DEMO|REPORT ONLY|NOT JUDGED|NOTHING JUDGED): ", plain(line)):
         return [row[: COLUMNS - 1] + [("…", DIM, False)]]
     out = []
     while len(row) > COLUMNS:
-        cut = max(i for i in range(COLUMNS) if row[i][0] == " ")
-        out.append(row[:cut])
-        row = row[cut + 1 :]
+        split = max(i for i in range(COLUMNS) if row[i][0] == " ")
+        out.append(row[:split])
+        row = row[split + 1 :]
     return [*out, row]
 
 
-def drawn(row, y):
-    """A row as SVG: one text element for each run of one look, placed by its column."""
+def draw_row(row, y):
+    """A row as SVG: one text element for each run of equal style, placed by its column."""
     out, at = [], 0
     while at < len(row):
-        look = row[at][1:]
-        end = next((i for i in range(at, len(row)) if row[i][1:] != look), len(row))
+        style = row[at][1:]
+        end = next((i for i in range(at, len(row)) if row[i][1:] != style), len(row))
         text = "".join(char for char, *_ in row[at:end])
         start = at + len(text) - len(text.lstrip(" "))
         if text := text.strip(" "):
-            weight = ' font-weight="bold"' if look[1] else ""
+            weight = ' font-weight="bold"' if style[1] else ""
             out.append(
-                f'<text x="{MARGIN + start * CELL:.1f}" y="{y}" fill="{look[0]}"{weight} xml:space="preserve"'
+                f'<text x="{MARGIN + start * CELL:.1f}" y="{y}" fill="{style[0]}"{weight} xml:space="preserve"'
                 f' textLength="{len(text) * CELL:.1f}" lengthAdjust="spacingAndGlyphs">{escape(text)}</text>'
             )
         at = end
@@ -112,7 +111,7 @@ def main():
         f'<rect x="0.5" y="0.5" width="{width - 1:.0f}" height="{height - 1}" rx="8" fill="{GROUND}" stroke="{FRAME}"/>'
     )
     for index, row in enumerate(table):
-        for text in drawn(row, MARGIN + LINE * (index + 1) - 5):
+        for text in draw_row(row, MARGIN + LINE * (index + 1) - 5):
             print(text)
     print("</svg>")
 

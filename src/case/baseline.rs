@@ -1,7 +1,7 @@
-//! Baselines: findings that are known and accepted for now, with why, and until when.
+//! Baseline files: findings that are accepted for now, each with a reason and an optional expiry date.
 //!
-//! Owns the file: its closed schema, its reading with every slip told at its place, and its rewriting, which
-//! keeps comments. What a run's findings have to do with it is decided where reports are made.
+//! Responsible for the file: its closed schema, parsing with located errors, and rewriting that keeps comments.
+//! Comparing the findings of a run with it is up to the report.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -19,53 +19,53 @@ use super::shape::explain;
 use crate::spec::RevisionSet;
 use crate::verdict::Verdict;
 
-/// The closed JSON Schema of baselines, from which editors complete them.
+/// The closed JSON Schema of baselines, for editors and for validation.
 pub const BASELINE_SCHEMA: &str = include_str!("../../reports/baseline-schema.json");
 
-/// What is written for a reason that nobody has given yet.
-pub const NO_REASON_YET: &str = "accepted without a reason so far; say here why";
+/// The placeholder for the reason of a new entry.
+pub const NO_REASON_YET: &str = "TODO: explain why this finding is accepted";
 
-/// The greatest number of faults that are told.
+/// The maximum number of errors that are reported.
 const MAX_FAULTS: usize = 50;
 
-/// A finding that is accepted.
+/// An accepted finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Line {
-    /// The case that makes it.
+pub struct BaselineEntry {
+    /// The case that makes the finding.
     pub case: String,
-    /// The requirement that it breaks.
+    /// The violated requirement.
     pub requirement: String,
-    /// The tool that it is about; without it, whatever tool.
+    /// The tool that the finding is about; any tool if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The revisions in which it is accepted; without it, all of them.
+    /// The revisions in which it is accepted; all if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revisions: Option<RevisionSet>,
-    /// What it was accepted as; without it, a failure or a warning.
+    /// Whether it is accepted as a failure or as a warning; both if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Why.
+    /// Why it is accepted.
     pub reason: String,
     /// The last day on which it is accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
 }
 
-impl Line {
-    /// Whether it is accepted no more on a day, which is written `2027-01-31`.
+impl BaselineEntry {
+    /// Whether the entry has expired on a day, given as `2027-01-31`.
     #[must_use]
     pub fn is_expired(&self, today: &str) -> bool {
         self.expires.as_deref().is_some_and(|last| last < today)
     }
 
-    /// The revisions that it is about.
+    /// The revisions to which the entry applies.
     #[must_use]
     pub fn within(&self) -> RevisionSet {
         self.revisions.unwrap_or(RevisionSet::ALL)
     }
 
-    /// Whether it and another one speak of the same finding in some revision.
+    /// Whether two entries accept the same finding in some revision.
     fn collides(&self, other: &Self) -> bool {
         let either = |a: &Option<String>, b: &Option<String>| a.is_none() || b.is_none() || a == b;
         self.case == other.case
@@ -76,55 +76,55 @@ impl Line {
     }
 }
 
-/// The findings that are accepted.
+/// The accepted findings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     #[serde(default, rename = "$schema")]
     _schema: Option<String>,
-    /// The revisions that the server speaks, where the file says so.
+    /// The revisions that the server supports, if the file lists them.
     #[serde(default)]
     pub revisions: Option<RevisionSet>,
-    /// What is accepted.
+    /// The entries.
     #[serde(rename = "findings")]
-    pub lines: Vec<Line>,
+    pub entries: Vec<BaselineEntry>,
 }
 
-/// What becomes of a line when a baseline is rewritten.
+/// A change to a baseline file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// The line of this number goes.
+    /// Removes the entry with this index.
     Remove(usize),
-    /// The line of this number keeps these revisions only.
+    /// Limits the entry with this index to these revisions.
     Narrow(usize, RevisionSet),
-    /// This line comes at the end.
-    Add(Line),
+    /// Appends an entry.
+    Add(BaselineEntry),
 }
 
 impl Baseline {
-    /// A baseline of these lines.
+    /// A baseline with these entries.
     #[must_use]
-    pub fn of(revisions: Option<RevisionSet>, lines: Vec<Line>) -> Self {
-        Self { _schema: None, revisions, lines }
+    pub fn of(revisions: Option<RevisionSet>, entries: Vec<BaselineEntry>) -> Self {
+        Self { _schema: None, revisions, entries }
     }
 
-    /// Reads the file; `text` is what stands in it.
+    /// Reads a baseline file; also returns its text.
     ///
     /// # Errors
-    /// When it cannot be read or is not sound: every slip in it, at its place.
+    /// When the file cannot be read or is invalid: every error with its location.
     pub fn load(path: &Path) -> Result<(Self, String), LoadError> {
         let name = path.display().to_string();
         let text = load::read(path, &name).map_err(|fault| LoadError { faults: vec![fault] })?;
         Ok((Self::read(&name, &text)?, text))
     }
 
-    /// Understands the text of a baseline.
+    /// Parses the text of a baseline.
     ///
     /// # Errors
-    /// When it is not sound: every slip in it, at its place.
+    /// When the text is invalid: every error with its location.
     pub fn read(file: &str, text: &str) -> Result<Self, LoadError> {
-        let of_one = |fault: CaseFault| LoadError { faults: vec![fault] };
-        let mut document = Document::read(file, text).map_err(of_one)?;
+        let single = |fault: CaseFault| LoadError { faults: vec![fault] };
+        let mut document = Document::read(file, text).map_err(single)?;
         let mut flaws = std::mem::take(&mut document.flaws);
         flaws.extend(shape_flaws(&document.value));
         if flaws.is_empty() {
@@ -136,8 +136,8 @@ impl Baseline {
                     }
                     return Err(located(&document, flaws));
                 }
-                // Only a set of revisions has a form that the schema does not describe.
-                Err(error) => flaws.push(Flaw::at(misspelt(&document.value), error.to_string())),
+                // The schema describes everything but the syntax of revision sets.
+                Err(error) => flaws.push(Flaw::at(invalid_revisions(&document.value), error.to_string())),
             }
         }
         Err(located(&document, flaws))
@@ -145,40 +145,40 @@ impl Baseline {
 
     fn flaws(&self) -> Vec<Flaw> {
         let mut flaws = Vec::new();
-        for (at, line) in self.lines.iter().enumerate() {
-            let mut tell = |member: &str, message: String| {
+        for (at, entry) in self.entries.iter().enumerate() {
+            let mut report = |member: &str, message: String| {
                 flaws.push(Flaw::at(format!("/findings/{at}/{member}"), message));
             };
-            if line.reason.trim().is_empty() {
-                tell("reason", "it gives no reason".to_owned());
+            if entry.reason.trim().is_empty() {
+                report("reason", "the reason is empty".to_owned());
             }
-            if line.revisions.is_some_and(RevisionSet::is_empty) {
-                tell("revisions", "it names no revision".to_owned());
+            if entry.revisions.is_some_and(RevisionSet::is_empty) {
+                report("revisions", "the set names no revision".to_owned());
             }
-            if let Some(day) = &line.expires
+            if let Some(day) = &entry.expires
                 && humantime::parse_rfc3339(&format!("{day}T00:00:00Z")).is_err()
             {
-                tell("expires", format!("there is no day {day}"));
+                report("expires", format!("{day} is not a valid date"));
             }
-            if self.lines[..at].iter().any(|other| other.collides(line)) {
-                tell("case", "it says what another line above says".to_owned());
+            if self.entries[..at].iter().any(|other| other.collides(entry)) {
+                report("case", "an entry above already accepts this finding".to_owned());
             }
         }
         flaws
     }
 
-    /// The text of a baseline with changes made to it; comments and the order of lines stay.
+    /// Applies changes to the text of a baseline, keeping comments and the order of entries.
     ///
     /// # Errors
-    /// When the text is no baseline.
+    /// When the text is not a baseline.
     pub fn rewritten(file: &str, text: &str, changes: &[Change]) -> Result<String, LoadError> {
-        let broken = |message: &str| LoadError { faults: vec![CaseFault::of_file(file, message)] };
-        let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| broken(&error.to_string()))?;
-        let lines = root
+        let invalid = |message: &str| LoadError { faults: vec![CaseFault::of_file(file, message)] };
+        let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| invalid(&error.to_string()))?;
+        let entries = root
             .object_value()
             .and_then(|object| object.array_value("findings"))
-            .ok_or_else(|| broken("it has no list `findings`"))?;
-        let elements: Vec<CstNode> = lines.elements();
+            .ok_or_else(|| invalid("the list `findings` is missing"))?;
+        let elements: Vec<CstNode> = entries.elements();
         let uses_commas = elements.last().is_none_or(|last| last.trailing_comma().is_some());
         for change in changes {
             match change {
@@ -197,39 +197,40 @@ impl Baseline {
                         }
                     }
                 }
-                Change::Add(line) => {
-                    lines.ensure_multiline();
-                    let _added = lines.append(input(line));
+                Change::Add(entry) => {
+                    entries.ensure_multiline();
+                    let _added = entries.append(input(entry));
                 }
             }
         }
-        if uses_commas && !lines.elements().is_empty() {
-            lines.set_trailing_commas(jsonc_parser::cst::TrailingCommaMode::IfMultiline);
+        if uses_commas && !entries.elements().is_empty() {
+            entries.set_trailing_commas(jsonc_parser::cst::TrailingCommaMode::IfMultiline);
         }
         Ok(root.to_string())
     }
 
-    /// The text of a baseline without lines, to be [`rewritten`](Self::rewritten).
+    /// The text of an empty baseline, a starting point for [`rewritten`](Self::rewritten).
     #[must_use]
     pub fn empty_text() -> String {
-        "// What is known to be wrong and accepted for now: `mcp-conformance --baseline` holds a run against it.\n\
-         // A finding that is not listed fails the run, and so does a line that is not found any more.\n\
+        "// Findings that are accepted for now. `mcp-conformance --baseline` compares a run with this file:\n\
+         // a finding that is not listed fails the run, and so does an entry whose finding is no longer made.\n\
          {\n  \"findings\": [],\n}\n"
             .to_owned()
     }
 }
 
-fn input(line: &Line) -> CstInputValue {
+fn input(entry: &BaselineEntry) -> CstInputValue {
     let text = |value: &str| CstInputValue::String(value.to_owned());
-    let mut members = vec![("case".to_owned(), text(&line.case)), ("requirement".to_owned(), text(&line.requirement))];
+    let mut members =
+        vec![("case".to_owned(), text(&entry.case)), ("requirement".to_owned(), text(&entry.requirement))];
     let mut add = |name: &str, value: Option<String>| {
         members.extend(value.map(|value| (name.to_owned(), CstInputValue::String(value))));
     };
-    add("tool", line.tool.clone());
-    add("revisions", line.revisions.map(RevisionSet::compact));
-    add("verdict", line.verdict.map(|verdict| verdict.as_str().to_owned()));
-    add("reason", Some(line.reason.clone()));
-    add("expires", line.expires.clone());
+    add("tool", entry.tool.clone());
+    add("revisions", entry.revisions.map(RevisionSet::compact));
+    add("verdict", entry.verdict.map(|verdict| verdict.as_str().to_owned()));
+    add("reason", Some(entry.reason.clone()));
+    add("expires", entry.expires.clone());
     CstInputValue::Object(members)
 }
 
@@ -250,16 +251,16 @@ fn shape_flaws(value: &Value) -> Vec<Flaw> {
     validator.iter_errors(value).take(MAX_FAULTS).flat_map(|error| explain(schema, &error)).collect()
 }
 
-/// Where the first set of revisions stands that is none.
-fn misspelt(value: &Value) -> String {
-    let is_wrong = |place: &Value| {
+/// The location of the first invalid revision set.
+fn invalid_revisions(value: &Value) -> String {
+    let is_invalid = |place: &Value| {
         place.get("revisions").and_then(Value::as_str).is_some_and(|text| text.parse::<RevisionSet>().is_err())
     };
-    if is_wrong(value) {
+    if is_invalid(value) {
         return "/revisions".to_owned();
     }
-    let lines = value.get("findings").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let at = lines.iter().position(is_wrong);
+    let entries = value.get("findings").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let at = entries.iter().position(is_invalid);
     at.map_or_else(String::new, |at| format!("/findings/{at}/revisions"))
 }
 
@@ -285,13 +286,13 @@ mod tests {
 "#;
 
     fn faults(text: &str) -> String {
-        Baseline::read("b.jsonc", text).expect_err("it is not sound").to_string()
+        Baseline::read("b.jsonc", text).expect_err("it is invalid").to_string()
     }
 
     #[test]
-    fn a_baseline_is_read_with_what_each_line_says() {
-        let baseline = Baseline::read("b.jsonc", TEXT).expect("it is sound");
-        let [first, second] = baseline.lines.as_slice() else { panic!("{baseline:?}") };
+    fn a_baseline_is_parsed_with_all_its_members() {
+        let baseline = Baseline::read("b.jsonc", TEXT).expect("it is valid");
+        let [first, second] = baseline.entries.as_slice() else { panic!("{baseline:?}") };
         assert_eq!((first.within().iter().count(), first.verdict), (4, Some(Verdict::Fail)));
         assert_eq!((second.tool.as_deref(), second.within()), (Some("echo"), RevisionSet::ALL));
         assert!(!second.is_expired("2027-01-31") && second.is_expired("2027-02-01"));
@@ -299,24 +300,24 @@ mod tests {
     }
 
     #[test]
-    fn every_slip_is_told_at_its_place() {
+    fn every_error_is_reported_with_its_location() {
         let text = TEXT.replace("\"tool\"", "\"tol\"").replace("\"fail\"", "\"pass\"").replace("later", "");
-        let told = faults(&text);
-        assert!(told.contains("b.jsonc:9:18: unknown word `pass`"), "{told}");
-        assert!(told.contains("unknown member `tol`") && told.contains("it is empty"), "{told}");
-        assert!(faults(&TEXT.replace("2027-01-31", "2027-02-30")).contains("there is no day 2027-02-30"));
+        let message = faults(&text);
+        assert!(message.contains("b.jsonc:9:18: unknown word `pass`"), "{message}");
+        assert!(message.contains("unknown member `tol`") && message.contains("it is empty"), "{message}");
+        assert!(faults(&TEXT.replace("2027-01-31", "2027-02-30")).contains("2027-02-30 is not a valid date"));
         assert!(faults(&TEXT.replace("2024-11-05..", "2024-11-06..")).contains("b.jsonc:8:20: `2024-11-06`"));
-        assert!(faults(&TEXT.replace("later", " ")).contains("gives no reason"));
+        assert!(faults(&TEXT.replace("later", " ")).contains("the reason is empty"));
         let twice = TEXT.replace("c/d", "a/b").replace("\"s\"", "\"r\"");
-        assert!(faults(&twice).contains("it says what another line above says"));
+        assert!(faults(&twice).contains("an entry above already accepts this finding"));
         assert!(faults("[]").contains("expected an object"), "{}", faults("[]"));
         assert!(Baseline::load(Path::new("/no/such/file")).is_err());
     }
 
     #[test]
-    fn lines_of_one_finding_may_stand_beside_each_other_where_they_differ() {
+    fn entries_of_one_finding_are_allowed_if_they_do_not_overlap() {
         for other in ["\"tool\": \"else\", ", "\"tool\": \"echo\", \"revisions\": \"2025-06-18\", "] {
-            let (at, _) = TEXT.rmatch_indices("    {\"case\"").next().expect("the second line");
+            let (at, _) = TEXT.rmatch_indices("    {\"case\"").next().expect("the second entry");
             let mut text = TEXT.to_owned();
             let reason = "\"reason\": \"x\"},\n";
             text.insert_str(at, &format!("    {{\"case\": \"c/d\", \"requirement\": \"s\", {other}{reason}"));
@@ -327,7 +328,7 @@ mod tests {
 
     #[test]
     fn rewriting_keeps_comments_reasons_and_order() {
-        let new = Line {
+        let new = BaselineEntry {
             case: "e/f".to_owned(),
             requirement: "t".to_owned(),
             tool: None,
@@ -342,20 +343,20 @@ mod tests {
         for comment in ["// Why there is this file.", "// This one is Ann's.", "// not a warning"] {
             assert!(text.contains(comment), "{text}");
         }
-        let baseline = Baseline::read("b.jsonc", &text).expect("it is sound");
-        assert_eq!(baseline.lines.len(), 2);
-        assert_eq!(baseline.lines[0].revisions, Some(kept));
-        assert_eq!(baseline.lines[0].reason, "known since 1.0");
-        assert_eq!(baseline.lines[1], new);
+        let baseline = Baseline::read("b.jsonc", &text).expect("it is valid");
+        assert_eq!(baseline.entries.len(), 2);
+        assert_eq!(baseline.entries[0].revisions, Some(kept));
+        assert_eq!(baseline.entries[0].reason, "known since 1.0");
+        assert_eq!(baseline.entries[1], new);
     }
 
     #[test]
-    fn a_new_baseline_is_sound_before_and_after_its_first_line() {
+    fn a_new_baseline_is_valid_before_and_after_its_first_entry() {
         let empty = Baseline::empty_text();
-        assert_eq!(Baseline::read("b.jsonc", &empty).expect("it is sound").lines, []);
-        let line = Baseline::read("b.jsonc", TEXT).expect("it is sound").lines.remove(1);
-        let text = Baseline::rewritten("b.jsonc", &empty, &[Change::Add(line.clone())]).expect("it is a baseline");
-        assert_eq!(Baseline::read("b.jsonc", &text).expect("it is sound").lines, [line], "{text}");
-        assert!(text.starts_with("// What is known") && text.ends_with("}\n"), "{text}");
+        assert_eq!(Baseline::read("b.jsonc", &empty).expect("it is valid").entries, []);
+        let entry = Baseline::read("b.jsonc", TEXT).expect("it is valid").entries.remove(1);
+        let text = Baseline::rewritten("b.jsonc", &empty, &[Change::Add(entry.clone())]).expect("it is a baseline");
+        assert_eq!(Baseline::read("b.jsonc", &text).expect("it is valid").entries, [entry], "{text}");
+        assert!(text.starts_with("// Findings that") && text.ends_with("}\n"), "{text}");
     }
 }

@@ -26,7 +26,7 @@ mod shape;
 mod shard;
 
 pub use asking::{InputResponses, Reply, RequestState, Retry};
-pub use baseline::{BASELINE_SCHEMA, Baseline, Change, Line, NO_REASON_YET};
+pub use baseline::{BASELINE_SCHEMA, Baseline, BaselineEntry, Change, NO_REASON_YET};
 pub use checks::{Check, Comparison, ConnectionCheck, Oracle, UnknownName, ValueCheck};
 pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, reasons};
 pub use fault::{CaseFault, LoadError};

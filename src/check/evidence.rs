@@ -25,7 +25,7 @@ pub fn evidence(entry: &Entry) -> Evidence {
         Event::Exited { status } => (Direction::Event, format!("the process ended ({status})")),
         Event::Overflow => (Direction::Event, "the server wrote more than is kept and was cut off".to_owned()),
         Event::Shutdown { step, took } => {
-            (Direction::Event, format!("shut down: {} after {took:.1?}", crate::event::Launch::word(*step)))
+            (Direction::Event, format!("shut down: {} after {took:.1?}", crate::event::Launch::shutdown_name(*step)))
         }
     };
     let mut evidence = Evidence { direction, at_ms: milliseconds(entry.at), text, omitted: 0 };

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use mcp_conformance::case::{Answer, Count, Counts, Coverage, Entry};
-use mcp_conformance::report::prose::wrap;
+use mcp_conformance::report::layout::wrap;
 use mcp_conformance::report::visible::visible;
 use mcp_conformance::spec::{Level, Revision};
 use serde_json::{Map, Value, json};

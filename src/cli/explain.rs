@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use mcp_conformance::case::{Body, Case, HttpCall, Process, Shutdown, Step, WatchKind};
 use mcp_conformance::reference::Fault;
-use mcp_conformance::report::prose::wrap;
+use mcp_conformance::report::layout::wrap;
 use mcp_conformance::report::visible::{excerpt, visible};
 use mcp_conformance::spec::{Catalogue, Requirement, Transport};
 use serde_json::Value;

@@ -1,97 +1,97 @@
-//! What fuzzing exercised in one revision: counts and coverage, never single calls.
+//! Fuzzing statistics of one revision: counts and coverage, no single calls.
 //!
-//! What it found stands among the case results (area `fuzz`); this is what a reader needs to trust that
-//! little was found. Memory is bounded by the number of tools and the size of their schemas.
+//! Findings are case results (area `fuzz`); the statistics show how thorough the search was. Memory is bounded by the
+//! number of tools and the size of their schemas.
 
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::CallKind;
 
-/// What fuzzing did in one revision.
+/// The fuzzing statistics of one revision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FuzzSummary {
-    /// The seed that everything random came from.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// How many calls were made, those of shrinking and confirming included.
+    /// The number of calls, including those to shrink and confirm failures.
     pub calls: u64,
-    /// How many of them shrank or confirmed a failure.
+    /// The number of calls to shrink or confirm failures.
     pub shrinking: u64,
-    /// Milliseconds that it took.
+    /// The duration in milliseconds.
     pub wall_ms: f64,
-    /// How often the server had to be started again.
+    /// The number of server restarts.
     pub restarts: usize,
-    /// Why it ended before its budget was spent, if it did.
+    /// Why fuzzing stopped before its budget was spent, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_early: Option<String>,
-    /// The tools, in the server's order.
+    /// The tools, in the order of the server.
     pub tools: Vec<ToolFuzz>,
 }
 
-/// What fuzzing did with one tool.
+/// The fuzzing statistics of one tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ToolFuzz {
     /// Its name.
     pub tool: String,
-    /// Why it was not called, or what is worth knowing about how it was.
+    /// Why it was not called, or a note about the calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The calls by why they were made and what came of them; only what happened.
+    /// The number of calls by kind and outcome, without zeros.
     pub calls: Vec<CallCount>,
-    /// How long answers took, if any came.
+    /// The response times, if there were responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
-    /// The keywords of its inputSchema, and which of their sides were tried.
+    /// The coverage of the keywords of its inputSchema.
     pub keywords: Vec<KeywordCoverage>,
-    /// The boundaries and branches of its inputSchema that were enumerated.
+    /// The number of boundaries and branches of its inputSchema.
     pub obligations: usize,
-    /// How many of them were met.
+    /// The number of boundaries and branches that were covered.
     pub covered: usize,
-    /// The kinds of answer, told apart by status, code, words and structure; the commonest first.
+    /// The response classes by status, code, text and structure, most frequent first.
     pub responses: Vec<ResponseClass>,
     /// What could not be generated, and why.
     pub gaps: Vec<Gap>,
 }
 
-/// How many calls of a kind came to the same outcome.
+/// The number of calls of one kind with one outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CallCount {
-    /// Why they were made.
+    /// The kind of the calls.
     pub kind: CallKind,
-    /// What came of them.
+    /// The outcome of the calls.
     pub outcome: CallOutcome,
-    /// How many.
+    /// The number of calls.
     pub count: u64,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum CallOutcome {
-    /// A result that does not say `isError: true`.
+    /// A result without `isError: true`.
     Success,
-    /// A result that says `isError: true`.
+    /// A result with `isError: true`.
     ToolError,
-    /// An error of the code -32602.
+    /// Error -32602.
     InvalidParams,
-    /// An error of another code.
+    /// Another JSON-RPC error.
     OtherError,
-    /// An answer that is neither.
+    /// A response that is neither a result nor an error.
     Malformed,
-    /// No answer in time.
+    /// No response before the timeout.
     NoResponse,
-    /// The process ended, or closed the connection, before it answered.
+    /// The server exited or closed the connection before it responded.
     Closed,
 }
 
 impl CallOutcome {
-    /// Every outcome, the good ones first.
+    /// All outcomes, successful ones first.
     pub const ALL: [Self; 7] = [
         Self::Success,
         Self::ToolError,
@@ -102,7 +102,7 @@ impl CallOutcome {
         Self::Closed,
     ];
 
-    /// The word.
+    /// The name in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -117,38 +117,38 @@ impl CallOutcome {
     }
 }
 
-/// How long answers took, in microseconds.
+/// Response times in microseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Latency {
-    /// Half of the answers came within it.
+    /// The 50th percentile.
     pub p50_us: u64,
-    /// 90 in 100 came within it.
+    /// The 90th percentile.
     pub p90_us: u64,
-    /// 99 in 100 came within it.
+    /// The 99th percentile.
     pub p99_us: u64,
-    /// The slowest.
+    /// The maximum.
     pub max_us: u64,
-    /// A histogram: the answers that took at least 2^n and less than 2^(n+1) microseconds, by n; the first
-    /// also counts what took less than one.
+    /// A histogram: element n is the number of responses that took at least 2^n and less than 2^(n+1) microseconds; the
+    /// first also counts those that took less than one.
     pub buckets: Vec<u64>,
 }
 
-/// A keyword at a place in an inputSchema, and which of its sides were tried.
+/// The coverage of a keyword at one location of an inputSchema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct KeywordCoverage {
-    /// The place of the subschema, as a JSON pointer.
+    /// The location of the subschema, as a JSON Pointer.
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
-    /// Calls whose arguments were valid at this place.
+    /// The number of calls that satisfied the keyword.
     pub satisfied: u64,
-    /// Calls that broke this keyword and no other.
+    /// The number of calls that violated this keyword and no other.
     pub violated: u64,
-    /// Whether no instance tells the schema from the same without this keyword.
+    /// Whether the keyword has no effect: no instance violates it alone.
     #[serde(default, skip_serializing_if = "is_false")]
     pub no_effect: bool,
 }
@@ -158,16 +158,16 @@ fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// A kind of answer.
+/// A class of similar responses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ResponseClass {
-    /// What it looks like: the outcome, the code, and the words with what varies taken out; cut where long.
+    /// The description of the class: outcome, code and text without variable parts; shortened if long.
     pub class: String,
-    /// How many answers were of it.
+    /// The number of responses in the class.
     pub count: u64,
-    /// Arguments that drew it, the shortest seen, as JSON; cut where long.
+    /// The shortest arguments that led to such a response, as JSON; shortened if long.
     pub example: String,
 }
 
@@ -176,7 +176,7 @@ pub struct ResponseClass {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Gap {
-    /// What: a keyword at a place, or a boundary.
+    /// A keyword at a location, or a boundary.
     pub obligation: String,
     /// Why.
     pub reason: String,

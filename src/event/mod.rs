@@ -1,6 +1,6 @@
-//! What a run tells the outside, and who listens.
+//! The events of a run and the interface of their consumers.
 //!
-//! The only interface between a run and its reporters: a reporter sees events and can change nothing.
+//! Events are the only interface between a run and its reporters; a reporter cannot influence the run.
 
 mod fuzz;
 
@@ -13,71 +13,71 @@ use crate::spec::Revision;
 use crate::transcript::ShutdownStep;
 use crate::verdict::{Evidence, Finding, Totals, Verdict};
 
-/// What a run tells the outside.
+/// An event of a run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Event {
-    /// The run begins.
+    /// The run starts.
     RunStarted {
-        /// How the server is named: its command line.
+        /// The server: its command line or URL.
         server: String,
     },
-    /// The run knows what the server speaks.
+    /// The run has determined which revisions the server supports.
     Probed {
         /// The revisions that will be judged, oldest first.
         revisions: Vec<Revision>,
-        /// How many cases will be run over all of them.
+        /// The number of cases that will run in all of them.
         cases: usize,
     },
-    /// A line went over the wire (only where somebody asked to see every message).
+    /// A message was sent or received (only if the run reports every message).
     Wire {
-        /// The connection, in words.
+        /// A description of the connection.
         connection: String,
-        /// The line.
+        /// The message.
         evidence: Evidence,
     },
-    /// Tools are about to be fuzzed.
+    /// Fuzzing of some tools starts.
     FuzzingStarted {
         /// The revision.
         revision: Revision,
         /// The tools that will be called.
         tools: Vec<String>,
-        /// How many tools are left out.
+        /// The number of tools that are excluded.
         left_out: usize,
-        /// How many calls each gets.
+        /// The number of calls per tool.
         calls: u64,
-        /// The seed of everything random.
+        /// The seed of all random choices.
         seed: u64,
     },
-    /// A case is judged in one revision.
+    /// A case was judged in one revision.
     CaseFinished(Box<CaseResult>),
-    /// Everything about one revision is known.
+    /// A revision is finished.
     TargetFinished(Box<TargetSummary>),
     /// The run is over.
     RunFinished(Box<RunSummary>),
 }
 
-/// Somebody who listens to a run.
+/// A consumer of the events of a run.
 pub trait Sink: Send {
-    /// Takes note of an event.
+    /// Handles an event.
     ///
     /// # Errors
-    /// When what it writes to fails; the run goes on and tells so at its end.
+    /// When writing fails; the run continues and reports the error at its end.
     fn on(&mut self, event: &Event) -> std::io::Result<()>;
 }
 
-/// What a case says of the server in one revision.
+/// The result of a case in one revision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CaseResult {
-    /// The case.
+    /// The id of the case.
     pub case: String,
     /// Its title.
     pub title: String,
-    /// The revision that it was judged by.
+    /// The revision in which it was judged.
     pub revision: Revision,
-    /// The requirements that it speaks for in this revision.
+    /// The requirements that it checks in this revision.
     pub requirements: Vec<String>,
     /// The verdict.
     pub verdict: Verdict,
@@ -87,30 +87,30 @@ pub struct CaseResult {
     /// The kind of skip, if it was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<Skipped>,
-    /// How many things were seen and judged: answers, messages, places in them.
+    /// The number of observations that were judged: responses, messages, positions in them.
     pub observed: usize,
-    /// What is worth knowing though nothing is wrong.
+    /// Notes that are not findings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What is wrong, each root cause once.
+    /// The findings, one per root cause.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
-    /// Milliseconds that its own steps took; 0 for a case that only watches.
+    /// The duration of its own steps in milliseconds; 0 for a passive case.
     pub duration_ms: f64,
 }
 
-/// The kinds of skip.
+/// Why a case was skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Skipped {
-    /// The case is for servers of another kind.
+    /// The case does not apply to this server.
     NotApplicable,
-    /// The server showed nothing that the case could have judged.
+    /// The server showed no behaviour that the case could judge.
     NotObserved,
 }
 
-/// A tool that the server lists, and whether it was called.
+/// A tool of the server and whether it was called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
@@ -119,49 +119,49 @@ pub struct ToolNote {
     pub name: String,
     /// Whether it was called.
     pub called: bool,
-    /// Why it was not called, or what came of the call that says why it was not used further.
+    /// Why it was not called, or why it was not used after the first call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// A hint that was in force, and what came of it.
+/// A hint that was used, and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HintNote {
-    /// What it asks, in few words: the method, the name and the arguments.
+    /// A short form of its request: method, name and arguments.
     pub request: String,
-    /// The requirements and cases that it is for.
+    /// The requirements and cases that it helps to check.
     #[serde(default, rename = "for", skip_serializing_if = "Vec::is_empty")]
     pub purposes: Vec<String>,
-    /// Why it was not asked or not served.
+    /// Why the request was not sent, or why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// How one process of the server was started and ended.
+/// A process of the server, or a connection to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Launch {
-    /// What it was for, in words.
+    /// The purpose of the process.
     pub purpose: String,
-    /// Milliseconds from its start to its first answer, if it gave one.
+    /// The time from its start to its first response, if there was one, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub startup_ms: Option<f64>,
-    /// How far shutting it down had to go.
+    /// The shutdown step that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shutdown: Option<String>,
-    /// The messages that we sent and that we received.
+    /// The number of messages sent to it.
     pub sent: usize,
-    /// The lines that it wrote.
+    /// The number of lines received from it.
     pub received: usize,
 }
 
 impl Launch {
-    /// The word for a step of the shutdown.
+    /// The name of a shutdown step in reports.
     #[must_use]
-    pub fn word(step: ShutdownStep) -> &'static str {
+    pub fn shutdown_name(step: ShutdownStep) -> &'static str {
         match step {
             ShutdownStep::AlreadyExited => "already-exited",
             ShutdownStep::StdinClosed => "stdin-closed",
@@ -172,101 +172,101 @@ impl Launch {
     }
 }
 
-/// Everything about one revision beside its cases.
+/// Everything about one revision except the case results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TargetSummary {
     /// The revision.
     pub revision: Revision,
-    /// What the server calls itself: `name` and `version`, where it says so.
+    /// The `serverInfo` of the server, if it sent one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_info: Option<Value>,
-    /// The capabilities that it declared.
+    /// The declared capabilities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Value>,
-    /// Its tools, and which were called.
+    /// The tools, and which of them were called.
     pub tools: Vec<ToolNote>,
-    /// The hints that were in force.
+    /// The hints that were used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<HintNote>,
-    /// Its processes.
+    /// The processes of the server.
     pub launches: Vec<Launch>,
-    /// The end of what its processes wrote to their error streams.
+    /// The end of the stderr output of the processes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr: String,
-    /// Why judging it ended early, if it did.
+    /// Why the revision was not judged completely, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_early: Option<String>,
-    /// What fuzzing exercised, where it was done.
+    /// The fuzzing statistics, if fuzzing was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fuzz: Option<FuzzSummary>,
-    /// How often each verdict was given.
+    /// The number of cases by verdict.
     pub totals: Totals,
 }
 
-/// What is known at the end of a run.
+/// The summary of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RunSummary {
-    /// How often each verdict was given, over all revisions.
+    /// The number of cases by verdict, in all revisions.
     pub totals: Totals,
-    /// What the run took.
+    /// The duration of the run.
     pub timing: Timing,
-    /// Why nothing, or not everything, could be judged.
+    /// The problem that kept the run from judging everything, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
 }
 
-/// Why nothing, or not everything, could be judged.
+/// A problem that kept a run from judging everything.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Problem {
-    /// What kind of problem it is.
+    /// The kind of problem.
     pub kind: ProblemKind,
     /// What happened, in one sentence.
     pub message: String,
     /// What to do about it.
     pub hint: String,
-    /// The end of what the server wrote to its error stream.
+    /// The end of the stderr output of the server.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr: String,
-    /// The last messages either way.
+    /// The last messages sent and received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
 }
 
-/// What kind of problem kept a run from judging.
+/// The kind of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ProblemKind {
-    /// The server could not be started, or never spoke the protocol.
+    /// The server could not be started, or does not speak MCP.
     NotAServer,
-    /// The server speaks, but none of what was asked for.
+    /// The server works, but supports nothing that was selected.
     NothingToJudge,
-    /// The server stopped answering, or was cut off.
+    /// The server stopped responding or exited.
     Stopped,
     /// The run was interrupted.
     Interrupted,
 }
 
-/// What a run took, in milliseconds and in processes.
+/// The duration of a run and the number of its processes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Timing {
-    /// From the first start to the last end.
+    /// The wall-clock time of the run, in milliseconds.
     pub wall_ms: f64,
-    /// How many processes of the server were started.
+    /// The number of server processes that were started.
     pub launches: usize,
-    /// The median from the start of a process to its first answer.
+    /// The median time from the start of a process to its first response, in milliseconds.
     pub startup_ms: f64,
-    /// What the suite itself spent judging.
+    /// The time spent judging, in milliseconds.
     pub judging_ms: f64,
-    /// Processor time of the suite itself, where the system tells.
+    /// The CPU time of the program itself in milliseconds, if the system reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_cpu_ms: Option<f64>,
 }

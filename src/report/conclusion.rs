@@ -1,21 +1,20 @@
-//! What a whole run comes to: one of four words, each with its exit code.
+//! The conclusion of a run: one of four, each with its exit code.
 //!
-//! Drawn from the report alone, so that every format and the process agree.
+//! It is computed from the report alone, so that every format and the exit code of the process agree.
 
-use super::account::standing;
+use super::finding_text::effective_verdict;
 use super::{BaselineComparison, FailOn, Report};
 use crate::event::{CaseResult, ProblemKind};
 use crate::verdict::{Confirmation, Totals, Verdict};
 
-/// What a whole run comes to.
+/// The conclusion of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Conclusion {
-    /// Everything that was judged passes, but for what a baseline accepts; warnings are allowed unless the run
-    /// is strict.
+    /// Every judged case passes or is accepted by the baseline. Warnings are allowed unless the run is strict.
     Passed,
-    /// Something that binds is broken, or anything at all under `--strict`; or the baseline is out of date.
+    /// A case fails, or warns under `--strict`, or the baseline is out of date.
     Failed,
-    /// Nothing binding is broken as far as we saw, but something could not be judged.
+    /// No case fails, but at least one could not be judged.
     Unjudged,
     /// No case applied.
     Nothing,
@@ -27,10 +26,10 @@ impl Conclusion {
 
     /// The conclusion of a report.
     ///
-    /// A broken rule is proved whatever else went wrong, so a failure outranks what could not be judged.
+    /// A proven violation stays proven whatever else went wrong, so a failure outranks cases that could not be judged.
     #[must_use]
     pub fn of(report: &Report) -> Self {
-        let Standing { totals, accepted, .. } = Standing::of(report);
+        let CaseCounts { totals, accepted, .. } = CaseCounts::of(report);
         let fails = match report.options.fail_on {
             FailOn::Must => totals.fail > 0 || is_out_of_date(report),
             FailOn::Should => totals.fail > 0 || totals.warn > 0 || is_out_of_date(report),
@@ -40,15 +39,15 @@ impl Conclusion {
             return Self::Failed;
         }
         let Some(summary) = &report.summary else { return Self::Unjudged };
-        let usual = match (totals.error, totals.judged() + accepted) {
+        let by_counts = match (totals.error, totals.judged() + accepted) {
             (0, 0) => Self::Nothing,
             (0, _) => Self::Passed,
             (_, _) => Self::Unjudged,
         };
         match summary.problem.as_ref().map(|problem| problem.kind) {
-            None => usual,
-            // The server is there and speaks; we were asked for something else.
-            Some(ProblemKind::NothingToJudge) if usual == Self::Nothing => Self::Nothing,
+            None => by_counts,
+            // The server works, but supports nothing that was selected.
+            Some(ProblemKind::NothingToJudge) if by_counts == Self::Nothing => Self::Nothing,
             Some(
                 ProblemKind::NothingToJudge | ProblemKind::NotAServer | ProblemKind::Stopped | ProblemKind::Interrupted,
             ) => Self::Unjudged,
@@ -71,81 +70,81 @@ fn is_out_of_date(report: &Report) -> bool {
     report.baseline.as_ref().is_some_and(BaselineComparison::is_out_of_date)
 }
 
-/// How many cases stand at each verdict once what a baseline accepts is left out.
+/// The number of cases by verdict, with accepted cases counted separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Standing {
-    /// The cases by the heaviest verdict that nobody accepts.
+pub struct CaseCounts {
+    /// The cases by their most severe verdict that the baseline does not accept.
     pub totals: Totals,
-    /// The cases all of whose findings are accepted; they are in no total.
+    /// The cases whose findings are all accepted; not included in `totals`.
     pub accepted: usize,
-    /// The cases with a failure that did not come back each time it was tried again, accepted ones left out.
+    /// The cases with a failure that not every retry reproduced, without accepted ones.
     pub flaky: usize,
 }
 
-impl Standing {
-    /// The standing of a report. Where the run was cut off before its summary, its cases are counted anew.
+impl CaseCounts {
+    /// Counts the cases of a report.
     #[must_use]
     pub fn of(report: &Report) -> Self {
-        let counted: Vec<&CaseResult> = report.results().collect();
+        let results: Vec<&CaseResult> = report.results().collect();
         match &report.summary {
-            // A report without its cases, as it may be made for a summary, has its totals all the same.
-            Some(summary) if counted.is_empty() => Self { totals: summary.totals, ..Self::default() },
-            _ => Self::of_results(counted),
+            // A report without its cases, made for a summary, still has totals.
+            Some(summary) if results.is_empty() => Self { totals: summary.totals, ..Self::default() },
+            _ => Self::of_results(results),
         }
     }
 
-    /// The standing of some cases.
+    /// Counts the given cases.
     pub(super) fn of_results<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> Self {
-        let mut whole = Self::default();
+        let mut counts = Self::default();
         for result in results {
-            match standing(result) {
-                Some(verdict) => whole.totals.add(verdict),
-                None => whole.accepted += 1,
+            match effective_verdict(result) {
+                Some(verdict) => counts.totals.add(verdict),
+                None => counts.accepted += 1,
             }
             let flaky = result
                 .findings
                 .iter()
                 .any(|finding| finding.accepted.is_none() && finding.confirmation.is_some_and(Confirmation::is_flaky));
-            whole.flaky += usize::from(flaky);
+            counts.flaky += usize::from(flaky);
         }
-        whole
+        counts
     }
 }
 
-/// The verdict line: what the run comes to, why, and the exit code that follows.
+/// The verdict line: the conclusion, the reason and the exit code.
 #[must_use]
 pub fn verdict_line(report: &Report) -> String {
-    let (word, rest) = verdict_words(report);
-    format!("{word}: {rest}")
+    let (keyword, rest) = verdict_parts(report);
+    format!("{keyword}: {rest}")
 }
 
-/// The verdict line in two parts: the word, and the sentence after it.
-pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
-    let Standing { totals, accepted, flaky } = Standing::of(report);
+/// The verdict line in two parts: the keyword and the sentence after it.
+pub(super) fn verdict_parts(report: &Report) -> (&'static str, String) {
+    let CaseCounts { totals, accepted, flaky } = CaseCounts::of(report);
     let problem = report.summary.as_ref().and_then(|summary| summary.problem.as_ref());
     let conclusion = Conclusion::of(report);
-    // A case counts once a revision, which the reader has to know to make sense of the numbers.
-    let over = match report.targets.len() {
+    // A case counts once per revision; without saying so, the numbers would be puzzling.
+    let across = match report.targets.len() {
         0 | 1 => String::new(),
-        revisions => format!(" over {revisions} revisions"),
+        revisions => format!(" across {revisions} revisions"),
     };
-    let besides = besides(accepted, flaky);
-    let (word, why) = match conclusion {
+    let extra = accepted_and_flaky(accepted, flaky);
+    let (keyword, why) = match conclusion {
         Conclusion::Passed if totals.fail > 0 || (totals.warn > 0 && report.options.fail_on == FailOn::Never) => {
-            let broken = [number(totals.fail, "fails", "fail"), number(totals.warn, "warns", "warn")].join(", ");
-            ("TOLD", format!("{}, {broken}{besides}; --fail-on never lets all of that through", judged(totals, &over)))
+            let findings = [number(totals.fail, "fails", "fail"), number(totals.warn, "warns", "warn")].join(", ");
+            ("REPORT ONLY", format!("{}, {findings}{extra}; --fail-on never ignores findings", judged(totals, &across)))
         }
-        Conclusion::Passed if totals.warn == 0 => ("PASS", format!("{}{besides}", judged(totals, &over))),
+        Conclusion::Passed if totals.warn == 0 => ("PASS", format!("{}{extra}", judged(totals, &across))),
         Conclusion::Passed => (
             "PASS",
             format!(
-                "{}, {}{besides} (--strict would make that exit code 1)",
-                judged(totals, &over),
+                "{}, {}{extra} (with --strict the exit code would be 1)",
+                judged(totals, &across),
                 number(totals.warn, "warns", "warn")
             ),
         ),
         Conclusion::Failed if totals.fail > 0 => {
-            let broken = super::group::broken_requirements(report);
+            let violated = super::group::count_violated_requirements(report);
             let warned = match totals.warn {
                 0 => String::new(),
                 warn => format!(", {}", number(warn, "case warns", "cases warn")),
@@ -154,20 +153,20 @@ pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
                 0 => String::new(),
                 error => format!(", {} not be judged", number(error, "case could", "cases could")),
             };
-            let problem = problem.map_or_else(String::new, |p| format!("; besides, {}", sentence(&p.message)));
-            let broken = number(broken, "requirement is", "requirements are");
+            let problem = problem.map_or_else(String::new, |p| format!("; in addition, {}", sentence(&p.message)));
+            let violated = number(violated, "requirement", "requirements");
             let failing = number(totals.fail, "case fails", "cases fail");
-            let stale = if is_out_of_date(report) { "; the baseline is out of date too" } else { "" };
-            ("FAIL", format!("{broken} broken ({failing}{over}){warned}{unjudged}{besides}{stale}{problem}"))
+            let stale = if is_out_of_date(report) { "; the baseline is also out of date" } else { "" };
+            ("FAIL", format!("{violated} violated ({failing}{across}){warned}{unjudged}{extra}{stale}{problem}"))
         }
         Conclusion::Failed if is_out_of_date(report) => {
-            let lines = report.baseline.iter().flat_map(BaselineComparison::complaints).count();
-            let lines = number(lines, "thing", "things");
-            ("FAIL", format!("{}{besides}, but the baseline is out of date in {lines}", judged(totals, &over)))
+            let places = report.baseline.iter().flat_map(BaselineComparison::complaints).count();
+            let places = number(places, "place", "places");
+            ("FAIL", format!("{}{extra}, but the baseline is out of date in {places}", judged(totals, &across)))
         }
         Conclusion::Failed => {
             let warn = number(totals.warn, "case warns", "cases warn");
-            ("FAIL", format!("{warn}{over}{besides}, and --strict counts that as failing"))
+            ("FAIL", format!("{warn}{across}{extra}, and --strict counts warnings as failures"))
         }
         Conclusion::Unjudged => {
             let why = match problem {
@@ -175,49 +174,53 @@ pub(super) fn verdict_words(report: &Report) -> (&'static str, String) {
                 None if totals.error > 0 => {
                     format!("{} not be judged", number(totals.error, "case could", "cases could"))
                 }
-                None => "the run was cut off before its end".to_owned(),
+                None => "the run was aborted".to_owned(),
             };
-            let seen = if totals.judged() == 0 { String::new() } else { format!(" ({})", judged(totals, &over)) };
-            ("NOT JUDGED", format!("{why}{seen}"))
+            let judged_cases =
+                if totals.judged() == 0 { String::new() } else { format!(" ({})", judged(totals, &across)) };
+            ("NOT JUDGED", format!("{why}{judged_cases}"))
         }
         Conclusion::Nothing => (
             "NOTHING JUDGED",
             match (problem, totals.skip) {
                 (Some(problem), _) => sentence(&problem.message),
                 (None, 0) => "no case was selected".to_owned(),
-                (None, skip) => {
-                    format!("{} to what this server offers", number(skip, "case does not apply", "cases, none applies"))
-                }
+                (None, skip) => match skip {
+                    1 => "the selected case does not apply to this server".to_owned(),
+                    _ => format!("none of the {skip} selected cases applies to this server"),
+                },
             },
         ),
     };
-    (word, format!("{why}; exit code {}", conclusion.code()))
+    (keyword, format!("{why}; exit code {}", conclusion.code()))
 }
 
-/// The verdict whose colour the conclusion wears.
-pub(super) fn tone(report: &Report) -> Verdict {
+/// The verdict whose colour represents the conclusion.
+pub(super) fn color_verdict(report: &Report) -> Verdict {
     match Conclusion::of(report) {
-        Conclusion::Passed if Standing::of(report).totals.warn + Standing::of(report).totals.fail > 0 => Verdict::Warn,
+        Conclusion::Passed if CaseCounts::of(report).totals.warn + CaseCounts::of(report).totals.fail > 0 => {
+            Verdict::Warn
+        }
         Conclusion::Passed => Verdict::Pass,
         Conclusion::Failed => Verdict::Fail,
         Conclusion::Unjudged | Conclusion::Nothing => Verdict::Error,
     }
 }
 
-/// What the reader has to know beside the totals: what is accepted and what is in doubt.
-fn besides(accepted: usize, flaky: usize) -> String {
+/// The number of accepted and of flaky cases, as a continuation of the totals.
+fn accepted_and_flaky(accepted: usize, flaky: usize) -> String {
     let accepted = match accepted {
         0 => String::new(),
-        accepted => format!(", {} as the baseline accepts", number(accepted, "fails or warns", "fail or warn")),
+        accepted => format!(", {accepted} accepted by the baseline"),
     };
     if flaky > 0 { format!("{accepted}, {flaky} flaky") } else { accepted }
 }
 
-fn judged(totals: Totals, over: &str) -> String {
+fn judged(totals: Totals, across: &str) -> String {
     let judged = number(totals.judged(), "case", "cases");
     match totals.pass {
-        pass if pass == totals.judged() && pass > 1 => format!("{judged} judged{over}, all pass"),
-        pass => format!("{judged} judged{over}, {}", number(pass, "passes", "pass")),
+        pass if pass == totals.judged() && pass > 1 => format!("{judged} judged{across}, all pass"),
+        pass => format!("{judged} judged{across}, {}", number(pass, "passes", "pass")),
     }
 }
 
@@ -225,7 +228,7 @@ fn number(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// A sentence of the run's, made fit to stand inside another one.
+/// A sentence shortened so that it can be embedded in another one.
 fn sentence(message: &str) -> String {
     super::visible::excerpt(message.trim_end_matches('.'), 300, 0)
 }
@@ -249,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_comes_to_one_of_four_conclusions() {
+    fn a_run_has_one_of_four_conclusions() {
         let none = Totals::default();
         let of = |pass, fail, warn, error| Totals { pass, fail, warn, skip: 4, error };
         let rows = [
@@ -258,7 +261,7 @@ mod tests {
             (of(0, 0, 2, 0), false, false, Conclusion::Passed),
             (of(3, 0, 2, 0), false, true, Conclusion::Failed),
             (of(3, 1, 0, 0), false, false, Conclusion::Failed),
-            // What is proved stays proved, whatever else went wrong.
+            // A proven violation stays proven, whatever else went wrong.
             (of(3, 1, 0, 5), true, false, Conclusion::Failed),
             (of(3, 0, 0, 1), false, false, Conclusion::Unjudged),
             (of(3, 0, 0, 0), true, false, Conclusion::Unjudged),
@@ -276,16 +279,16 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_speaks_none_of_what_was_asked_for_leaves_nothing_to_judge() {
+    fn a_server_without_a_selected_revision_leaves_nothing_to_judge() {
         let mut report = report(Totals::default(), true, false);
         let problem = report.summary.as_mut().and_then(|summary| summary.problem.as_mut()).expect("a problem");
         problem.kind = ProblemKind::NothingToJudge;
-        problem.message = "it speaks 2024-11-05 only".to_owned();
-        assert_eq!(verdict_line(&report), "NOTHING JUDGED: it speaks 2024-11-05 only; exit code 3");
+        problem.message = "it supports 2024-11-05 only".to_owned();
+        assert_eq!(verdict_line(&report), "NOTHING JUDGED: it supports 2024-11-05 only; exit code 3");
     }
 
     #[test]
-    fn a_run_that_was_cut_off_has_not_passed() {
+    fn an_aborted_run_has_not_passed() {
         let mut report = example();
         report.targets.clear();
         report.baseline = None;
@@ -294,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_accepted_does_not_fail_the_run_and_is_told() {
+    fn an_accepted_finding_does_not_fail_the_run_and_is_counted() {
         let mut report = example();
         report.baseline = None;
         let summary = report.summary.as_mut().expect("a summary");
@@ -305,17 +308,14 @@ mod tests {
             });
         }
         assert_eq!(Conclusion::of(&report), Conclusion::Passed);
-        assert_eq!(Standing::of(&report).accepted, 1);
+        assert_eq!(CaseCounts::of(&report).accepted, 1);
         let line = verdict_line(&report);
-        assert_eq!(
-            line,
-            "PASS: 2 cases judged over 2 revisions, all pass, 1 fails or warns as the baseline accepts; exit code 0"
-        );
+        assert_eq!(line, "PASS: 2 cases judged across 2 revisions, all pass, 1 accepted by the baseline; exit code 0");
         report.targets[1].results[1].findings[0].accepted = None;
         assert_eq!(Conclusion::of(&report), Conclusion::Failed);
         report.options.fail_on = FailOn::Never;
         assert_eq!(Conclusion::of(&report), Conclusion::Passed);
-        assert!(verdict_line(&report).starts_with("TOLD: "), "{}", verdict_line(&report));
+        assert!(verdict_line(&report).starts_with("REPORT ONLY: "), "{}", verdict_line(&report));
     }
 
     #[test]
@@ -327,7 +327,7 @@ mod tests {
         summary.totals = Totals { pass: 3, ..Totals::default() };
         assert_eq!(
             verdict_line(&report),
-            "FAIL: 3 cases judged over 2 revisions, all pass, but the baseline is out of date in 2 things; exit code 1"
+            "FAIL: 3 cases judged across 2 revisions, all pass, but the baseline is out of date in 2 places; exit code 1"
         );
         report.options.fail_on = FailOn::Never;
         assert_eq!(Conclusion::of(&report), Conclusion::Passed);
@@ -339,16 +339,16 @@ mod tests {
     }
 
     #[test]
-    fn the_line_says_what_it_counts() {
+    fn the_verdict_line_names_its_counts() {
         let line = |totals| verdict_line(&report(totals, false, false));
         let passed = Totals { pass: 2, skip: 1, ..Totals::default() };
         assert_eq!(line(passed), "PASS: 2 cases judged, all pass; exit code 0");
         let warned = Totals { pass: 2, warn: 1, ..Totals::default() };
         assert_eq!(
             line(warned),
-            "PASS: 3 cases judged, 2 pass, 1 warns (--strict would make that exit code 1); exit code 0"
+            "PASS: 3 cases judged, 2 pass, 1 warns (with --strict the exit code would be 1); exit code 0"
         );
         let skipped = Totals { skip: 5, ..Totals::default() };
-        assert_eq!(line(skipped), "NOTHING JUDGED: 5 cases, none applies to what this server offers; exit code 3");
+        assert_eq!(line(skipped), "NOTHING JUDGED: none of the 5 selected cases applies to this server; exit code 3");
     }
 }

@@ -1,4 +1,4 @@
-//! What two runs of a server differ in: findings that are fixed, new or changed, and what was not judged again.
+//! Comparison of two runs of a server: findings that are new, fixed, changed or not judged again.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -7,28 +7,28 @@ use serde::Serialize;
 
 use super::Report;
 use super::gate::tools_of;
-use super::json::write_harmless;
-use super::markdown::{code, prose};
+use super::json::write_escaped;
+use super::markdown::{code, sentence};
 use super::visible::{excerpt, visible};
 use crate::event::CaseResult;
 use crate::spec::{Revision, RevisionSet};
 use crate::verdict::{Finding, Verdict};
 
-/// What two runs differ in.
+/// The difference between two runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Diff {
-    /// Findings of the later run alone.
+    /// Findings of the later run only.
     pub new: Vec<Difference>,
-    /// Findings of the earlier run whose cases were judged again without making them.
+    /// Findings of the earlier run that the later one judged again and did not make.
     pub fixed: Vec<Difference>,
-    /// Findings of both that say something else now.
+    /// Findings of both runs whose verdict or message changed.
     pub changed: Vec<Difference>,
     /// Findings of the earlier run whose cases were not judged again.
-    pub unjudged: Vec<Difference>,
+    pub not_judged: Vec<Difference>,
 }
 
-/// A finding in which two runs differ.
+/// A finding that differs between two runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Difference {
@@ -36,21 +36,21 @@ pub struct Difference {
     pub case: String,
     /// The requirement.
     pub requirement: String,
-    /// The tool, where it is about one.
+    /// The tool, if the finding is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The revisions in which they differ.
     pub revisions: RevisionSet,
-    /// The verdict of the later run; of the earlier one where the later has none.
+    /// The verdict of the later run, or of the earlier one if the later run has no such finding.
     pub verdict: Verdict,
-    /// What is, or was, wrong.
+    /// The message of the finding.
     pub message: String,
-    /// What was said before, where that changed.
+    /// The earlier verdict and message, if they changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
 }
 
-/// What makes two findings the same.
+/// The identity of a finding: case, requirement, tool and revision.
 type Key<'a> = (&'a str, &'a str, Option<&'a str>, Revision);
 
 fn findings(report: &Report) -> BTreeMap<Key<'_>, &Finding> {
@@ -62,7 +62,7 @@ fn findings(report: &Report) -> BTreeMap<Key<'_>, &Finding> {
             for tool in tools {
                 let key = (result.case.as_str(), finding.requirement.as_str(), tool, result.revision);
                 let kept = found.entry(key).or_insert(finding);
-                // Of several of one requirement the heaviest stands for them.
+                // The most severe finding represents all findings with the same key.
                 if finding.verdict > kept.verdict {
                     *kept = finding;
                 }
@@ -85,28 +85,28 @@ impl Diff {
             match before.get(key) {
                 None => add(&mut diff.new, key, finding, None),
                 Some(known) if known.verdict != finding.verdict || known.message != finding.message => {
-                    let word = |finding: &Finding| format!("{}: {}", finding.verdict.as_str(), finding.message);
-                    // A warning that became a failure is no change that may pass unnoticed.
+                    let describe = |finding: &Finding| format!("{}: {}", finding.verdict.as_str(), finding.message);
+                    // A warning that became a failure counts as new, so that it fails the comparison.
                     let list = if finding.verdict > known.verdict { &mut diff.new } else { &mut diff.changed };
-                    add(list, key, finding, Some(word(known)));
+                    add(list, key, finding, Some(describe(known)));
                 }
                 Some(_) => {}
             }
         }
         for (key, finding) in before.iter().filter(|(key, _)| !after.contains_key(*key)) {
             let (case, _, _, revision) = key;
-            let list = if judged.contains(&(*case, *revision)) { &mut diff.fixed } else { &mut diff.unjudged };
+            let list = if judged.contains(&(*case, *revision)) { &mut diff.fixed } else { &mut diff.not_judged };
             add(list, key, finding, None);
         }
         diff
     }
 
-    /// Its parts with their titles.
+    /// The lists with their titles.
     fn parts(&self) -> [(&'static str, &[Difference]); 4] {
-        [("new", &self.new), ("fixed", &self.fixed), ("changed", &self.changed), ("not judged again", &self.unjudged)]
+        [("new", &self.new), ("fixed", &self.fixed), ("changed", &self.changed), ("not judged again", &self.not_judged)]
     }
 
-    /// What it comes to, in one line.
+    /// The result in one line.
     #[must_use]
     pub fn line(&self) -> String {
         let counts: Vec<String> = self.parts().iter().map(|(title, list)| format!("{} {title}", list.len())).collect();
@@ -123,8 +123,9 @@ impl Diff {
             for one in list {
                 let tool =
                     one.tool.as_ref().map_or_else(String::new, |tool| format!(", tool {}", excerpt(tool, 80, 0)));
-                let (word, requirement, case) = (one.verdict.as_str(), visible(&one.requirement), visible(&one.case));
-                writeln!(out, "  {word}  {requirement}  by {case}{tool} in {}", one.revisions.compact())?;
+                let (verdict, requirement, case) =
+                    (one.verdict.as_str(), visible(&one.requirement), visible(&one.case));
+                writeln!(out, "  {verdict}  {requirement}  by {case}{tool} in {}", one.revisions.compact())?;
                 writeln!(out, "        {}", excerpt(&one.message, 300, 0))?;
                 if let Some(before) = &one.before {
                     writeln!(out, "        before: {}", excerpt(before, 300, 0))?;
@@ -140,18 +141,18 @@ impl Diff {
     /// # Errors
     /// When the writer fails.
     pub fn write_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        const MOST: usize = 60;
+        const MAX_ENTRIES: usize = 60;
         writeln!(out, "**{}**\n", self.line())?;
         for (title, list) in self.parts().into_iter().filter(|(_, list)| !list.is_empty()) {
             writeln!(out, "### {} {title}\n", list.len())?;
-            for one in list.iter().take(MOST) {
+            for one in list.iter().take(MAX_ENTRIES) {
                 let tool = one.tool.as_ref().map_or_else(String::new, |tool| format!(", tool {}", code(tool, 80)));
                 write!(out, "- {} {}: ", one.verdict.as_str(), code(&one.requirement, 120))?;
-                write!(out, "{} ", prose(&excerpt(&one.message, 300, 0)))?;
+                write!(out, "{} ", sentence(&excerpt(&one.message, 300, 0)))?;
                 writeln!(out, "({}{tool}, {})", code(&one.case, 120), one.revisions.compact())?;
             }
-            if list.len() > MOST {
-                writeln!(out, "- and {} more", list.len() - MOST)?;
+            if list.len() > MAX_ENTRIES {
+                writeln!(out, "- and {} more", list.len() - MAX_ENTRIES)?;
             }
             writeln!(out)?;
         }
@@ -163,11 +164,11 @@ impl Diff {
     /// # Errors
     /// When the writer fails.
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        write_harmless(self, out)
+        write_escaped(self, out)
     }
 }
 
-/// Adds a difference, or its revision to one that says the same of another revision.
+/// Adds a difference, or only its revision if an equal difference is already listed.
 fn add(list: &mut Vec<Difference>, key: &Key<'_>, finding: &Finding, before: Option<String>) {
     let (case, requirement, tool, revision) = *key;
     let tool = tool.map(str::to_owned);
@@ -206,27 +207,30 @@ mod tests {
     }
 
     #[test]
-    fn a_run_differs_from_itself_in_nothing() {
+    fn a_run_compared_with_itself_has_no_differences() {
         let diff = Diff::of(&example(), &example());
         assert_eq!(diff, Diff::default());
         assert_eq!(diff.line(), "DIFF: 0 new, 0 fixed, 0 changed, 0 not judged again; exit code 0");
     }
 
     #[test]
-    fn what_is_gone_is_fixed_only_where_its_case_was_judged_again() {
+    fn a_missing_finding_is_fixed_only_if_its_case_was_judged_again() {
         let mut later = example();
         later.targets[0].results[1].findings.clear();
         later.targets[0].results[1].verdict = Verdict::Pass;
         later.targets[1].results.retain(|result| result.case != "fuzz/crash");
         let diff = Diff::of(&example(), &later);
-        assert_eq!([diff.new.len(), diff.fixed.len(), diff.changed.len(), diff.unjudged.len()], [0, 1, 0, 1]);
-        assert_eq!((diff.unjudged[0].case.as_str(), diff.unjudged[0].tool.as_deref()), ("fuzz/crash", Some("search")));
-        // The other way round both are new.
+        assert_eq!([diff.new.len(), diff.fixed.len(), diff.changed.len(), diff.not_judged.len()], [0, 1, 0, 1]);
+        assert_eq!(
+            (diff.not_judged[0].case.as_str(), diff.not_judged[0].tool.as_deref()),
+            ("fuzz/crash", Some("search"))
+        );
+        // In the other direction both are new.
         assert_eq!(Diff::of(&later, &example()).new.len(), 2);
     }
 
     #[test]
-    fn a_warning_that_became_a_failure_is_new_and_the_other_way_a_change() {
+    fn a_warning_that_became_a_failure_is_new_and_the_reverse_is_a_change() {
         let mut later = example();
         later.targets[1].results[1].findings[0].verdict = Verdict::Fail;
         assert_eq!(Diff::of(&example(), &later).new.len(), 1);
@@ -234,11 +238,11 @@ mod tests {
         let mut reworded = example();
         reworded.targets[1].results[1].findings[0].message = "Another sentence.".to_owned();
         let diff = Diff::of(&example(), &reworded);
-        assert_eq!(diff.changed[0].before.as_deref(), Some("warn: An error message holds a stack trace."));
+        assert_eq!(diff.changed[0].before.as_deref(), Some("warn: An error message contains a stack trace."));
     }
 
     #[test]
-    fn nothing_that_a_server_wrote_acts_in_any_form() {
+    fn server_text_is_escaped_in_every_format() {
         let (mut later, mut empty) = (example(), example());
         poison(&mut later, &format!("\n## x `</b>` {HOSTILE}"));
         empty.targets.clear();

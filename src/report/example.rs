@@ -1,13 +1,13 @@
-//! One fixed report that has some of everything: two revisions, each verdict, findings with and without
-//! a diff, hostile text wherever a server could put it, and a problem at the end.
+//! A fixed example report with all features: two revisions, each verdict, findings with and without a diff, hostile
+//! text wherever a server could put it, and a problem at the end.
 //!
-//! Every renderer is held against a fixed render of it.
+//! The output of every renderer for it is compared with a golden file.
 
 use serde_json::json;
 
 use super::hostile::HOSTILE;
-use super::{BaselineComparison, FORMAT, FailOn, Options, Report, Requirements, Stale, Target, Tool};
-use crate::case::{Line, NO_REASON_YET, Shard};
+use super::{BaselineComparison, FORMAT, FailOn, Options, Report, Requirements, StaleEntry, Target, Tool};
+use crate::case::{BaselineEntry, NO_REASON_YET, Shard};
 use crate::event::{
     CallCount, CallOutcome, CaseResult, FuzzSummary, Gap, HintNote, KeywordCoverage, Latency, Launch, Problem,
     ProblemKind, ResponseClass, RunSummary, Skipped, TargetSummary, Timing, ToolFuzz, ToolNote,
@@ -15,7 +15,7 @@ use crate::event::{
 use crate::spec::{Level, Revision, RevisionSet};
 use crate::verdict::{CallKind, Confirmation, Counterexample, Direction, Evidence, Finding, Totals, Verdict};
 
-/// The fixed report.
+/// The example report.
 #[must_use]
 pub fn example() -> Report {
     let targets = vec![older(), newer()];
@@ -50,7 +50,7 @@ pub fn example() -> Report {
             problem: Some(Problem {
                 kind: ProblemKind::Stopped,
                 message: "the server ended during tools/call/many and could not be started again".to_owned(),
-                hint: "Start it by hand with the same command and look at its error stream.".to_owned(),
+                hint: "Start it manually with the same command and check its stderr.".to_owned(),
                 stderr: format!("Error: listen EADDRINUSE\n    at Server.setup {HOSTILE}\n"),
                 evidence: vec![
                     sent(2100.5, r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#),
@@ -63,12 +63,12 @@ pub fn example() -> Report {
                 ],
             }),
         }),
-        baseline: Some(held()),
+        baseline: Some(baseline_comparison()),
     }
 }
 
-fn held() -> BaselineComparison {
-    let line = Line {
+fn baseline_comparison() -> BaselineComparison {
+    let entry = BaselineEntry {
         case: "tools/list/cursor-altered".to_owned(),
         requirement: "pagination-invalid-cursor".to_owned(),
         tool: None,
@@ -77,22 +77,22 @@ fn held() -> BaselineComparison {
         reason: "known since 1.2".to_owned(),
         expires: None,
     };
-    let unknown_tool = Line {
+    let unknown_tool = BaselineEntry {
         case: "tools/call/unknown-tool".to_owned(),
         requirement: "tools-call-unknown-tool-error".to_owned(),
-        ..line.clone()
+        ..entry.clone()
     };
     BaselineComparison {
         file: "conformance.jsonc".to_owned(),
-        new: vec![Line {
+        new: vec![BaselineEntry {
             case: "fuzz/crash".to_owned(),
             requirement: "jsonrpc-request-answered".to_owned(),
             tool: Some("search".to_owned()),
             reason: NO_REASON_YET.to_owned(),
-            ..line.clone()
+            ..entry.clone()
         }],
-        stale: vec![Stale { missing_in: RevisionSet::default().with(Revision::V2025_06_18), line }],
-        expired: vec![Line { expires: Some("2026-07-31".to_owned()), ..unknown_tool }],
+        stale: vec![StaleEntry { missing_in: RevisionSet::default().with(Revision::V2025_06_18), entry }],
+        expired: vec![BaselineEntry { expires: Some("2026-07-31".to_owned()), ..unknown_tool }],
         supported: Some("2025-06-18..".parse().expect("it is a range")),
     }
 }
@@ -102,27 +102,27 @@ fn older() -> Target {
     let results = vec![
         CaseResult {
             notes: vec!["the server also wrote 3 blank lines".to_owned()],
-            ..plain("stdio/stdout-only-messages", "Nothing but messages is written to stdout", revision, Verdict::Pass)
+            ..plain("stdio/stdout-only-messages", "The server writes only messages to stdout", revision, Verdict::Pass)
         },
         CaseResult {
             requirements: vec!["tools-call-unknown-tool-error".to_owned()],
             findings: vec![unknown_tool(revision, 1, &["no-such-tool"])],
             duration_ms: 4.5,
-            ..plain("tools/call/unknown-tool", "An unknown tool is refused", revision, Verdict::Fail)
+            ..plain("tools/call/unknown-tool", "The server rejects an unknown tool", revision, Verdict::Fail)
         },
         CaseResult {
             requirements: vec!["pagination-cursor-altered".to_owned()],
-            reason: Some("the server issued no cursor".to_owned()),
+            reason: Some("the server returned no cursor".to_owned()),
             skipped: Some(Skipped::NotObserved),
             observed: 0,
-            ..plain("tools/list/cursor-altered", "An altered cursor is refused", revision, Verdict::Skip)
+            ..plain("tools/list/cursor-altered", "The server rejects an altered cursor", revision, Verdict::Skip)
         },
         CaseResult {
             requirements: vec!["tasks-required".to_owned()],
             reason: Some("it is for servers with the tasks capability".to_owned()),
             skipped: Some(Skipped::NotApplicable),
             observed: 0,
-            ..plain("tools/tasks/required", "A tool that needs a task says so", revision, Verdict::Skip)
+            ..plain("tools/tasks/required", "A tool that requires a task declares it", revision, Verdict::Skip)
         },
     ];
     Target {
@@ -157,7 +157,7 @@ fn newer() -> Target {
             findings: vec![crash(revision)],
             observed: 412,
             duration_ms: 803.5,
-            ..plain("fuzz/crash", "No call ends the server", revision, Verdict::Fail)
+            ..plain("fuzz/crash", "No call crashes the server", revision, Verdict::Fail)
         },
         CaseResult {
             requirements: vec!["jsonrpc-error-message-concise".to_owned()],
@@ -165,7 +165,7 @@ fn newer() -> Target {
             observed: 9,
             ..plain("jsonrpc/error-message", "Error messages are one short sentence", revision, Verdict::Warn)
         },
-        plain("stdio/stdout-only-messages", "Nothing but messages is written to stdout", revision, Verdict::Pass),
+        plain("stdio/stdout-only-messages", "The server writes only messages to stdout", revision, Verdict::Pass),
         CaseResult {
             requirements: vec!["content-image".to_owned()],
             findings: vec![image(revision)],
@@ -174,15 +174,15 @@ fn newer() -> Target {
         },
         CaseResult {
             requirements: vec!["jsonrpc-ids-kept-apart".to_owned()],
-            reason: Some("the control request was not served: the server had ended".to_owned()),
+            reason: Some("the control request failed: the server had exited".to_owned()),
             observed: 0,
-            ..plain("tools/call/many", "Calls in flight together are each answered", revision, Verdict::Error)
+            ..plain("tools/call/many", "The server answers each of several concurrent calls", revision, Verdict::Error)
         },
         CaseResult {
             requirements: vec!["tools-call-unknown-tool-error".to_owned()],
             findings: vec![unknown_tool(revision, 2, &["no-such-tool", "ECHO"])],
             duration_ms: 6.25,
-            ..plain("tools/call/unknown-tool", "An unknown tool is refused", revision, Verdict::Fail)
+            ..plain("tools/call/unknown-tool", "The server rejects an unknown tool", revision, Verdict::Fail)
         },
     ];
     Target {
@@ -210,7 +210,7 @@ fn newer() -> Target {
             ],
             stderr: format!("listening\nwarning: {HOSTILE}\n"),
             stopped_early: Some("the server could not be started again".to_owned()),
-            fuzz: Some(fuzzed()),
+            fuzz: Some(fuzz_summary()),
             totals: count(&results),
         },
         requirements: Requirements::of(&results),
@@ -246,23 +246,23 @@ fn tools() -> Vec<ToolNote> {
     };
     vec![
         note("echo", true, None),
-        note("search", true, Some("its plain call gave an error, so it was not used further")),
+        note("search", true, Some("its first call returned an error, so it was not used further")),
         note("delete_file", false, Some("annotated as destructive")),
         note("drop_table", false, Some("annotated as destructive")),
-        note(HOSTILE, false, Some("no arguments could be made for its schema")),
+        note(HOSTILE, false, Some("no arguments could be generated for its schema")),
     ]
 }
 
 fn hints() -> Vec<HintNote> {
-    let hint = |asked: &str, purposes: &[&str], note: Option<String>| HintNote {
-        request: asked.to_owned(),
+    let hint = |request: &str, purposes: &[&str], note: Option<String>| HintNote {
+        request: request.to_owned(),
         purposes: purposes.iter().map(|id| (*id).to_owned()).collect(),
         note,
     };
     vec![
         hint(r#"tools/call search {"text":"files"}"#, &["tools/call/unknown-tool"], None),
         hint(r#"tools/call page {"of":2}"#, &["pagination-cursor-altered"], None),
-        hint(&format!("tools/call {HOSTILE}"), &[], Some(format!("it was refused: {HOSTILE}"))),
+        hint(&format!("tools/call {HOSTILE}"), &[], Some(format!("the server rejected it: {HOSTILE}"))),
     ]
 }
 
@@ -281,9 +281,9 @@ fn unknown_tool(revision: Revision, count: usize, subjects: &[&str]) -> Finding 
         derived: true,
         verdict: Verdict::Fail,
         revision,
-        message: "A call of a tool that does not exist is answered as if it had worked.".to_owned(),
-        expected: "an error, best with the code -32602".to_owned(),
-        actual: "a result that does not say `isError: true`".to_owned(),
+        message: "The server answers a call of an unknown tool with a successful result.".to_owned(),
+        expected: "an error, preferably with code -32602".to_owned(),
+        actual: "a result without `isError: true`".to_owned(),
         value: Some(json!({"content": [{"type": "text", "text": "ok"}]})),
         diff: Some("-{\"error\":{\"code\":-32602}}\n+{\"result\":{\"content\":[]}}\n".to_owned()),
         count,
@@ -297,8 +297,7 @@ fn unknown_tool(revision: Revision, count: usize, subjects: &[&str]) -> Finding 
             ),
         ],
         link: format!("https://modelcontextprotocol.io/specification/{revision}/server/tools#error-handling"),
-        fix: "Look the name up before the call and answer an unknown one with a JSON-RPC error of the code -32602."
-            .to_owned(),
+        fix: "Look up the tool before the call, and answer an unknown name with JSON-RPC error -32602.".to_owned(),
         reproduce: format!(
             "mcp-conformance --revision {revision} --select tools/call/unknown-tool -- node server.js --root '/srv/my files'"
         ),
@@ -316,8 +315,8 @@ fn image(revision: Revision) -> Finding {
         derived: false,
         verdict: Verdict::Fail,
         revision,
-        message: "The data of an image is not base64.".to_owned(),
-        expected: "base64 of the standard alphabet, padded, without line breaks".to_owned(),
+        message: "The `data` of an image is not base64.".to_owned(),
+        expected: "base64 with the standard alphabet, padded, without line breaks".to_owned(),
         actual: format!("a data URL: \"data:image/png;base64,iVBOR{HOSTILE}\""),
         value: Some(json!(format!("data:image/png;base64,iVBOR{HOSTILE}"))),
         diff: None,
@@ -336,13 +335,13 @@ fn image(revision: Revision) -> Finding {
             },
         ],
         link: format!("https://modelcontextprotocol.io/specification/{revision}/server/tools#image-content"),
-        fix: "Put the base64 text alone into `data`; the type stands in `mimeType`.".to_owned(),
+        fix: "Put only the base64 string into `data`; the type belongs in `mimeType`.".to_owned(),
         reproduce: format!(
             "mcp-conformance --revision {revision} --select tools/call/image-data -- node server.js --root '/srv/my files'"
         ),
         counterexample: None,
         confirmation: None,
-        accepted: Some(format!("known since 1.3, mended in 2.0 {HOSTILE}")),
+        accepted: Some(format!("known since 1.3, fixed in 2.0 {HOSTILE}")),
         origin: None,
     }
 }
@@ -355,8 +354,8 @@ fn crash(revision: Revision) -> Finding {
         derived: true,
         verdict: Verdict::Fail,
         revision,
-        message: "The server ends on a call that its own schema allows.".to_owned(),
-        expected: "an answer to the call".to_owned(),
+        message: "The server exits on a call that its own schema allows.".to_owned(),
+        expected: "a response to the call".to_owned(),
         actual: "the process exited with code 101".to_owned(),
         value: None,
         diff: None,
@@ -372,7 +371,7 @@ fn crash(revision: Revision) -> Finding {
             },
         ],
         link: format!("https://modelcontextprotocol.io/specification/{revision}/basic#responses"),
-        fix: "Catch what a call throws and answer with a result that says `isError: true`.".to_owned(),
+        fix: "Catch exceptions in the tool and return a result with `isError: true`.".to_owned(),
         reproduce: "mcp-conformance replay .mcp-conformance/search-crash.json -- node server.js --root '/srv/my files'"
             .to_owned(),
         counterexample: Some(Box::new(Counterexample {
@@ -396,14 +395,14 @@ fn crash(revision: Revision) -> Finding {
     }
 }
 
-fn fuzzed() -> FuzzSummary {
+fn fuzz_summary() -> FuzzSummary {
     let count = |kind, outcome, count| CallCount { kind, outcome, count };
-    let keyword = |pointer: &str, keyword: &str, kept, broken| KeywordCoverage {
+    let keyword = |pointer: &str, keyword: &str, satisfied, violated| KeywordCoverage {
         pointer: pointer.to_owned(),
         keyword: keyword.to_owned(),
-        satisfied: kept,
-        violated: broken,
-        no_effect: broken == 0,
+        satisfied,
+        violated,
+        no_effect: violated == 0,
     };
     FuzzSummary {
         seed: 7,
@@ -453,7 +452,7 @@ fn fuzzed() -> FuzzSummary {
                 ],
                 gaps: vec![Gap {
                     obligation: "/properties/query format".to_owned(),
-                    reason: "no text of this format fits the pattern beside it".to_owned(),
+                    reason: "no string of this format matches the pattern as well".to_owned(),
                 }],
             },
             ToolFuzz {
@@ -478,8 +477,8 @@ fn long_message(revision: Revision) -> Finding {
         derived: false,
         verdict: Verdict::Warn,
         revision,
-        message: "An error message holds a stack trace.".to_owned(),
-        expected: "one short sentence; detail belongs in `data`".to_owned(),
+        message: "An error message contains a stack trace.".to_owned(),
+        expected: "one short sentence; details belong in `data`".to_owned(),
         actual: "14 lines".to_owned(),
         value: None,
         diff: None,
@@ -492,7 +491,7 @@ fn long_message(revision: Revision) -> Finding {
         )],
         link: "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema/2025-11-25/schema.ts"
             .to_owned(),
-        fix: "Send the first line as the message and the trace, if at all, as `data`.".to_owned(),
+        fix: "Send the first line as `message`, and the stack trace in `data` if at all.".to_owned(),
         reproduce: format!(
             "mcp-conformance --revision {revision} --select jsonrpc/error-message -- node server.js --root '/srv/my files'"
         ),

@@ -1,80 +1,80 @@
-//! A page about many servers: which of them break which requirements.
+//! A summary of many servers: which of them violate which requirements.
 //!
-//! Made from one report of each server. It keeps names and counts only, so that thousands of reports fit.
+//! It is built from one report per server and keeps only names and counts, so that thousands of reports fit.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::conclusion::{Conclusion, Standing};
-use super::json::write_harmless;
-use super::markdown::{code, prose};
+use super::conclusion::{CaseCounts, Conclusion};
+use super::json::write_escaped;
+use super::markdown::{code, sentence};
 use super::visible::excerpt;
-use super::{Report, account};
+use super::{Report, finding_text};
 use crate::spec::{Level, RevisionSet};
 use crate::verdict::{Totals, Verdict};
 
-/// What many servers come to.
+/// The summary of many servers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Fleet {
     /// The servers, in the order in which they were added.
     pub servers: Vec<Server>,
-    /// The requirements that any of them breaks, by id.
-    pub requirements: BTreeMap<String, Broken>,
+    /// The requirements that at least one server violates, by id.
+    pub requirements: BTreeMap<String, ViolatedRequirement>,
 }
 
 /// One server of a fleet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Server {
-    /// What it calls itself, or its command line.
+    /// Its name and version from `serverInfo`, or its command line.
     pub name: String,
     /// The file of its report.
     pub file: String,
-    /// The revisions that it was judged in.
+    /// The revisions in which it was judged.
     pub revisions: RevisionSet,
-    /// What its run came to: `passed`, `failed`, `unjudged` or `nothing`.
+    /// The conclusion of its run: `passed`, `failed`, `not-judged` or `nothing-judged`.
     pub conclusion: &'static str,
-    /// Its cases by verdict, what its baseline accepts left out.
+    /// Its cases by verdict, without those that its baseline accepts.
     pub totals: Totals,
     /// The cases whose findings its baseline accepts.
     pub accepted: usize,
-    /// How many requirements it breaks, warnings left out.
-    pub broken: usize,
+    /// The number of requirements that it violates, without warnings.
+    pub violated: usize,
 }
 
-/// A requirement that some servers break.
+/// A requirement that at least one server violates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Broken {
-    /// How strongly it binds.
+pub struct ViolatedRequirement {
+    /// The level of the requirement.
     pub level: Level,
-    /// The rule, where it is in our catalogue.
+    /// The text of the requirement, if the catalogue lists it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<&'static str>,
     /// The page of the specification.
     pub link: String,
-    /// The servers that fail it, by their place in the list.
+    /// The servers that fail it, as indices into the list of servers.
     pub failing: Vec<usize>,
-    /// The servers that are warned of it.
+    /// The servers with warnings about it.
     pub warned: Vec<usize>,
 }
 
-impl Broken {
+impl ViolatedRequirement {
     fn weight(&self) -> (usize, usize) {
         (self.failing.len(), self.warned.len())
     }
 }
 
-/// How many servers are named beside a requirement.
-const NAMES: usize = 12;
+/// The number of servers that are named next to a requirement.
+const MAX_NAMES: usize = 12;
 
 impl Fleet {
-    /// Adds the report of one more server; `file` names it.
+    /// Adds the report of a server; `file` is the name of the report.
     pub fn add(&mut self, file: &str, report: &Report) {
-        let place = self.servers.len();
+        let index = self.servers.len();
         let mut heaviest: BTreeMap<&str, (Verdict, &crate::verdict::Finding)> = BTreeMap::new();
         for finding in report.results().flat_map(|result| &result.findings) {
             let known = heaviest.entry(&finding.requirement).or_insert((finding.verdict, finding));
@@ -82,24 +82,24 @@ impl Fleet {
                 *known = (finding.verdict, finding);
             }
         }
-        let broken = heaviest.values().filter(|(verdict, _)| *verdict == Verdict::Fail).count();
+        let violated = heaviest.values().filter(|(verdict, _)| *verdict == Verdict::Fail).count();
         for (requirement, (verdict, finding)) in heaviest {
-            let known = self.requirements.entry(requirement.to_owned()).or_insert_with(|| Broken {
+            let known = self.requirements.entry(requirement.to_owned()).or_insert_with(|| ViolatedRequirement {
                 level: finding.level,
-                rule: account::rule(requirement),
+                rule: finding_text::rule_text(requirement),
                 link: finding.link.clone(),
                 failing: Vec::new(),
                 warned: Vec::new(),
             });
             let list = if verdict == Verdict::Fail { &mut known.failing } else { &mut known.warned };
-            list.push(place);
+            list.push(index);
         }
-        let Standing { totals, accepted, .. } = Standing::of(report);
+        let CaseCounts { totals, accepted, .. } = CaseCounts::of(report);
         let conclusion = match Conclusion::of(report) {
             Conclusion::Passed => "passed",
             Conclusion::Failed => "failed",
-            Conclusion::Unjudged => "unjudged",
-            Conclusion::Nothing => "nothing",
+            Conclusion::Unjudged => "not-judged",
+            Conclusion::Nothing => "nothing-judged",
         };
         self.servers.push(Server {
             name: name(report),
@@ -108,35 +108,35 @@ impl Fleet {
             conclusion,
             totals,
             accepted,
-            broken,
+            violated,
         });
     }
 
-    /// The requirements, those that most servers fail first.
-    fn ranked(&self) -> Vec<(&str, &Broken)> {
-        let mut ranked: Vec<(&str, &Broken)> =
-            self.requirements.iter().map(|(id, broken)| (id.as_str(), broken)).collect();
+    /// The requirements, those that most servers violate first.
+    fn ranked(&self) -> Vec<(&str, &ViolatedRequirement)> {
+        let mut ranked: Vec<(&str, &ViolatedRequirement)> =
+            self.requirements.iter().map(|(id, violated)| (id.as_str(), violated)).collect();
         ranked.sort_by(|a, b| b.1.weight().cmp(&a.1.weight()).then(a.0.cmp(b.0)));
         ranked
     }
 
-    /// The names of some servers, the first few, as a format writes a name.
-    fn names(&self, places: &[usize], write: fn(&str) -> String) -> String {
-        let known = places.iter().filter_map(|place| self.servers.get(*place));
-        let names: Vec<String> = known.take(NAMES).map(|server| write(&server.name)).collect();
-        let rest = places.len().saturating_sub(names.len());
+    /// The names of the first few servers, each written by `write`.
+    fn names(&self, indices: &[usize], write: fn(&str) -> String) -> String {
+        let known = indices.iter().filter_map(|index| self.servers.get(*index));
+        let names: Vec<String> = known.take(MAX_NAMES).map(|server| write(&server.name)).collect();
+        let rest = indices.len().saturating_sub(names.len());
         let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
         format!("{}{more}", names.join(", "))
     }
 
     fn line(&self) -> String {
-        let of = |word: &str| self.servers.iter().filter(|server| server.conclusion == word).count();
+        let count = |conclusion: &str| self.servers.iter().filter(|server| server.conclusion == conclusion).count();
         format!(
             "{} servers: {} passed, {} failed, {} not judged",
             self.servers.len(),
-            of("passed"),
-            of("failed"),
-            of("unjudged") + of("nothing")
+            count("passed"),
+            count("failed"),
+            count("not-judged") + count("nothing-judged")
         )
     }
 
@@ -145,44 +145,44 @@ impl Fleet {
     /// # Errors
     /// When the writer fails.
     pub fn write_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "# MCP conformance of many servers\n\n**{}**\n\n## Servers\n", self.line())?;
-        writeln!(out, "| server | outcome | broken | pass | fail | warn | skip | error | accepted | revisions |")?;
+        writeln!(out, "# MCP conformance of multiple servers\n\n**{}**\n\n## Servers\n", self.line())?;
+        writeln!(out, "| server | outcome | violated | pass | fail | warn | skip | error | accepted | revisions |")?;
         writeln!(out, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |")?;
         for server in &self.servers {
             let Totals { pass, fail, warn, skip, error } = server.totals;
-            let (name, broken, accepted) = (code(&server.name, 120), server.broken, server.accepted);
+            let (name, violated, accepted) = (code(&server.name, 120), server.violated, server.accepted);
             let revisions = server.revisions.compact();
             writeln!(
                 out,
-                "| {name} | {} | {broken} | {pass} | {fail} | {warn} | {skip} | {error} | {accepted} | {revisions} |",
+                "| {name} | {} | {violated} | {pass} | {fail} | {warn} | {skip} | {error} | {accepted} | {revisions} |",
                 server.conclusion
             )?;
         }
         writeln!(out, "\n## Requirements\n\n| requirement | level | fail | warn | servers |")?;
         writeln!(out, "| --- | --- | ---: | ---: | --- |")?;
-        for (id, broken) in self.ranked() {
-            let places: Vec<usize> = broken.failing.iter().chain(&broken.warned).copied().collect();
-            let names = self.names(&places, |name| code(name, 60));
-            let (fail, warn) = broken.weight();
-            writeln!(out, "| {} | {} | {fail} | {warn} | {names} |", code(id, 120), broken.level)?;
+        for (id, violated) in self.ranked() {
+            let indices: Vec<usize> = violated.failing.iter().chain(&violated.warned).copied().collect();
+            let names = self.names(&indices, |name| code(name, 60));
+            let (fail, warn) = violated.weight();
+            writeln!(out, "| {} | {} | {fail} | {warn} | {names} |", code(id, 120), violated.level)?;
         }
-        writeln!(out, "\n{}", prose("Made by mcp-conformance from one JSON report of each server."))
+        writeln!(out, "\n{}", sentence("Generated by mcp-conformance from one JSON report per server."))
     }
 
-    /// Writes the page as one HTML file that loads nothing and runs nothing.
+    /// Writes the page as one HTML file without scripts or external resources.
     ///
     /// # Errors
     /// When the writer fails.
     pub fn write_html(&self, out: &mut dyn Write) -> io::Result<()> {
-        out.write_all(HEAD.as_bytes())?;
-        writeln!(out, "<h1>MCP conformance of many servers</h1>\n<p><strong>{}</strong></p>", self.line())?;
+        out.write_all(HTML_HEAD.as_bytes())?;
+        writeln!(out, "<h1>MCP conformance of multiple servers</h1>\n<p><strong>{}</strong></p>", self.line())?;
         writeln!(
             out,
             "<h2 id=\"servers\">Servers</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"servers\"><table>"
         )?;
         writeln!(
             out,
-            "<thead><tr><th scope=\"col\">server</th><th scope=\"col\">outcome</th><th scope=\"col\">broken</th>\
+            "<thead><tr><th scope=\"col\">server</th><th scope=\"col\">outcome</th><th scope=\"col\">violated</th>\
              <th scope=\"col\">pass</th><th scope=\"col\">fail</th><th scope=\"col\">warn</th><th scope=\"col\">skip</th>\
              <th scope=\"col\">error</th><th scope=\"col\">accepted</th><th scope=\"col\">revisions</th></tr></thead><tbody>"
         )?;
@@ -190,7 +190,7 @@ impl Fleet {
             let Totals { pass, fail, warn, skip, error } = server.totals;
             write!(out, "<tr><th scope=\"row\">{}</th>", html(&server.name))?;
             write!(out, "<td class=\"{0}\">{0}</td>", server.conclusion)?;
-            for count in [server.broken, pass, fail, warn, skip, error, server.accepted] {
+            for count in [server.violated, pass, fail, warn, skip, error, server.accepted] {
                 write!(out, "<td class=\"n\">{count}</td>")?;
             }
             writeln!(out, "<td>{}</td></tr>", server.revisions.compact())?;
@@ -202,48 +202,48 @@ impl Fleet {
             "<thead><tr><th scope=\"col\">requirement</th><th scope=\"col\">level</th><th scope=\"col\">fail</th>\
              <th scope=\"col\">warn</th><th scope=\"col\">servers</th></tr></thead><tbody>"
         )?;
-        for (id, broken) in self.ranked() {
-            let (fail, warn) = broken.weight();
+        for (id, violated) in self.ranked() {
+            let (fail, warn) = violated.weight();
             write!(out, "<tr><th scope=\"row\">{}", html(id))?;
-            if let Some(rule) = broken.rule {
+            if let Some(rule) = violated.rule {
                 write!(out, "<p>{}</p>", html(rule))?;
             }
-            let places: Vec<usize> = broken.failing.iter().chain(&broken.warned).copied().collect();
-            write!(out, "</th><td>{}</td><td class=\"n\">{fail}</td><td class=\"n\">{warn}</td>", broken.level)?;
-            writeln!(out, "<td>{}</td></tr>", self.names(&places, html))?;
+            let indices: Vec<usize> = violated.failing.iter().chain(&violated.warned).copied().collect();
+            write!(out, "</th><td>{}</td><td class=\"n\">{fail}</td><td class=\"n\">{warn}</td>", violated.level)?;
+            writeln!(out, "<td>{}</td></tr>", self.names(&indices, html))?;
         }
         writeln!(out, "</tbody></table></div>\n</main></body></html>")
     }
 
-    /// Writes what is known as JSON.
+    /// Writes the summary as JSON.
     ///
     /// # Errors
     /// When the writer fails.
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        write_harmless(self, out)
+        write_escaped(self, out)
     }
 }
 
-/// What a server calls itself in the newest revision, or its command line.
+/// The name and version of a server in the newest revision, or its command line.
 fn name(report: &Report) -> String {
     let info = report.targets.iter().rev().find_map(|target| target.summary.server_info.as_ref());
     let part = |name| info.and_then(|info| info.get(name)?.as_str()).unwrap_or_default();
-    let said = format!("{} {}", part("name"), part("version"));
-    if said.trim().is_empty() { report.server.clone() } else { said.trim().to_owned() }
+    let name = format!("{} {}", part("name"), part("version"));
+    if name.trim().is_empty() { report.server.clone() } else { name.trim().to_owned() }
 }
 
-/// A text as the content of an element.
+/// Escapes a text for use as element content.
 fn html(text: &str) -> String {
     let shown = excerpt(text, 300, 0);
     shown.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
 }
 
-/// The head of the page: nothing may be loaded and nothing run, whatever stands in it.
-const HEAD: &str = r#"<!doctype html>
+/// The start of the page. Its policy forbids scripts and external resources.
+const HTML_HEAD: &str = r#"<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>MCP conformance of many servers</title>
+<title>MCP conformance of multiple servers</title>
 <style>
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
 main { max-width: 80rem; margin: auto; padding: 1rem }
@@ -279,13 +279,13 @@ mod tests {
     }
 
     #[test]
-    fn the_renders_are_fixed() {
+    fn the_rendered_pages_match_the_golden_files() {
         golden::compare("fleet.md", &text(&fleet(), Fleet::write_markdown));
         golden::compare("fleet.html", &text(&fleet(), Fleet::write_html));
     }
 
     #[test]
-    fn servers_are_counted_by_requirement() {
+    fn servers_are_counted_per_requirement() {
         let fleet = fleet();
         let (id, first) = fleet.ranked()[0];
         assert_eq!((id, &first.failing), ("tools-call-unknown-tool-error", &vec![0, 1]));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_server_wrote_acts_on_the_page() {
+    fn server_text_is_escaped_in_every_format() {
         let mut report = example();
         poison(&mut report, &format!("</td><script>alert(1)</script>' onload=x | `` {HOSTILE}"));
         let mut fleet = Fleet::default();
@@ -308,7 +308,7 @@ mod tests {
         let page = text(&fleet, Fleet::write_html);
         assert!(!page.contains("<script") && page.contains("&lt;script&gt;"), "{page}");
         let rows = text(&fleet, Fleet::write_markdown);
-        // A bar within a cell is escaped, so that every row has its columns.
+        // A bar within a cell is escaped, so that every row keeps its columns.
         for row in rows.lines().filter(|line| line.starts_with("| `")) {
             let bars = row.replace("\\|", "").matches('|').count();
             assert!(bars == 11 || bars == 6, "{row}");

@@ -1,105 +1,107 @@
-//! Holds a report against a baseline: which findings it accepts, which it does not list, and which of its lines
-//! are not found any more.
+//! Compares a report with a baseline: which findings the baseline accepts, which it does not list, and which of its
+//! entries are stale or expired.
 //!
-//! A finding that is accepted keeps its verdict and is shown; only the conclusion leaves it out.
+//! An accepted finding keeps its verdict and is shown; only the conclusion ignores it.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::{FailOn, Report};
-use crate::case::{Baseline, Change, Line, NO_REASON_YET};
+use crate::case::{Baseline, BaselineEntry, Change, NO_REASON_YET};
 use crate::event::CaseResult;
 use crate::spec::{Revision, RevisionSet};
 use crate::verdict::{Finding, Verdict};
 
-/// What came of holding a report against a baseline.
+/// The result of comparing a report with a baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct BaselineComparison {
     /// The file of the baseline.
     pub file: String,
-    /// What would fail the run and is not listed, as the lines that would accept it.
+    /// The findings that fail the run and are not listed, as the entries that would accept them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub new: Vec<Line>,
-    /// Lines that were not found where they were looked for; they fail the run.
+    pub new: Vec<BaselineEntry>,
+    /// Entries whose finding was not made although its case was judged; they fail the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stale: Vec<Stale>,
-    /// Lines that accept nothing any more, though what they list is still there.
+    pub stale: Vec<StaleEntry>,
+    /// Expired entries whose finding is still made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub expired: Vec<Line>,
-    /// The revisions that the file says the server speaks, where it was judged in others.
+    pub expired: Vec<BaselineEntry>,
+    /// The revisions in the file, if the server was judged in different ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supported: Option<RevisionSet>,
 }
 
-/// A line of a baseline that is not found any more.
+/// A baseline entry whose finding is no longer made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Stale {
-    /// The line.
-    pub line: Line,
-    /// The revisions in which its case was judged without making the finding; empty where no case has its id.
+pub struct StaleEntry {
+    /// The entry.
+    pub entry: BaselineEntry,
+    /// The revisions in which its case was judged without making the finding; empty if the case does not exist.
     pub missing_in: RevisionSet,
 }
 
 impl BaselineComparison {
-    /// Whether the baseline says what is not so any more, which fails the run.
+    /// Whether the baseline is out of date, which fails the run.
     #[must_use]
     pub fn is_out_of_date(&self) -> bool {
         !self.stale.is_empty() || self.supported.is_some()
     }
 
-    /// What has to be edited before the run can pass, a sentence for each line that is out of date.
+    /// What has to be edited before the run can pass, one sentence for each outdated entry.
     pub fn complaints(&self) -> impl Iterator<Item = String> {
-        let spoken = self.supported.map(|said| {
+        let revisions = self.supported.map(|supported| {
             format!(
-                "`revisions` in {} says {}, but the server was judged in others: mend it",
+                "`revisions` in {} says {}, but the server was judged in other revisions: correct it",
                 self.file,
-                said.compact()
+                supported.compact()
             )
         });
-        self.stale.iter().map(|stale| stale.complaint(&self.file)).chain(spoken)
+        self.stale.iter().map(|stale| stale.complaint(&self.file)).chain(revisions)
     }
 
-    /// What is to be said of lines that have expired, a sentence for each.
+    /// A sentence for each expired entry.
     pub fn reminders(&self) -> impl Iterator<Item = String> {
-        self.expired.iter().map(|line| {
-            let until = line.expires.as_deref().unwrap_or_default();
+        self.expired.iter().map(|entry| {
+            let until = entry.expires.as_deref().unwrap_or_default();
             format!(
-                "{} in {} was accepted until {until}: mend the server, or give the line a later `expires`",
-                named(line),
+                "{} in {} was accepted until {until}: fix the server or set a later `expires` date",
+                describe(entry),
                 self.file
             )
         })
     }
 }
 
-impl Stale {
+impl StaleEntry {
     fn complaint(&self, file: &str) -> String {
-        let line = named(&self.line);
+        let entry = describe(&self.entry);
         if self.missing_in.is_empty() {
-            return format!("{line} in {file} names a case that does not exist: mend its id, or delete the line");
+            return format!(
+                "{entry} in {file} names a case that does not exist: correct the case id or delete the entry"
+            );
         }
-        let gone = self.missing_in.compact();
-        // A line that still holds somewhere loses the revisions in which it does not.
-        let edit = match self.line.revisions {
-            Some(listed) if listed != self.missing_in => "take these revisions off its line",
-            Some(_) | None => "delete its line",
+        let missing = self.missing_in.compact();
+        // An entry that still applies in some revisions only loses the others.
+        let edit = match self.entry.revisions {
+            Some(listed) if listed != self.missing_in => "remove these revisions from the entry",
+            Some(_) | None => "delete the entry",
         };
-        format!("{line} in {file} was not found in {gone}: {edit}, or run with --update-baseline")
+        format!("{entry} in {file} was not found in {missing}: {edit} or run with --update-baseline")
     }
 }
 
-/// A line as a sentence names it.
-fn named(line: &Line) -> String {
-    let tool = line.tool.as_ref().map_or_else(String::new, |tool| format!(", tool {tool}"));
-    format!("{} by {}{tool}", line.requirement, line.case)
+/// Names an entry in a sentence.
+fn describe(entry: &BaselineEntry) -> String {
+    let tool = entry.tool.as_ref().map_or_else(String::new, |tool| format!(", tool {tool}"));
+    format!("{} by {}{tool}", entry.requirement, entry.case)
 }
 
-/// The tools that a finding is about, each once; none where it is about no tool.
+/// The tools that a finding is about, without duplicates.
 #[must_use]
 pub fn tools_of(finding: &Finding) -> Vec<&str> {
     if let Some(counterexample) = &finding.counterexample {
@@ -107,7 +109,7 @@ pub fn tools_of(finding: &Finding) -> Vec<&str> {
     }
     let mut tools: Vec<&str> = Vec::new();
     for subject in &finding.subjects {
-        // `tool echo`, or a place in its definition: `tool echo at /inputSchema`.
+        // `tool echo`, or a location in its definition: `tool echo at /inputSchema`.
         let Some(rest) = subject.strip_prefix("tool ") else { continue };
         let name = rest.rsplit_once(" at /").map_or(rest, |(name, _)| name);
         if !tools.contains(&name) {
@@ -117,105 +119,113 @@ pub fn tools_of(finding: &Finding) -> Vec<&str> {
     tools
 }
 
-/// Whether a finding did not come back when it was tried again.
+/// Whether no retry reproduced the finding.
 fn is_unconfirmed(finding: &Finding) -> bool {
     finding.confirmation.is_some_and(|confirmation| confirmation.is_flaky() && confirmation.failed == 0)
 }
 
-/// Whether a line is about a finding, whatever the tool.
-fn speaks_of(line: &Line, case: &str, finding: &Finding) -> bool {
-    // A failure that did not come back is told as a warning; it is the failure that the line knows.
-    let verdict = line.verdict.is_none_or(|verdict| verdict == finding.verdict || is_unconfirmed(finding));
-    line.case == case && line.requirement == finding.requirement && line.within().contains(finding.revision) && verdict
+/// Whether an entry is about a finding, regardless of the tool.
+fn matches(entry: &BaselineEntry, case: &str, finding: &Finding) -> bool {
+    // A failure that no retry reproduced is reported as a warning; the entry still means the failure.
+    let verdict = entry.verdict.is_none_or(|verdict| verdict == finding.verdict || is_unconfirmed(finding));
+    entry.case == case
+        && entry.requirement == finding.requirement
+        && entry.within().contains(finding.revision)
+        && verdict
 }
 
-/// Why lines accept a finding: all of its tools, or whatever tool.
-fn reason<'a>(lines: &[&'a Line], case: &str, finding: &Finding) -> Option<&'a str> {
-    let about: Vec<&&Line> = lines.iter().filter(|line| speaks_of(line, case, finding)).collect();
-    if let Some(line) = about.iter().find(|line| line.tool.is_none()) {
-        return Some(&line.reason);
+/// The reason why entries accept a finding: one entry without a tool, or one for each tool of the finding.
+fn reason<'a>(entries: &[&'a BaselineEntry], case: &str, finding: &Finding) -> Option<&'a str> {
+    let about: Vec<&&BaselineEntry> = entries.iter().filter(|entry| matches(entry, case, finding)).collect();
+    if let Some(entry) = about.iter().find(|entry| entry.tool.is_none()) {
+        return Some(&entry.reason);
     }
     let tools = tools_of(finding);
-    let of_tool = |tool: &&str| about.iter().find(|line| line.tool.as_deref() == Some(*tool));
+    let of_tool = |tool: &&str| about.iter().find(|entry| entry.tool.as_deref() == Some(*tool));
     let first = tools.first().and_then(of_tool)?;
     tools.iter().all(|tool| of_tool(tool).is_some()).then_some(first.reason.as_str())
 }
 
-/// Whether a finding would fail the run if nobody accepted it.
+/// Whether a finding fails the run unless it is accepted.
 fn fails(finding: &Finding, fail_on: FailOn) -> bool {
     fail_on != FailOn::Must || finding.verdict == Verdict::Fail
 }
 
-/// Accepts the findings that a baseline lists, and notes in the report what came of it.
+/// Accepts the findings that a baseline lists, and stores the result of the comparison in the report.
 ///
-/// `is_case` says whether a case of some id exists. The day of the run decides which lines have expired.
+/// `is_case` returns whether a case with that id exists. The start date of the run decides which entries have expired.
 pub fn compare_with_baseline(report: &mut Report, baseline: &Baseline, file: &str, is_case: impl Fn(&str) -> bool) {
     let today: String = report.started.chars().take(10).collect();
-    let live: Vec<&Line> = baseline.lines.iter().filter(|line| !line.is_expired(&today)).collect();
+    let active: Vec<&BaselineEntry> = baseline.entries.iter().filter(|entry| !entry.is_expired(&today)).collect();
     for result in report.targets.iter_mut().flat_map(|target| &mut target.results) {
         for finding in &mut result.findings {
-            finding.accepted = reason(&live, &result.case, finding).map(str::to_owned);
+            finding.accepted = reason(&active, &result.case, finding).map(str::to_owned);
         }
     }
     let judged: RevisionSet = report.targets.iter().map(|target| target.summary.revision).collect();
     let is_whole = report.summary.as_ref().is_some_and(|summary| summary.problem.is_none());
-    let narrowed = !is_whole || !report.options.select.is_empty() || !report.options.skip.is_empty();
-    let mut held =
-        BaselineComparison { file: file.to_owned(), new: new_lines(report, &live), ..BaselineComparison::default() };
-    // A run that was narrowed, or that met a problem, shows less to the cases that watch, so that nothing follows
-    // from what it lacks.
-    if !narrowed {
-        held.supported = baseline
+    let is_partial = !is_whole || !report.options.select.is_empty() || !report.options.skip.is_empty();
+    let mut comparison = BaselineComparison {
+        file: file.to_owned(),
+        new: new_entries(report, &active),
+        ..BaselineComparison::default()
+    };
+    // A run of selected cases, or one with a problem, provokes less traffic for passive cases, so a missing finding
+    // proves nothing.
+    if !is_partial {
+        comparison.supported = baseline
             .revisions
-            .filter(|said| report.options.revisions.is_empty() && *said != judged && !judged.is_empty());
-        for line in &baseline.lines {
-            let gone = gone(report, line);
-            if !is_case(&line.case) {
-                held.stale.push(Stale { line: line.clone(), missing_in: RevisionSet::default() });
-            } else if !gone.is_empty() {
-                held.stale.push(Stale { line: line.clone(), missing_in: gone });
+            .filter(|listed| report.options.revisions.is_empty() && *listed != judged && !judged.is_empty());
+        for entry in &baseline.entries {
+            let missing = missing_revisions(report, entry);
+            if !is_case(&entry.case) {
+                comparison.stale.push(StaleEntry { entry: entry.clone(), missing_in: RevisionSet::default() });
+            } else if !missing.is_empty() {
+                comparison.stale.push(StaleEntry { entry: entry.clone(), missing_in: missing });
             }
         }
     }
-    let is_found = |line: &&Line| report.results().any(|result| finds(result, line));
-    held.expired = baseline.lines.iter().filter(|line| line.is_expired(&today)).filter(is_found).cloned().collect();
-    report.baseline = Some(held);
+    let is_found = |entry: &&BaselineEntry| report.results().any(|result| finds(result, entry));
+    comparison.expired =
+        baseline.entries.iter().filter(|entry| entry.is_expired(&today)).filter(is_found).cloned().collect();
+    report.baseline = Some(comparison);
 }
 
-/// Whether a case makes the finding of a line.
-fn finds(result: &CaseResult, line: &Line) -> bool {
+/// Whether a case result contains the finding of an entry.
+fn finds(result: &CaseResult, entry: &BaselineEntry) -> bool {
     result.findings.iter().any(|finding| {
-        speaks_of(line, &result.case, finding)
-            && line.tool.as_deref().is_none_or(|tool| tools_of(finding).contains(&tool))
+        matches(entry, &result.case, finding)
+            && entry.tool.as_deref().is_none_or(|tool| tools_of(finding).contains(&tool))
     })
 }
 
-/// The revisions in which a line was looked for in vain; none where it holds somewhere and names no revisions.
-fn gone(report: &Report, line: &Line) -> RevisionSet {
-    // A case that was skipped, as may happen where a server is slow, has looked for nothing.
+/// The revisions in which the finding of an entry is missing; none if the entry names no revisions and its finding
+/// is made in at least one.
+fn missing_revisions(report: &Report, entry: &BaselineEntry) -> RevisionSet {
+    // A skipped case, for example because the server was slow, proves nothing.
     let judged = |result: &&CaseResult| {
-        result.case == line.case
+        result.case == entry.case
             && !matches!(result.verdict, Verdict::Error | Verdict::Skip)
-            && line.within().contains(result.revision)
+            && entry.within().contains(result.revision)
     };
     let (found, missed): (Vec<&CaseResult>, Vec<&CaseResult>) =
-        report.results().filter(judged).partition(|result| finds(result, line));
-    if line.revisions.is_none() && !found.is_empty() {
+        report.results().filter(judged).partition(|result| finds(result, entry));
+    if entry.revisions.is_none() && !found.is_empty() {
         return RevisionSet::default();
     }
     missed.into_iter().map(|result| result.revision).collect()
 }
 
-/// What would fail the run and is not accepted, as lines, each with all of its revisions.
-fn new_lines(report: &Report, live: &[&Line]) -> Vec<Line> {
+/// The findings that fail the run and are not accepted, as entries with all their revisions.
+fn new_entries(report: &Report, active: &[&BaselineEntry]) -> Vec<BaselineEntry> {
     type Key<'a> = (&'a str, &'a str, Option<&'a str>, &'static str);
     let mut found: BTreeMap<Key<'_>, (Verdict, Vec<Revision>)> = BTreeMap::new();
     for result in report.results() {
-        let standing = result.findings.iter().filter(|finding| finding.accepted.is_none());
-        for finding in standing.filter(|finding| fails(finding, report.options.fail_on)) {
+        let open = result.findings.iter().filter(|finding| finding.accepted.is_none());
+        for finding in open.filter(|finding| fails(finding, report.options.fail_on)) {
             let tools = tools_of(finding);
             let is_listed = |tool: &str| {
-                live.iter().any(|line| speaks_of(line, &result.case, finding) && line.tool.as_deref() == Some(tool))
+                active.iter().any(|entry| matches(entry, &result.case, finding) && entry.tool.as_deref() == Some(tool))
             };
             let tools: Vec<Option<&str>> = if tools.is_empty() {
                 vec![None]
@@ -228,26 +238,27 @@ fn new_lines(report: &Report, live: &[&Line]) -> Vec<Line> {
             }
         }
     }
-    let listing = |((case, requirement, tool, _), (verdict, revisions)): (Key<'_>, (Verdict, Vec<Revision>))| Line {
-        case: case.to_owned(),
-        requirement: requirement.to_owned(),
-        tool: tool.map(str::to_owned),
-        revisions: Some(revisions.into_iter().collect()),
-        verdict: Some(verdict),
-        reason: NO_REASON_YET.to_owned(),
-        expires: None,
-    };
+    let listing =
+        |((case, requirement, tool, _), (verdict, revisions)): (Key<'_>, (Verdict, Vec<Revision>))| BaselineEntry {
+            case: case.to_owned(),
+            requirement: requirement.to_owned(),
+            tool: tool.map(str::to_owned),
+            revisions: Some(revisions.into_iter().collect()),
+            verdict: Some(verdict),
+            reason: NO_REASON_YET.to_owned(),
+            expires: None,
+        };
     found.into_iter().map(listing).collect()
 }
 
-/// The changes that make a baseline fit the report that was held against it. Lines that have expired stay as they
-/// are: to go on accepting is for a person to say.
+/// The changes that bring a baseline up to date with a report. Expired entries stay unchanged: only a person may
+/// extend them.
 #[must_use]
-pub fn changes(held: &BaselineComparison, baseline: &Baseline) -> Vec<Change> {
+pub fn changes(comparison: &BaselineComparison, baseline: &Baseline) -> Vec<Change> {
     let mut changes = Vec::new();
-    for (at, line) in baseline.lines.iter().enumerate() {
-        let Some(stale) = held.stale.iter().find(|stale| stale.line == *line) else { continue };
-        let kept: RevisionSet = match line.revisions {
+    for (at, entry) in baseline.entries.iter().enumerate() {
+        let Some(stale) = comparison.stale.iter().find(|stale| stale.entry == *entry) else { continue };
+        let kept: RevisionSet = match entry.revisions {
             Some(listed) if !stale.missing_in.is_empty() => {
                 listed.iter().filter(|revision| !stale.missing_in.contains(*revision)).collect()
             }
@@ -255,10 +266,11 @@ pub fn changes(held: &BaselineComparison, baseline: &Baseline) -> Vec<Change> {
         };
         changes.push(if kept.is_empty() { Change::Remove(at) } else { Change::Narrow(at, kept) });
     }
-    // What an expired line lists is not accepted, and would be added beside it.
-    let is_expired =
-        |new: &Line| held.expired.iter().any(|old| old.case == new.case && old.requirement == new.requirement);
-    changes.extend(held.new.iter().filter(|line| !is_expired(line)).cloned().map(Change::Add));
+    // The finding of an expired entry is not accepted, so it would be added a second time.
+    let is_expired = |new: &BaselineEntry| {
+        comparison.expired.iter().any(|old| old.case == new.case && old.requirement == new.requirement)
+    };
+    changes.extend(comparison.new.iter().filter(|entry| !is_expired(entry)).cloned().map(Change::Add));
     changes
 }
 
@@ -283,8 +295,8 @@ mod tests {
         report
     }
 
-    fn line() -> Line {
-        Line {
+    fn entry() -> BaselineEntry {
+        BaselineEntry {
             case: "tools/call/unknown-tool".to_owned(),
             requirement: "tools-call-unknown-tool-error".to_owned(),
             tool: Some("echo".to_owned()),
@@ -295,121 +307,158 @@ mod tests {
         }
     }
 
-    fn held(mut report: Report, lines: Vec<Line>) -> (Conclusion, BaselineComparison) {
-        compare_with_baseline(&mut report, &Baseline::of(None, lines), "b.jsonc", |case| !case.starts_with("old/"));
-        (Conclusion::of(&report), report.baseline.expect("it was held"))
+    fn comparison_of(mut report: Report, entries: Vec<BaselineEntry>) -> (Conclusion, BaselineComparison) {
+        compare_with_baseline(&mut report, &Baseline::of(None, entries), "b.jsonc", |case| !case.starts_with("old/"));
+        (Conclusion::of(&report), report.baseline.expect("a comparison"))
     }
 
     #[test]
-    fn every_row_of_the_table_comes_to_its_conclusion() {
+    fn each_row_has_its_conclusion() {
         use Conclusion::{Failed, Passed};
         let set = |text: &str| Some(text.parse::<RevisionSet>().expect("a set"));
-        // What the line says, the conclusion, and how many are new, stale and expired.
-        let rows: Vec<(&str, Vec<Line>, Conclusion, [usize; 3])> = vec![
+        // The entries, the conclusion, and the numbers of new, stale and expired entries.
+        let rows: Vec<(&str, Vec<BaselineEntry>, Conclusion, [usize; 3])> = vec![
             ("new", vec![], Failed, [1, 0, 0]),
-            ("known", vec![line()], Passed, [0, 0, 0]),
-            ("known by any tool", vec![Line { tool: None, ..line() }], Passed, [0, 0, 0]),
-            ("known in every revision", vec![Line { revisions: None, ..line() }], Passed, [0, 0, 0]),
-            ("known as either", vec![Line { verdict: None, ..line() }], Passed, [0, 0, 0]),
-            ("not yet expired", vec![Line { expires: Some("2026-08-01".to_owned()), ..line() }], Passed, [0, 0, 0]),
-            ("expired", vec![Line { expires: Some("2026-07-31".to_owned()), ..line() }], Failed, [1, 0, 1]),
-            ("renamed tool", vec![Line { tool: Some("say".to_owned()), ..line() }], Failed, [1, 1, 0]),
-            ("one revision of two", vec![Line { revisions: set("2025-06-18"), ..line() }], Failed, [1, 0, 0]),
-            ("a revision not judged", vec![Line { revisions: set("2025-06-18.."), ..line() }], Passed, [0, 0, 0]),
-            ("only another revision", vec![Line { revisions: set("2024-11-05"), ..line() }], Failed, [1, 0, 0]),
+            ("known", vec![entry()], Passed, [0, 0, 0]),
+            ("known by any tool", vec![BaselineEntry { tool: None, ..entry() }], Passed, [0, 0, 0]),
+            ("known in every revision", vec![BaselineEntry { revisions: None, ..entry() }], Passed, [0, 0, 0]),
+            ("known as either", vec![BaselineEntry { verdict: None, ..entry() }], Passed, [0, 0, 0]),
+            (
+                "not yet expired",
+                vec![BaselineEntry { expires: Some("2026-08-01".to_owned()), ..entry() }],
+                Passed,
+                [0, 0, 0],
+            ),
+            ("expired", vec![BaselineEntry { expires: Some("2026-07-31".to_owned()), ..entry() }], Failed, [1, 0, 1]),
+            ("renamed tool", vec![BaselineEntry { tool: Some("renamed".to_owned()), ..entry() }], Failed, [1, 1, 0]),
+            ("one revision of two", vec![BaselineEntry { revisions: set("2025-06-18"), ..entry() }], Failed, [1, 0, 0]),
+            (
+                "a revision not judged",
+                vec![BaselineEntry { revisions: set("2025-06-18.."), ..entry() }],
+                Passed,
+                [0, 0, 0],
+            ),
+            (
+                "only another revision",
+                vec![BaselineEntry { revisions: set("2024-11-05"), ..entry() }],
+                Failed,
+                [1, 0, 0],
+            ),
             (
                 "a warning that became a failure",
-                vec![Line { verdict: Some(Verdict::Warn), ..line() }],
+                vec![BaselineEntry { verdict: Some(Verdict::Warn), ..entry() }],
                 Failed,
                 [1, 1, 0],
             ),
-            ("another requirement", vec![line(), Line { requirement: "x".to_owned(), ..line() }], Failed, [0, 1, 0]),
-            ("a case that is gone", vec![line(), Line { case: "old/x".to_owned(), ..line() }], Failed, [0, 1, 0]),
-            ("a case that did not run", vec![line(), Line { case: "a/b".to_owned(), ..line() }], Passed, [0, 0, 0]),
+            (
+                "another requirement",
+                vec![entry(), BaselineEntry { requirement: "x".to_owned(), ..entry() }],
+                Failed,
+                [0, 1, 0],
+            ),
+            (
+                "a case that is gone",
+                vec![entry(), BaselineEntry { case: "old/x".to_owned(), ..entry() }],
+                Failed,
+                [0, 1, 0],
+            ),
+            (
+                "a case that did not run",
+                vec![entry(), BaselineEntry { case: "a/b".to_owned(), ..entry() }],
+                Passed,
+                [0, 0, 0],
+            ),
         ];
-        for (name, lines, conclusion, counts) in rows {
-            let (came_to, held) = held(report(), lines);
-            assert_eq!(came_to, conclusion, "{name}");
-            assert_eq!([held.new.len(), held.stale.len(), held.expired.len()], counts, "{name}: {held:?}");
+        for (name, entries, conclusion, counts) in rows {
+            let (actual, comparison) = comparison_of(report(), entries);
+            assert_eq!(actual, conclusion, "{name}");
+            assert_eq!(
+                [comparison.new.len(), comparison.stale.len(), comparison.expired.len()],
+                counts,
+                "{name}: {comparison:?}"
+            );
         }
     }
 
     #[test]
-    fn a_stale_line_says_what_to_edit() {
+    fn a_stale_entry_says_what_to_edit() {
         let mut fixed = report();
         fixed.targets[0].results[0].findings.clear();
         fixed.targets[0].results[0].verdict = Verdict::Pass;
-        let (conclusion, half) = held(fixed.clone(), vec![line()]);
+        let (conclusion, half) = comparison_of(fixed.clone(), vec![entry()]);
         assert_eq!(conclusion, Conclusion::Failed);
-        let told: Vec<String> = half.complaints().collect();
+        let messages: Vec<String> = half.complaints().collect();
         let wanted = "tools-call-unknown-tool-error by tools/call/unknown-tool, tool echo in b.jsonc was not found in \
-                      2025-06-18: take these revisions off its line, or run with --update-baseline";
-        assert_eq!(told, [wanted]);
+                      2025-06-18: remove these revisions from the entry or run with --update-baseline";
+        assert_eq!(messages, [wanted]);
         fixed.targets[1].results[0].findings.clear();
-        let (_, whole) = held(fixed.clone(), vec![line()]);
-        assert!(whole.complaints().all(|told| told.contains("delete its line")));
-        // A case that could not be judged or was skipped says nothing of its lines, nor does a run with a problem.
+        let (_, whole) = comparison_of(fixed.clone(), vec![entry()]);
+        assert!(whole.complaints().all(|message| message.contains("delete the entry")));
+        // A case that was skipped or not judged proves nothing about its entries, nor does a run with a problem.
         for verdict in [Verdict::Error, Verdict::Skip] {
             let mut unjudged = fixed.clone();
             unjudged.targets.iter_mut().for_each(|target| target.results[0].verdict = verdict);
-            assert_eq!(held(unjudged, vec![line()]).1.stale, []);
+            assert_eq!(comparison_of(unjudged, vec![entry()]).1.stale, []);
         }
         fixed.summary = example().summary;
-        assert_eq!(held(fixed, vec![line()]).1.stale, []);
+        assert_eq!(comparison_of(fixed, vec![entry()]).1.stale, []);
     }
 
     #[test]
-    fn a_narrowed_run_tells_no_stale_line() {
+    fn a_run_of_selected_cases_reports_no_stale_entry() {
         let mut report = report();
         report.options.select = vec!["tools".to_owned()];
-        assert_eq!(held(report, vec![line(), Line { requirement: "x".to_owned(), ..line() }]).0, Conclusion::Passed);
+        assert_eq!(
+            comparison_of(report, vec![entry(), BaselineEntry { requirement: "x".to_owned(), ..entry() }]).0,
+            Conclusion::Passed
+        );
     }
 
     #[test]
-    fn the_revisions_of_the_file_are_those_that_the_server_speaks() {
+    fn the_revisions_in_the_file_must_match_those_judged() {
         let mut report = report();
-        let baseline = Baseline::of(Some("2025-06-18".parse().expect("a set")), vec![line()]);
+        let baseline = Baseline::of(Some("2025-06-18".parse().expect("a set")), vec![entry()]);
         compare_with_baseline(&mut report, &baseline, "b.jsonc", |_| true);
         assert_eq!(Conclusion::of(&report), Conclusion::Failed);
-        let told: Vec<String> = report.baseline.iter().flat_map(BaselineComparison::complaints).collect();
-        assert!(told[0].starts_with("`revisions` in b.jsonc says 2025-06-18, but"), "{told:?}");
+        let messages: Vec<String> = report.baseline.iter().flat_map(BaselineComparison::complaints).collect();
+        assert!(messages[0].starts_with("`revisions` in b.jsonc says 2025-06-18, but"), "{messages:?}");
     }
 
     #[test]
-    fn a_failure_that_did_not_come_back_is_the_one_that_its_line_knows() {
+    fn an_entry_for_a_failure_also_accepts_it_when_no_retry_reproduced_it() {
         let mut report = report();
         for finding in report.targets.iter_mut().flat_map(|t| &mut t.results).flat_map(|r| &mut r.findings) {
             finding.verdict = Verdict::Warn;
             finding.confirmation = Some(crate::verdict::Confirmation { tried: 1, failed: 0 });
         }
         assert_eq!(
-            held(report, vec![line()]).1,
+            comparison_of(report, vec![entry()]).1,
             BaselineComparison { file: "b.jsonc".to_owned(), ..BaselineComparison::default() }
         );
     }
 
     #[test]
-    fn the_changes_make_the_baseline_fit() {
-        let stale = Line { requirement: "x".to_owned(), reason: "another".to_owned(), ..line() };
-        let half = Line { revisions: Some("2025-06-18".parse().expect("a set")), ..line() };
-        let old = Line { expires: Some("2020-01-01".to_owned()), ..line() };
-        for (lines, kept, expired) in [
+    fn the_changes_bring_the_baseline_up_to_date() {
+        let stale = BaselineEntry { requirement: "x".to_owned(), reason: "another".to_owned(), ..entry() };
+        let half = BaselineEntry { revisions: Some("2025-06-18".parse().expect("a set")), ..entry() };
+        let old = BaselineEntry { expires: Some("2020-01-01".to_owned()), ..entry() };
+        for (entries, kept, expired) in [
             (vec![], vec!["new"], 0),
             (vec![stale.clone()], vec!["new"], 0),
             (vec![half.clone(), stale], vec!["known", "new"], 0),
             (vec![old], vec!["known"], 1),
         ] {
-            let baseline = Baseline::of(None, lines);
-            let (_, first) = held(report(), baseline.lines.clone());
+            let baseline = Baseline::of(None, entries);
+            let (_, first) = comparison_of(report(), baseline.entries.clone());
             let mut text = Baseline::empty_text();
-            let all: Vec<Change> = baseline.lines.iter().cloned().map(Change::Add).collect();
+            let all: Vec<Change> = baseline.entries.iter().cloned().map(Change::Add).collect();
             text = Baseline::rewritten("b", &text, &all).expect("a baseline");
             text = Baseline::rewritten("b", &text, &changes(&first, &baseline)).expect("a baseline");
-            let after = Baseline::read("b", &text).expect("it is sound");
+            let after = Baseline::read("b", &text).expect("it is valid");
             let reasons: Vec<&str> =
-                after.lines.iter().map(|line| if line.reason == "known" { "known" } else { "new" }).collect();
+                after.entries.iter().map(|entry| if entry.reason == "known" { "known" } else { "new" }).collect();
             assert_eq!(reasons, kept, "{text}");
-            let (conclusion, second) = held(report(), after.lines);
+            let (conclusion, second) = comparison_of(report(), after.entries);
             assert_eq!((second.stale.len(), second.expired.len()), (0, expired));
             assert_eq!(conclusion, if expired == 0 { Conclusion::Passed } else { Conclusion::Failed });
         }

@@ -1,12 +1,12 @@
 //! GitHub annotations: workflow commands (`::error ...::...`), one for each finding of each requirement.
 //!
-//! GitHub shows ten errors and ten warnings of a step, so the same finding of several revisions is one, and
-//! failures come first. What a baseline lists is a notice.
+//! GitHub shows ten errors and ten warnings per step, so equal findings of several revisions are merged, and
+//! failures come first. An accepted finding is a notice.
 
 use std::io::{self, Write};
 
-use super::account::{doubt, level};
-use super::group::{Told, group};
+use super::finding_text::{flaky_note, level_label};
+use super::group::{GroupedFinding, group_findings};
 use super::visible::excerpt;
 use super::{Renderer, Report, conclusion, verdict_line};
 use crate::verdict::Verdict;
@@ -17,24 +17,29 @@ pub struct Github;
 
 impl Renderer for Github {
     fn render(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        for group in group(report) {
-            for told in &group.told {
-                let finding = told.finding;
+        for group in group_findings(report) {
+            for grouped in &group.findings {
+                let finding = grouped.finding;
                 let command = match (&finding.accepted, finding.verdict) {
                     (Some(_), _) => "notice",
                     (None, Verdict::Fail) => "error",
                     (None, _) => "warning",
                 };
-                write_command(command, &format!("{} ({})", group.requirement, level(finding)), &words(told), out)?;
+                write_command(
+                    command,
+                    &format!("{} ({})", group.requirement, level_label(finding)),
+                    &annotation_lines(grouped),
+                    out,
+                )?;
             }
         }
-        for told in report.baseline.iter().flat_map(super::BaselineComparison::complaints) {
-            write_command("error", "The baseline is out of date", &[told], out)?;
+        for message in report.baseline.iter().flat_map(super::BaselineComparison::complaints) {
+            write_command("error", "The baseline is out of date", &[message], out)?;
         }
         if let Some(problem) = report.summary.as_ref().and_then(|summary| summary.problem.as_ref()) {
-            write_command("error", "The run met a problem", &[problem.message.clone(), problem.hint.clone()], out)?;
+            write_command("error", "The run had a problem", &[problem.message.clone(), problem.hint.clone()], out)?;
         }
-        let command = match conclusion::tone(report) {
+        let command = match conclusion::color_verdict(report) {
             Verdict::Pass | Verdict::Skip => "notice",
             Verdict::Warn => "warning",
             Verdict::Fail | Verdict::Error => "error",
@@ -43,34 +48,34 @@ impl Renderer for Github {
     }
 }
 
-fn words(told: &Told<'_>) -> Vec<String> {
-    let finding = told.finding;
-    let revisions: Vec<&str> = told.revisions.iter().map(|revision| revision.as_str()).collect();
+fn annotation_lines(grouped: &GroupedFinding<'_>) -> Vec<String> {
+    let finding = grouped.finding;
+    let revisions: Vec<&str> = grouped.revisions.iter().map(|revision| revision.as_str()).collect();
     let mut lines = vec![
         finding.message.clone(),
         format!("Expected {}; got {}", finding.expected, finding.actual),
-        format!("In {} by {}", revisions.join(", "), told.cases.join(", ")),
+        format!("In {} by {}", revisions.join(", "), grouped.cases.join(", ")),
     ];
-    lines.extend(doubt(finding));
+    lines.extend(flaky_note(finding));
     lines.extend(finding.accepted.as_ref().map(|why| format!("Accepted: {why}")));
-    lines.extend([format!("To mend it: {}", finding.fix), format!("Rule: {}", finding.link)]);
-    lines.push(format!("Again: {}", finding.reproduce));
+    lines.extend([format!("Fix: {}", finding.fix), format!("Rule: {}", finding.link)]);
+    lines.push(format!("Reproduce: {}", finding.reproduce));
     lines
 }
 
-/// One command on one line; whatever stands in it.
+/// Writes one command on one line, with all data escaped.
 fn write_command(command: &str, title: &str, lines: &[String], out: &mut dyn Write) -> io::Result<()> {
     let shown: Vec<String> = lines.iter().map(|line| data(&excerpt(line, 600, 0))).collect();
     let title = property(&excerpt(title, 200, 0));
     writeln!(out, "::{command} title={title}::{}", shown.join("%0A"))
 }
 
-/// A text as the data of a command.
+/// Escapes a text as the data of a command.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// A text as the value of a property of a command.
+/// Escapes a text as the value of a command property.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
@@ -87,7 +92,7 @@ mod tests {
         String::from_utf8(bytes).expect("it is UTF-8")
     }
 
-    /// The commands as GitHub's runner reads them: name, title, message.
+    /// Parses the commands as GitHub's runner does: name, title, message.
     fn commands(text: &str) -> Vec<(String, String, String)> {
         let decoded = |text: &str| {
             text.replace("%3A", ":").replace("%2C", ",").replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
@@ -97,19 +102,19 @@ mod tests {
                 let rest = line.strip_prefix("::").expect("every line is a command");
                 let (head, message) = rest.split_once("::").expect("a command has data");
                 let (name, title) = head.split_once(" title=").expect("a title alone");
-                assert!(!title.contains(','), "a property slipped in: {title}");
+                assert!(!title.contains(','), "the title contains another property: {title}");
                 (name.to_owned(), decoded(title), decoded(message))
             })
             .collect()
     }
 
     #[test]
-    fn the_example_render_is_fixed() {
+    fn the_rendered_example_matches_the_golden_file() {
         golden::compare("example.github.txt", &rendered(&example()));
     }
 
     #[test]
-    fn failures_come_first_and_what_is_accepted_is_a_notice() {
+    fn failures_come_first_and_accepted_findings_are_notices() {
         let commands = commands(&rendered(&example()));
         let names: Vec<&str> = commands.iter().map(|(name, ..)| name.as_str()).collect();
         assert_eq!(names, ["error", "error", "warning", "notice", "error", "error", "error", "error"]);
@@ -117,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_server_wrote_becomes_a_command_or_a_property() {
+    fn server_text_never_becomes_a_command_or_a_property() {
         let mut report = example();
         let before = commands(&rendered(&report)).len();
         poison(&mut report, &format!("\n::error file=x,line=1::owned\r\n##[error]%0A::x:: {HOSTILE}"));

@@ -1,11 +1,11 @@
-//! Fixed renders of the example report: `reports/golden/`, rewritten by `UPDATE_GOLDEN=1`.
+//! Golden files of the rendered example report in `reports/golden/`; `UPDATE_GOLDEN=1` rewrites them.
 
 use std::fs;
 use std::path::Path;
 
 use similar::TextDiff;
 
-/// Holds a render against the file of that name.
+/// Compares rendered output with the golden file of that name.
 pub(super) fn compare(name: &str, actual: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports/golden").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
@@ -15,18 +15,18 @@ pub(super) fn compare(name: &str, actual: &str) {
     let expected = fs::read_to_string(&path).unwrap_or_default();
     if expected != actual {
         let diff = TextDiff::from_lines(&expected, actual);
-        panic!("{name} drifted (UPDATE_GOLDEN=1 rewrites it)\n{}", diff.unified_diff());
+        panic!("{name} differs from the golden file (UPDATE_GOLDEN=1 rewrites it)\n{}", diff.unified_diff());
     }
 }
 
-/// What is left of a page where its fences and code spans are taken out, as `CommonMark` takes them.
+/// The text of a Markdown page outside its fences and code spans, as `CommonMark` defines them.
 pub(super) fn outside_code(text: &str) -> String {
     let mut left = String::new();
     let mut fence: Option<&str> = None;
     for line in text.lines() {
         let ticks = &line[..line.len() - line.trim_start_matches('`').len()];
         match fence {
-            // The head of a fold is HTML, where a backtick is a character like any other.
+            // A `<details>` line is HTML, where a backtick is an ordinary character.
             None if line.starts_with("<details>") => left.extend([line, "\n"]),
             Some(open) if ticks.len() >= open.len() && line == ticks => fence = None,
             Some(_) => {}

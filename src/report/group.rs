@@ -1,6 +1,6 @@
-//! Findings gathered by requirement: the same finding of several revisions or cases is told once.
+//! Groups findings by requirement and merges equal findings of several revisions or cases.
 //!
-//! Decides what belongs together and in which order; how it looks is each format's own.
+//! Responsible for grouping and order; the presentation is up to each format.
 
 use std::collections::BTreeMap;
 
@@ -8,66 +8,66 @@ use super::Report;
 use crate::spec::{Level, Revision};
 use crate::verdict::{Finding, Verdict};
 
-/// Everything that is wrong with one requirement.
+/// All findings about one requirement.
 #[derive(Debug, Clone)]
-pub struct Group<'a> {
+pub struct RequirementGroup<'a> {
     /// The requirement.
     pub requirement: &'a str,
-    /// How strongly it binds.
+    /// The level of the requirement.
     pub level: Level,
-    /// Whether the level is our reading of a text without a keyword.
+    /// Whether the level is inferred because the specification uses no keyword.
     pub derived: bool,
-    /// The heaviest verdict among its findings that no baseline lists, or among all where it lists each.
+    /// The most severe verdict among its findings that are not accepted, or among all if each is accepted.
     pub verdict: Verdict,
-    /// Its findings: what no baseline lists before what is accepted, failures before warnings.
-    pub told: Vec<Told<'a>>,
+    /// Its findings: accepted ones last, failures before warnings.
+    pub findings: Vec<GroupedFinding<'a>>,
 }
 
-impl Group<'_> {
-    /// Whether a baseline lists everything that is wrong with the requirement.
+impl RequirementGroup<'_> {
+    /// Whether the baseline accepts all its findings.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
-        self.told.iter().all(|told| told.finding.accepted.is_some())
+        self.findings.iter().all(|grouped| grouped.finding.accepted.is_some())
     }
 
-    /// What stands and what is accepted, each as a group of its own.
+    /// Separates accepted findings from the others, each as a group.
     pub(super) fn split(self) -> impl Iterator<Item = Self> {
-        let Self { requirement, level, derived, told, .. } = self;
-        let (accepted, standing): (Vec<_>, Vec<_>) = told.into_iter().partition(|told| told.finding.accepted.is_some());
-        [standing, accepted].into_iter().filter_map(move |told| {
-            let verdict = told.first()?.finding.verdict;
-            Some(Self { requirement, level, derived, verdict, told })
+        let Self { requirement, level, derived, findings, .. } = self;
+        let (accepted, open): (Vec<_>, Vec<_>) =
+            findings.into_iter().partition(|grouped| grouped.finding.accepted.is_some());
+        [open, accepted].into_iter().filter_map(move |findings| {
+            let verdict = findings.first()?.finding.verdict;
+            Some(Self { requirement, level, derived, verdict, findings })
         })
     }
 }
 
-/// One finding, wherever it was made.
+/// Equal findings of several cases or revisions.
 #[derive(Debug, Clone)]
-pub struct Told<'a> {
-    /// The finding as it was made in the newest revision, to stand for all.
+pub struct GroupedFinding<'a> {
+    /// The finding of the newest revision, which represents all.
     pub finding: &'a Finding,
     /// The cases that made it, sorted.
     pub cases: Vec<&'a str>,
     /// The revisions in which it was made, oldest first.
     pub revisions: Vec<Revision>,
-    /// How often it was seen, over all of them.
+    /// How often it occurred in total.
     pub count: usize,
-    /// Where it was seen, each place once.
+    /// Where it occurred, without duplicates.
     pub subjects: Vec<&'a str>,
 }
 
-/// Gathers the findings of a report: what is accepted last, failures before warnings, then by level, then by
-/// requirement.
+/// Groups the findings of a report: accepted groups last, failures before warnings, then by level and requirement.
 #[must_use]
-pub fn group(report: &Report) -> Vec<Group<'_>> {
-    // By requirement, then by what is the same finding: verdict and message.
-    let mut gathered: BTreeMap<&str, Vec<Told<'_>>> = BTreeMap::new();
+pub fn group_findings(report: &Report) -> Vec<RequirementGroup<'_>> {
+    // Findings are equal if verdict and message are.
+    let mut by_requirement: BTreeMap<&str, Vec<GroupedFinding<'_>>> = BTreeMap::new();
     for result in report.results() {
         for finding in &result.findings {
-            let told = gathered.entry(&finding.requirement).or_default();
-            match told.iter_mut().find(|told| same(told.finding, finding)) {
-                Some(told) => told.join(finding, &result.case),
-                None => told.push(Told {
+            let findings = by_requirement.entry(&finding.requirement).or_default();
+            match findings.iter_mut().find(|findings| is_same(findings.finding, finding)) {
+                Some(findings) => findings.join(finding, &result.case),
+                None => findings.push(GroupedFinding {
                     finding,
                     cases: vec![&result.case],
                     revisions: vec![finding.revision],
@@ -77,16 +77,22 @@ pub fn group(report: &Report) -> Vec<Group<'_>> {
             }
         }
     }
-    let mut groups: Vec<Group<'_>> = gathered
+    let mut groups: Vec<RequirementGroup<'_>> = by_requirement
         .into_iter()
-        .filter_map(|(requirement, mut told)| {
-            told.sort_by(|a, b| {
+        .filter_map(|(requirement, mut findings)| {
+            findings.sort_by(|a, b| {
                 let accepted = a.finding.accepted.is_some().cmp(&b.finding.accepted.is_some());
                 let weight = b.finding.verdict.cmp(&a.finding.verdict);
                 accepted.then(weight).then(a.finding.message.cmp(&b.finding.message))
             });
-            let first = told.first()?.finding;
-            Some(Group { requirement, level: first.level, derived: first.derived, verdict: first.verdict, told })
+            let first = findings.first()?.finding;
+            Some(RequirementGroup {
+                requirement,
+                level: first.level,
+                derived: first.derived,
+                verdict: first.verdict,
+                findings,
+            })
         })
         .collect();
     groups.sort_by(|a, b| {
@@ -97,16 +103,16 @@ pub fn group(report: &Report) -> Vec<Group<'_>> {
     groups
 }
 
-/// How many requirements have a failing finding that no baseline lists.
-pub(super) fn broken_requirements(report: &Report) -> usize {
-    group(report).iter().filter(|group| group.verdict == Verdict::Fail && !group.is_accepted()).count()
+/// The number of requirements with a failing finding that is not accepted.
+pub(super) fn count_violated_requirements(report: &Report) -> usize {
+    group_findings(report).iter().filter(|group| group.verdict == Verdict::Fail && !group.is_accepted()).count()
 }
 
-fn same(a: &Finding, b: &Finding) -> bool {
+fn is_same(a: &Finding, b: &Finding) -> bool {
     a.verdict == b.verdict && a.message == b.message && a.accepted.is_some() == b.accepted.is_some()
 }
 
-impl<'a> Told<'a> {
+impl<'a> GroupedFinding<'a> {
     fn join(&mut self, finding: &'a Finding, case: &'a str) {
         if finding.revision > self.finding.revision {
             self.finding = finding;
@@ -132,24 +138,24 @@ mod tests {
     use crate::report::example;
 
     #[test]
-    fn the_same_finding_of_two_revisions_is_told_once() {
+    fn an_equal_finding_of_two_revisions_is_listed_once() {
         let report = example();
-        let groups = group(&report);
-        let told = groups
+        let groups = group_findings(&report);
+        let findings = groups
             .iter()
             .find(|group| group.requirement == "tools-call-unknown-tool-error")
-            .map(|group| &group.told)
-            .expect("the example breaks it");
-        assert_eq!(told.len(), 1);
-        assert_eq!(told[0].revisions, [Revision::V2025_06_18, Revision::V2025_11_25]);
-        assert_eq!(told[0].finding.revision, Revision::V2025_11_25);
-        assert_eq!(told[0].count, 3);
+            .map(|group| &group.findings)
+            .expect("the example violates it");
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].revisions, [Revision::V2025_06_18, Revision::V2025_11_25]);
+        assert_eq!(findings[0].finding.revision, Revision::V2025_11_25);
+        assert_eq!(findings[0].count, 3);
     }
 
     #[test]
     fn failures_come_first_and_must_comes_before_should() {
         let report = example();
-        let groups = group(&report);
+        let groups = group_findings(&report);
         let order: Vec<_> = groups.iter().map(|group| (group.is_accepted(), group.verdict, group.level)).collect();
         let mut sorted = order.clone();
         sorted.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)).then(a.2.cmp(&b.2)));

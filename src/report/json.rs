@@ -1,8 +1,7 @@
-//! The report as JSON: the [`Report`] as it stands, indented.
+//! The JSON report: the serialized [`Report`], indented.
 //!
-//! The format is described by `reports/schema.json` and versioned by [`super::FORMAT`]. Characters that
-//! would act on a terminal are written as escapes, so that a report is harmless to look at; what reads it
-//! gets the same text.
+//! The format is described by `reports/schema.json` and versioned by [`super::FORMAT`]. Control characters and
+//! invisible characters are written as escapes, so that a report is safe to print; a JSON parser reads the same text.
 
 use std::io;
 
@@ -18,23 +17,23 @@ pub struct Json;
 
 impl Renderer for Json {
     fn render(&self, report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
-        write_harmless(report, out)
+        write_escaped(report, out)
     }
 }
 
-/// Writes a value as indented JSON in which nothing acts on a terminal.
-pub(super) fn write_harmless(value: &impl Serialize, out: &mut dyn io::Write) -> io::Result<()> {
-    let formatter = Harmless { pretty: PrettyFormatter::with_indent(b"  ") };
+/// Writes a value as indented JSON with control and invisible characters escaped.
+pub(super) fn write_escaped(value: &impl Serialize, out: &mut dyn io::Write) -> io::Result<()> {
+    let formatter = EscapingFormatter { pretty: PrettyFormatter::with_indent(b"  ") };
     value.serialize(&mut Serializer::with_formatter(&mut *out, formatter))?;
     out.write_all(b"\n")
 }
 
-/// Indents, and escapes what is treacherous beyond what JSON itself asks for.
-struct Harmless {
+/// Indents, and escapes more characters than JSON requires.
+struct EscapingFormatter {
     pretty: PrettyFormatter<'static>,
 }
 
-impl Formatter for Harmless {
+impl Formatter for EscapingFormatter {
     fn write_string_fragment<W: ?Sized + io::Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
         let mut from = 0;
         for (at, c) in fragment.char_indices().filter(|(_, c)| is_treacherous(*c)) {
@@ -113,12 +112,12 @@ mod tests {
     }
 
     #[test]
-    fn the_example_render_is_fixed() {
+    fn the_rendered_example_matches_the_golden_file() {
         golden::compare("example.json", &rendered(&example()));
     }
 
     #[test]
-    fn a_report_read_back_is_the_report_that_was_written() {
+    fn a_parsed_report_equals_the_report_that_was_written() {
         let report = example();
         let read: Report = serde_json::from_str(&rendered(&report)).expect("a report");
         assert_eq!(read, report);
@@ -136,32 +135,32 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_the_render_acts_on_a_terminal() {
+    fn the_output_contains_no_terminal_control_characters() {
         let text = rendered(&example());
         assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));
         let value: Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(value["targets"][1]["summary"]["server-info"]["name"], HOSTILE);
     }
 
-    /// Puts a member nobody knows into each object in turn, but for values that are the server's own.
-    fn with_a_stranger(value: &Value, open: bool, place: &str, found: &mut Vec<(String, Value)>, whole: &Value) {
+    /// Adds an unknown member to each object in turn, except to values that the server defines.
+    fn with_unknown_member(value: &Value, open: bool, place: &str, found: &mut Vec<(String, Value)>, document: &Value) {
         match value {
             Value::Object(members) => {
                 if !open {
-                    let mut changed = whole.clone();
-                    let object = changed.pointer_mut(place).expect("the place was walked to");
-                    object["stranger"] = Value::Bool(true);
+                    let mut changed = document.clone();
+                    let object = changed.pointer_mut(place).expect("the pointer was just built");
+                    object["unknown"] = Value::Bool(true);
                     found.push((place.to_owned(), changed));
                 }
                 for (name, member) in members {
-                    let free = ["server-info", "capabilities", "value", "original", "arguments", "before"];
+                    let free = ["server-info", "capabilities", "value", "original", "arguments", "preceding"];
                     let open = open || free.contains(&name.as_str());
-                    with_a_stranger(member, open, &format!("{place}/{name}"), found, whole);
+                    with_unknown_member(member, open, &format!("{place}/{name}"), found, document);
                 }
             }
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    with_a_stranger(item, open, &format!("{place}/{index}"), found, whole);
+                    with_unknown_member(item, open, &format!("{place}/{index}"), found, document);
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -169,19 +168,19 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_is_closed_at_every_object() {
+    fn the_schema_forbids_unknown_members_in_every_object() {
         let validator = validator();
-        let whole: Value = serde_json::from_str(&rendered(&example())).expect("JSON");
+        let document: Value = serde_json::from_str(&rendered(&example())).expect("JSON");
         let mut found = Vec::new();
-        with_a_stranger(&whole, false, "", &mut found, &whole);
+        with_unknown_member(&document, false, "", &mut found, &document);
         assert!(found.len() > 30, "{}", found.len());
         for (place, changed) in found {
-            assert!(!validator.is_valid(&changed), "a stranger at {place} goes unnoticed");
+            assert!(!validator.is_valid(&changed), "the schema allows an unknown member at {place}");
         }
     }
 
     #[test]
-    fn the_schema_describes_everything_and_the_example_uses_all_of_it() {
+    fn the_schema_describes_every_member_and_the_example_uses_all() {
         let schema = schema();
         let mut described = BTreeSet::new();
         let definitions = schema["$defs"].as_object().expect("definitions");
@@ -211,9 +210,9 @@ mod tests {
         }
     }
 
-    /// The format declared a second time, by a reader who has only the published description: what the
-    /// types of the library become on the way out cannot change unnoticed.
-    mod outside {
+    /// A second declaration of the format, as an external consumer would write it, so that a change to the types of
+    /// the library cannot change the format unnoticed.
+    mod external {
         use super::{Deserialize, Value};
 
         #[derive(Deserialize)]
@@ -226,7 +225,7 @@ mod tests {
             pub(super) options: Options,
             pub(super) targets: Vec<Target>,
             pub(super) summary: Option<Summary>,
-            /// Its members are held to the published schema alone.
+            /// Only the schema checks its members.
             pub(super) baseline: Option<Value>,
         }
 
@@ -266,14 +265,14 @@ mod tests {
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         pub(super) struct Requirements {
             pub(super) judged: Vec<String>,
-            pub(super) not_applicable: Vec<OpenRequirements>,
-            pub(super) not_observed: Vec<OpenRequirements>,
-            pub(super) not_judged: Vec<OpenRequirements>,
+            pub(super) not_applicable: Vec<UnjudgedRequirements>,
+            pub(super) not_observed: Vec<UnjudgedRequirements>,
+            pub(super) not_judged: Vec<UnjudgedRequirements>,
         }
 
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        pub(super) struct OpenRequirements {
+        pub(super) struct UnjudgedRequirements {
             pub(super) reason: String,
             pub(super) requirements: Vec<String>,
         }
@@ -301,7 +300,7 @@ mod tests {
             pub(super) stderr: Option<String>,
             #[serde(rename = "stopped-early")]
             pub(super) stopped_early: Option<String>,
-            /// Its members are held to the published schema alone.
+            /// Only the schema checks its members.
             pub(super) fuzz: Option<Value>,
             pub(super) totals: Totals,
         }
@@ -341,7 +340,7 @@ mod tests {
             #[serde(default)]
             pub(super) findings: Vec<Finding>,
             #[serde(rename = "duration-ms")]
-            pub(super) took: f64,
+            pub(super) duration: f64,
         }
 
         #[derive(Deserialize)]
@@ -363,7 +362,7 @@ mod tests {
             pub(super) link: String,
             pub(super) fix: String,
             pub(super) reproduce: String,
-            /// Its members are held to the published schema alone.
+            /// Only the schema checks its members.
             pub(super) counterexample: Option<Value>,
             pub(super) confirmation: Option<Confirmation>,
             pub(super) accepted: Option<String>,
@@ -433,123 +432,142 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_from_outside_understands_every_field() {
-        let ours = example();
-        let read: outside::Report = serde_json::from_str(&rendered(&ours)).expect("the format as published");
-        assert_eq!((read.format, read.tool.name.as_str()), (1, "mcp-conformance"));
-        assert_eq!((read.tool.version, read.started, read.server), (ours.tool.version, ours.started, ours.server));
+    fn an_external_consumer_can_parse_every_field() {
+        let expected = example();
+        let read: external::Report = serde_json::from_str(&rendered(&expected)).expect("the published format");
+        assert_eq!((read.format, read.tool.name.as_str()), (2, "mcp-conformance"));
+        assert_eq!(
+            (read.tool.version, read.started, read.server),
+            (expected.tool.version, expected.started, expected.server)
+        );
         let options = read.options;
         assert_eq!((options.revisions.len(), options.select.len(), options.skip.len()), (2, 2, 1));
         assert_eq!(
             (options.fail_on.as_str(), options.calls.as_str(), options.seed, options.timeout),
             ("must", "non-destructive", 7, 5000)
         );
-        assert_eq!(options.hints, ours.options.hints);
+        assert_eq!(options.hints, expected.options.hints);
         assert_eq!((options.retries, options.shard.as_deref()), (1, Some("1/3")));
-        assert_eq!(read.baseline, Some(serde_json::to_value(&ours.baseline).expect("JSON")));
-        for (target, ours) in read.targets.iter().zip(&ours.targets) {
-            target_reads_as(target, ours);
+        assert_eq!(read.baseline, Some(serde_json::to_value(&expected.baseline).expect("JSON")));
+        for (target, expected) in read.targets.iter().zip(&expected.targets) {
+            assert_target_equal(target, expected);
         }
-        assert_eq!(read.targets.len(), ours.targets.len());
-        let (summary, ours) = (read.summary.expect("a summary"), ours.summary.expect("a summary"));
-        totals_read_as(&summary.totals, ours.totals);
+        assert_eq!(read.targets.len(), expected.targets.len());
+        let (summary, expected) = (read.summary.expect("a summary"), expected.summary.expect("a summary"));
+        totals_read_as(&summary.totals, expected.totals);
         assert_eq!(summary.timing.launches, 5);
         let timing = [summary.timing.wall, summary.timing.startup, summary.timing.judging].map(Some);
-        let our_timing = [ours.timing.wall_ms, ours.timing.startup_ms, ours.timing.judging_ms].map(Some);
-        assert_eq!((timing, summary.timing.own_cpu), (our_timing, ours.timing.own_cpu_ms));
-        let (problem, ours) = (summary.problem.expect("a problem"), ours.problem.expect("a problem"));
+        let expected_timing =
+            [expected.timing.wall_ms, expected.timing.startup_ms, expected.timing.judging_ms].map(Some);
+        assert_eq!((timing, summary.timing.own_cpu), (expected_timing, expected.timing.own_cpu_ms));
+        let (problem, expected) = (summary.problem.expect("a problem"), expected.problem.expect("a problem"));
         assert_eq!(problem.kind, "stopped");
-        assert_eq!((problem.message, problem.hint, problem.stderr), (ours.message, ours.hint, ours.stderr));
-        evidence_reads_as(&problem.evidence, &ours.evidence);
+        assert_eq!((problem.message, problem.hint, problem.stderr), (expected.message, expected.hint, expected.stderr));
+        assert_evidence_equal(&problem.evidence, &expected.evidence);
     }
 
-    fn target_reads_as(read: &outside::Target, ours: &crate::report::Target) {
-        let (summary, our_summary) = (&read.summary, &ours.summary);
-        assert_eq!(summary.revision, our_summary.revision.as_str());
-        assert_eq!(summary.server_info, our_summary.server_info);
-        assert_eq!(summary.capabilities, our_summary.capabilities);
-        assert_eq!(summary.stderr.clone().unwrap_or_default(), our_summary.stderr);
-        assert_eq!(summary.stopped_early, our_summary.stopped_early);
-        let fuzz = our_summary.fuzz.as_ref().map(|fuzz| serde_json::to_value(fuzz).expect("JSON"));
+    fn assert_target_equal(read: &external::Target, expected: &crate::report::Target) {
+        let (summary, expected_summary) = (&read.summary, &expected.summary);
+        assert_eq!(summary.revision, expected_summary.revision.as_str());
+        assert_eq!(summary.server_info, expected_summary.server_info);
+        assert_eq!(summary.capabilities, expected_summary.capabilities);
+        assert_eq!(summary.stderr.clone().unwrap_or_default(), expected_summary.stderr);
+        assert_eq!(summary.stopped_early, expected_summary.stopped_early);
+        let fuzz = expected_summary.fuzz.as_ref().map(|fuzz| serde_json::to_value(fuzz).expect("JSON"));
         assert_eq!(summary.fuzz, fuzz);
-        totals_read_as(&summary.totals, our_summary.totals);
-        assert_eq!(summary.tools.len(), our_summary.tools.len());
-        for (tool, ours) in summary.tools.iter().zip(&our_summary.tools) {
-            assert_eq!((&tool.name, tool.called, &tool.note), (&ours.name, ours.called, &ours.note));
+        totals_read_as(&summary.totals, expected_summary.totals);
+        assert_eq!(summary.tools.len(), expected_summary.tools.len());
+        for (tool, expected) in summary.tools.iter().zip(&expected_summary.tools) {
+            assert_eq!((&tool.name, tool.called, &tool.note), (&expected.name, expected.called, &expected.note));
         }
-        assert_eq!(summary.hints.len(), our_summary.hints.len());
-        for (hint, ours) in summary.hints.iter().zip(&our_summary.hints) {
-            assert_eq!((&hint.request, &hint.purposes, &hint.note), (&ours.request, &ours.purposes, &ours.note));
+        assert_eq!(summary.hints.len(), expected_summary.hints.len());
+        for (hint, expected) in summary.hints.iter().zip(&expected_summary.hints) {
+            assert_eq!(
+                (&hint.request, &hint.purposes, &hint.note),
+                (&expected.request, &expected.purposes, &expected.note)
+            );
         }
-        requirements_read_as(&read.requirements, &ours.requirements);
-        assert_eq!(summary.launches.len(), our_summary.launches.len());
-        for (launch, ours) in summary.launches.iter().zip(&our_summary.launches) {
-            assert_eq!((&launch.purpose, launch.startup), (&ours.purpose, ours.startup_ms));
-            assert_eq!(launch.shutdown, ours.shutdown);
-            assert_eq!([launch.sent, launch.received], [ours.sent, ours.received].map(|n| n as u64));
+        requirements_read_as(&read.requirements, &expected.requirements);
+        assert_eq!(summary.launches.len(), expected_summary.launches.len());
+        for (launch, expected) in summary.launches.iter().zip(&expected_summary.launches) {
+            assert_eq!((&launch.purpose, launch.startup), (&expected.purpose, expected.startup_ms));
+            assert_eq!(launch.shutdown, expected.shutdown);
+            assert_eq!([launch.sent, launch.received], [expected.sent, expected.received].map(|n| n as u64));
         }
-        assert_eq!(read.results.len(), ours.results.len());
-        for (result, ours) in read.results.iter().zip(&ours.results) {
-            assert_eq!((&result.case, &result.title, &result.reason), (&ours.case, &ours.title, &ours.reason));
+        assert_eq!(read.results.len(), expected.results.len());
+        for (result, expected) in read.results.iter().zip(&expected.results) {
+            assert_eq!(
+                (&result.case, &result.title, &result.reason),
+                (&expected.case, &expected.title, &expected.reason)
+            );
             assert_eq!(
                 (result.revision.as_str(), result.verdict.as_str()),
-                (ours.revision.as_str(), ours.verdict.as_str())
+                (expected.revision.as_str(), expected.verdict.as_str())
             );
-            assert_eq!((&result.requirements, &result.notes), (&ours.requirements, &ours.notes));
-            let skipped = ours.skipped.map(|skipped| serde_json::to_value(skipped).expect("JSON"));
+            assert_eq!((&result.requirements, &result.notes), (&expected.requirements, &expected.notes));
+            let skipped = expected.skipped.map(|skipped| serde_json::to_value(skipped).expect("JSON"));
             assert_eq!(result.skipped.clone().map(Value::from), skipped);
-            assert_eq!(result.observed, ours.observed as u64);
-            assert!((result.took - ours.duration_ms).abs() < f64::EPSILON);
-            assert_eq!(result.findings.len(), ours.findings.len());
-            for (finding, ours) in result.findings.iter().zip(&ours.findings) {
-                finding_reads_as(finding, ours);
+            assert_eq!(result.observed, expected.observed as u64);
+            assert!((result.duration - expected.duration_ms).abs() < f64::EPSILON);
+            assert_eq!(result.findings.len(), expected.findings.len());
+            for (finding, expected) in result.findings.iter().zip(&expected.findings) {
+                assert_finding_equal(finding, expected);
             }
         }
     }
 
-    fn requirements_read_as(read: &outside::Requirements, ours: &crate::report::Requirements) {
-        assert_eq!(read.judged, ours.judged);
-        for (read, ours) in [
-            (&read.not_applicable, &ours.not_applicable),
-            (&read.not_observed, &ours.not_observed),
-            (&read.not_judged, &ours.not_judged),
+    fn requirements_read_as(read: &external::Requirements, expected: &crate::report::Requirements) {
+        assert_eq!(read.judged, expected.judged);
+        for (read, expected) in [
+            (&read.not_applicable, &expected.not_applicable),
+            (&read.not_observed, &expected.not_observed),
+            (&read.not_judged, &expected.not_judged),
         ] {
-            assert_eq!(read.len(), ours.len());
-            for (read, ours) in read.iter().zip(ours) {
-                assert_eq!((&read.reason, &read.requirements), (&ours.reason, &ours.requirements));
+            assert_eq!(read.len(), expected.len());
+            for (read, expected) in read.iter().zip(expected) {
+                assert_eq!((&read.reason, &read.requirements), (&expected.reason, &expected.requirements));
             }
         }
     }
 
-    fn finding_reads_as(read: &outside::Finding, ours: &crate::verdict::Finding) {
+    fn assert_finding_equal(read: &external::Finding, expected: &crate::verdict::Finding) {
         assert_eq!(
             (&read.requirement, &read.level, read.derived),
-            (&ours.requirement, &ours.level.to_string(), ours.derived)
+            (&expected.requirement, &expected.level.to_string(), expected.derived)
         );
-        assert_eq!((read.verdict.as_str(), read.revision.as_str()), (ours.verdict.as_str(), ours.revision.as_str()));
-        assert_eq!((&read.message, &read.expected, &read.actual), (&ours.message, &ours.expected, &ours.actual));
-        assert_eq!((&read.value, &read.diff), (&ours.value, &ours.diff));
-        assert_eq!((read.count, &read.subjects), (ours.count as u64, &ours.subjects));
-        assert_eq!((&read.link, &read.fix, &read.reproduce), (&ours.link, &ours.fix, &ours.reproduce));
-        let counterexample = ours.counterexample.as_ref().map(|one| serde_json::to_value(one).expect("JSON"));
+        assert_eq!(
+            (read.verdict.as_str(), read.revision.as_str()),
+            (expected.verdict.as_str(), expected.revision.as_str())
+        );
+        assert_eq!(
+            (&read.message, &read.expected, &read.actual),
+            (&expected.message, &expected.expected, &expected.actual)
+        );
+        assert_eq!((&read.value, &read.diff), (&expected.value, &expected.diff));
+        assert_eq!((read.count, &read.subjects), (expected.count as u64, &expected.subjects));
+        assert_eq!((&read.link, &read.fix, &read.reproduce), (&expected.link, &expected.fix, &expected.reproduce));
+        let counterexample = expected.counterexample.as_ref().map(|one| serde_json::to_value(one).expect("JSON"));
         assert_eq!(read.counterexample, counterexample);
         let confirmed = read.confirmation.as_ref().map(|one| (one.tried, one.failed));
-        assert_eq!(confirmed, ours.confirmation.map(|one| (one.tried as u64, one.failed as u64)));
-        assert_eq!(read.accepted, ours.accepted);
-        evidence_reads_as(&read.evidence, &ours.evidence);
+        assert_eq!(confirmed, expected.confirmation.map(|one| (one.tried as u64, one.failed as u64)));
+        assert_eq!(read.accepted, expected.accepted);
+        assert_evidence_equal(&read.evidence, &expected.evidence);
     }
 
-    fn evidence_reads_as(read: &[outside::Evidence], ours: &[crate::verdict::Evidence]) {
-        assert_eq!(read.len(), ours.len());
-        for (read, ours) in read.iter().zip(ours) {
-            let direction = format!("{:?}", ours.direction).to_lowercase();
-            assert_eq!((&read.direction, &read.text, read.omitted), (&direction, &ours.text, ours.omitted as u64));
-            assert!((read.at - ours.at_ms).abs() < f64::EPSILON);
+    fn assert_evidence_equal(read: &[external::Evidence], expected: &[crate::verdict::Evidence]) {
+        assert_eq!(read.len(), expected.len());
+        for (read, expected) in read.iter().zip(expected) {
+            let direction = format!("{:?}", expected.direction).to_lowercase();
+            assert_eq!(
+                (&read.direction, &read.text, read.omitted),
+                (&direction, &expected.text, expected.omitted as u64)
+            );
+            assert!((read.at - expected.at_ms).abs() < f64::EPSILON);
         }
     }
 
-    fn totals_read_as(read: &outside::Totals, ours: crate::verdict::Totals) {
-        let ours = [ours.pass, ours.fail, ours.warn, ours.skip, ours.error].map(|n| n as u64);
-        assert_eq!([read.pass, read.fail, read.warn, read.skip, read.error], ours);
+    fn totals_read_as(read: &external::Totals, expected: crate::verdict::Totals) {
+        let expected = [expected.pass, expected.fail, expected.warn, expected.skip, expected.error].map(|n| n as u64);
+        assert_eq!([read.pass, read.fail, read.warn, read.skip, read.error], expected);
     }
 }

@@ -1,14 +1,14 @@
-//! `JUnit` XML: a suite for each revision, a test case for each case in it.
+//! `JUnit` XML: a suite for each revision, a test case for each of its cases.
 //!
-//! A failing case is a failure, one whose findings a baseline lists is skipped with the reason, and one that
-//! could not be judged is an error. A warning is a failure only where warnings fail the run.
+//! A failing case is a failure, an accepted one is skipped with the reason, and one that could not be judged is an
+//! error. A warning is a failure only if warnings fail the run.
 
 use std::io;
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestSuite};
 
-use super::account::{accepted, account, doubt, standing, transcript};
+use super::finding_text::{accepted_reason, effective_verdict, evidence_lines, finding_lines, flaky_note};
 use super::visible::{excerpt, visible};
 use super::{Conclusion, FailOn, Renderer, Report, Target};
 use crate::event::CaseResult;
@@ -26,7 +26,7 @@ impl Renderer for Junit {
             page.time = Some(milliseconds(summary.timing.wall_ms));
         }
         page.add_test_suites(report.targets.iter().map(|target| suite(report, target)));
-        page.add_test_suites(whole(report));
+        page.add_test_suites(run_suite(report));
         page.serialize(&mut *out).map_err(io::Error::other)?;
         out.flush()
     }
@@ -47,13 +47,13 @@ fn suite(report: &Report, target: &Target) -> TestSuite {
     property("server", &report.server);
     property("revision", target.summary.revision.as_str());
     for name in ["name", "version"] {
-        let said = target.summary.server_info.as_ref().and_then(|info| info.get(name)?.as_str());
-        if let Some(said) = said {
-            property(&format!("server-{name}"), said);
+        let value = target.summary.server_info.as_ref().and_then(|info| info.get(name)?.as_str());
+        if let Some(value) = value {
+            property(&format!("server-{name}"), value);
         }
     }
     if let Some(reason) = &target.summary.stopped_early {
-        property("ended-early", reason);
+        property("stopped-early", reason);
     }
     suite.add_test_cases(target.results.iter().map(|result| test_case(report, result)));
     if !target.summary.stderr.trim().is_empty() {
@@ -72,33 +72,33 @@ fn test_case(report: &Report, result: &CaseResult) -> TestCase {
     for requirement in &result.requirements {
         case.add_property(("requirement", visible(requirement).as_ref()));
     }
-    for doubt in result.findings.iter().filter_map(doubt) {
-        case.add_property(("flaky", doubt.as_str()));
+    for note in result.findings.iter().filter_map(flaky_note) {
+        case.add_property(("flaky", note.as_str()));
     }
     for note in &result.notes {
         case.add_property(("note", excerpt(note, 1000, 0).as_str()));
     }
-    let proof: Vec<String> = result
+    let evidence: Vec<String> = result
         .findings
         .iter()
-        .flat_map(|finding| std::iter::once(format!("# {}", finding.requirement)).chain(transcript(finding)))
+        .flat_map(|finding| std::iter::once(format!("# {}", finding.requirement)).chain(evidence_lines(finding)))
         .map(|line| visible(&line).into_owned())
         .collect();
-    if !proof.is_empty() {
-        case.set_system_out(lines(proof));
+    if !evidence.is_empty() {
+        case.set_system_out(lines(evidence));
     }
     case
 }
 
 fn status(report: &Report, result: &CaseResult) -> TestCaseStatus {
-    let reason = result.reason.as_deref().unwrap_or("no reason was given");
-    if let Some(why) = accepted(result) {
+    let reason = result.reason.as_deref().unwrap_or("no reason given");
+    if let Some(why) = accepted_reason(result) {
         let mut status = TestCaseStatus::skipped();
         status.set_type("accepted").set_message(excerpt(&format!("accepted: {why}"), 1000, 0));
-        status.set_description(told(result));
+        status.set_description(describe_findings(result));
         return status;
     }
-    match standing(result).unwrap_or(result.verdict) {
+    match effective_verdict(result).unwrap_or(result.verdict) {
         Verdict::Pass => TestCaseStatus::success(),
         Verdict::Warn if report.options.fail_on != FailOn::Should => TestCaseStatus::success(),
         Verdict::Skip => {
@@ -115,15 +115,15 @@ fn status(report: &Report, result: &CaseResult) -> TestCaseStatus {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
             let messages: Vec<&str> = result.findings.iter().map(|finding| finding.message.as_str()).collect();
             status.set_type(verdict.as_str()).set_message(excerpt(&messages.join(" "), 1000, 0));
-            status.set_description(told(result));
+            status.set_description(describe_findings(result));
             status
         }
     }
 }
 
-/// Every finding of a case in plain lines.
-fn told(result: &CaseResult) -> String {
-    let parts: Vec<String> = result.findings.iter().map(|finding| lines(account(finding))).collect();
+/// The findings of a case as plain text.
+fn describe_findings(result: &CaseResult) -> String {
+    let parts: Vec<String> = result.findings.iter().map(|finding| lines(finding_lines(finding))).collect();
     parts.join("\n")
 }
 
@@ -135,25 +135,30 @@ fn lines(lines: impl IntoIterator<Item = String>) -> String {
     })
 }
 
-/// What is wrong with the run rather than with a case: a problem, a baseline that is out of date.
-fn whole(report: &Report) -> Option<TestSuite> {
+/// A suite for what is wrong with the run as a whole: a problem, or an outdated baseline.
+fn run_suite(report: &Report) -> Option<TestSuite> {
     let mut cases = Vec::new();
-    let mut add = |name: &str, kind, what: &str, told: String| {
+    let mut add = |name: &str, kind, message: &str, description: String| {
         let mut status = TestCaseStatus::non_success(kind);
-        status.set_type(name).set_message(excerpt(what, 1000, 0)).set_description(told);
+        status.set_type(name).set_message(excerpt(message, 1000, 0)).set_description(description);
         cases.push(TestCase::new(name, status));
     };
     if let Some(problem) = report.summary.as_ref().and_then(|summary| summary.problem.as_ref()) {
-        let proof = problem.stderr.lines().map(|line| visible(line).into_owned());
-        add("problem", NonSuccessKind::Error, &problem.message, lines(proof.chain([excerpt(&problem.hint, 1000, 0)])));
+        let evidence = problem.stderr.lines().map(|line| visible(line).into_owned());
+        add(
+            "problem",
+            NonSuccessKind::Error,
+            &problem.message,
+            lines(evidence.chain([excerpt(&problem.hint, 1000, 0)])),
+        );
     }
     if report.summary.is_none() {
-        add("cut-off", NonSuccessKind::Error, "the run was cut off before its end", String::new());
+        add("aborted", NonSuccessKind::Error, "the run was aborted", String::new());
     }
-    for (at, told) in report.baseline.iter().flat_map(super::BaselineComparison::complaints).enumerate() {
-        add(&format!("baseline {}", at + 1), NonSuccessKind::Failure, &told, super::verdict_line(report));
+    for (at, message) in report.baseline.iter().flat_map(super::BaselineComparison::complaints).enumerate() {
+        add(&format!("baseline {}", at + 1), NonSuccessKind::Failure, &message, super::verdict_line(report));
     }
-    // A run that judged nothing must not look like one that passes.
+    // A run that judged nothing must not look like a passing one.
     if Conclusion::of(report) == Conclusion::Nothing {
         add("nothing-judged", NonSuccessKind::Error, &super::verdict_line(report), String::new());
     }
@@ -175,19 +180,19 @@ mod tests {
     }
 
     #[test]
-    fn the_example_render_is_fixed() {
+    fn the_rendered_example_matches_the_golden_file() {
         golden::compare("example.junit.xml", &rendered(&example()));
     }
 
     #[test]
-    fn another_parser_reads_every_case_with_its_status() {
+    fn an_xml_parser_finds_every_case_with_its_status() {
         let report = example();
         let text = rendered(&report);
         let document = roxmltree::Document::parse(&text).expect("it is XML");
         let count = |name: &str| document.descendants().filter(|node| node.has_tag_name(name)).count();
         assert_eq!(count("testsuite"), report.targets.len() + 1, "one for the problem of the run");
         assert_eq!(count("testcase"), report.results().count() + 3, "two of them for the baseline");
-        // Of four failing cases one is accepted; a warning is none.
+        // One of the four failing cases is accepted; a warning is not a failure.
         assert_eq!([count("failure"), count("skipped"), count("error")], [3 + 2, 3, 2]);
         let failing = |node: &roxmltree::Node<'_, '_>| {
             node.attribute("classname") == Some("2025-11-25.tools")
@@ -199,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reader_of_the_format_reads_back_what_was_written() {
+    fn quick_junit_parses_what_was_written() {
         let text = rendered(&example());
         let read = quick_junit::Report::deserialize_from_str(&text).expect("it is JUnit");
         let cases: Vec<(&str, bool)> = read
@@ -216,14 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn warnings_are_failures_only_where_they_fail_the_run() {
+    fn warnings_are_failures_only_if_they_fail_the_run() {
         let mut report = example();
         report.options.fail_on = FailOn::Should;
         assert_eq!(rendered(&report).matches("<failure ").count(), 4 + 2);
     }
 
     #[test]
-    fn nothing_that_a_server_wrote_becomes_markup() {
+    fn server_text_never_becomes_markup() {
         let mut report = example();
         let nasty = format!("]]></system-out><failure/>&x;<!-- \u{fffe}\u{ffff}\u{0} {HOSTILE}");
         poison(&mut report, &nasty);

@@ -1,7 +1,7 @@
-//! Joins the reports of the shards of a run into the report of the whole.
+//! Merges the reports of the shards of a run into one report.
 //!
-//! Each acting case ran in one shard. A watching case ran in all of them, each time over the messages of that
-//! shard: its verdicts are joined as those of one run are, and the same finding of several shards is one.
+//! Each active case ran in one shard. A passive case ran in all of them, over the messages of that shard: its
+//! verdicts are joined as within one run, and equal findings of several shards are merged.
 
 use std::collections::BTreeMap;
 
@@ -14,81 +14,81 @@ use crate::verdict::Verdict;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MergeError {
-    /// There is nothing to merge.
-    #[error("there is no report")]
-    Nothing,
-    /// A report is of a whole run.
-    #[error("{0} is the report of no shard; reports for merging are made with --shard K/N")]
-    NoShard(String),
-    /// A report does not go with the first.
+    /// No reports were given.
+    #[error("no report was given")]
+    NoReports,
+    /// A report is not from a shard.
+    #[error("{0} is not the report of a shard; only reports of runs with --shard K/N can be merged")]
+    NotAShard(String),
+    /// A report does not match the first one.
     #[error("{file} differs from {first} in {what}; only shards of one run can be merged")]
-    Differs {
+    Mismatch {
         /// The report.
         file: String,
-        /// The first of them.
+        /// The first report.
         first: String,
-        /// In what they differ.
+        /// What differs.
         what: &'static str,
     },
-    /// Two reports are of the same shard.
-    #[error("{file} and {other} are both of shard {shard}")]
-    Twice {
+    /// Two reports are from the same shard.
+    #[error("{file} and {other} are both reports of shard {shard}")]
+    DuplicateShard {
         /// A report.
         file: String,
         /// The other.
         other: String,
-        /// Their shard.
+        /// The shard.
         shard: Shard,
     },
     /// Shards are missing.
-    #[error("the report of shard {} is missing", list(.0))]
-    Missing(Vec<Shard>),
-    /// A report is of a run that was cut off.
-    #[error("{0} is the report of a run that was cut off before its end; run that shard again")]
-    CutOff(String),
+    #[error("the report of shard {} is missing", join_shards(.0))]
+    MissingShards(Vec<Shard>),
+    /// A report is from an aborted run.
+    #[error("{0} is the report of an aborted run; run that shard again")]
+    Incomplete(String),
 }
 
-fn list(shards: &[Shard]) -> String {
+fn join_shards(shards: &[Shard]) -> String {
     shards.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Joins the reports of the shards of one run, each given with the name of its file.
+/// Merges the reports of the shards of one run, each given with its file name.
 ///
 /// # Errors
-/// When they are not the shards of one run, each there once.
+/// When they are not exactly the shards of one run.
 pub fn merge(reports: Vec<(String, Report)>) -> Result<Report, MergeError> {
     let mut by_shard: BTreeMap<Shard, (String, Report)> = BTreeMap::new();
     let mut first: Option<(String, Report)> = None;
     for (file, report) in reports {
-        let shard = report.options.shard.ok_or_else(|| MergeError::NoShard(file.clone()))?;
+        let shard = report.options.shard.ok_or_else(|| MergeError::NotAShard(file.clone()))?;
         if report.summary.is_none() {
-            return Err(MergeError::CutOff(file));
+            return Err(MergeError::Incomplete(file));
         }
-        let (first_file, model) = first.get_or_insert_with(|| (file.clone(), head(&report)));
-        if let Some(what) = difference(model, &head(&report)) {
-            return Err(MergeError::Differs { file, first: first_file.clone(), what });
+        let (first_file, first_shared) = first.get_or_insert_with(|| (file.clone(), shared_part(&report)));
+        if let Some(what) = difference(first_shared, &shared_part(&report)) {
+            return Err(MergeError::Mismatch { file, first: first_file.clone(), what });
         }
         if let Some((other, _)) = by_shard.get(&shard) {
-            return Err(MergeError::Twice { file, other: other.clone(), shard });
+            return Err(MergeError::DuplicateShard { file, other: other.clone(), shard });
         }
         by_shard.insert(shard, (file, report));
     }
-    let of = by_shard.keys().next().ok_or(MergeError::Nothing)?.of;
+    let of = by_shard.keys().next().ok_or(MergeError::NoReports)?.of;
     let missing: Vec<Shard> =
         (1..=of).map(|number| Shard { number, of }).filter(|shard| !by_shard.contains_key(shard)).collect();
     if !missing.is_empty() {
-        return Err(MergeError::Missing(missing));
+        return Err(MergeError::MissingShards(missing));
     }
-    Ok(joined(by_shard.into_values().map(|(_, report)| report).collect()))
+    Ok(join_reports(by_shard.into_values().map(|(_, report)| report).collect()))
 }
 
-/// What all shards of a run have in common.
-fn head(report: &Report) -> Report {
-    let mut head = Report { targets: Vec::new(), summary: None, baseline: None, ..report.clone() };
-    head.started.clear();
-    // All that differs among shards of one run is their number.
-    head.options.shard = report.options.shard.map(|shard| Shard { number: 1, of: shard.of });
-    head
+/// The part of a report that all shards of a run share.
+fn shared_part(report: &Report) -> Report {
+    let mut shared = Report { targets: Vec::new(), summary: None, baseline: None, ..report.clone() };
+    shared.started.clear();
+    // Shards of one run differ only in their number.
+    shared.options.shard = report.options.shard.map(|shard| Shard { number: 1, of: shard.of });
+    shared
 }
 
 fn difference(a: &Report, b: &Report) -> Option<&'static str> {
@@ -105,7 +105,7 @@ fn difference(a: &Report, b: &Report) -> Option<&'static str> {
     }
 }
 
-fn joined(reports: Vec<Report>) -> Report {
+fn join_reports(reports: Vec<Report>) -> Report {
     let mut reports = reports.into_iter();
     let Some(mut whole) = reports.next() else { return Report::new(String::new(), super::Options::default()) };
     whole.options.shard = None;
@@ -145,13 +145,13 @@ fn join_target(known: &mut Target, more: Target) {
     join_target_summary(&mut known.summary, more.summary);
 }
 
-/// Joins what a watching case says of the messages of two shards.
+/// Joins the results of a passive case in two shards.
 fn join_result(known: &mut CaseResult, more: CaseResult) {
     let verdict = known.verdict.join(more.verdict);
     if verdict == more.verdict && known.verdict != verdict {
         known.reason = more.reason;
     }
-    // A case that saw something has no reason to have been skipped.
+    // A case that was judged in one shard was not skipped.
     if !matches!(verdict, Verdict::Skip | Verdict::Error) {
         known.reason = None;
     }
@@ -163,7 +163,7 @@ fn join_result(known: &mut CaseResult, more: CaseResult) {
         _ => None,
     };
     known.verdict = verdict;
-    // What every shard sees, it sees alike: the one that saw most speaks for all.
+    // Shards observe much of the same traffic, so the counts are not added.
     known.observed = known.observed.max(more.observed);
     known.duration_ms += more.duration_ms;
     for note in more.notes {
@@ -209,7 +209,7 @@ fn join_target_summary(known: &mut TargetSummary, more: TargetSummary) {
             fuzz.wall_ms = fuzz.wall_ms.max(more.wall_ms);
             fuzz.restarts += more.restarts;
             fuzz.stopped_early = fuzz.stopped_early.or(more.stopped_early);
-            // Each tool is fuzzed in one shard; the others list it without calls.
+            // Each tool is fuzzed in one shard; the other shards list it without calls.
             for tool in more.tools {
                 match fuzz.tools.iter_mut().find(|one| one.tool == tool.tool) {
                     Some(one) if one.calls.is_empty() => *one = tool,
@@ -225,7 +225,7 @@ fn join_target_summary(known: &mut TargetSummary, more: TargetSummary) {
 
 fn join_summary(known: &mut RunSummary, more: RunSummary) {
     let (timing, other) = (&mut known.timing, more.timing);
-    // Shards run side by side, each on a machine of its own.
+    // Shards run in parallel, each on its own machine.
     timing.wall_ms = timing.wall_ms.max(other.wall_ms);
     timing.launches += other.launches;
     timing.startup_ms = timing.startup_ms.max(other.startup_ms);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_joined_have_the_cases_and_totals_of_the_whole() {
+    fn merged_shards_have_the_cases_and_totals_of_the_whole_run() {
         let whole = example();
         let merged = merge(shards()).expect("they are shards of one run");
         let cases = |report: &Report| -> Vec<(String, Revision, Verdict, usize)> {
@@ -278,38 +278,42 @@ mod tests {
     }
 
     #[test]
-    fn a_watching_case_is_joined_as_within_one_run() {
+    fn a_passive_case_is_joined_as_within_one_run() {
         let mut parts = shards();
         let result = |report: &mut Report| -> usize {
-            report.targets[0].results.iter().position(|result| result.case.starts_with("stdio")).expect("it watches")
+            report.targets[0]
+                .results
+                .iter()
+                .position(|result| result.case.starts_with("stdio"))
+                .expect("a passive case")
         };
         let at = result(&mut parts[0].1);
         let skipped = &mut parts[0].1.targets[0].results[at];
-        (skipped.verdict, skipped.reason) = (Verdict::Skip, Some("nothing was seen".to_owned()));
+        (skipped.verdict, skipped.reason) = (Verdict::Skip, Some("nothing was observed".to_owned()));
         let merged = merge(parts).expect("they are shards of one run");
         let joined = merged.results().find(|result| result.case.starts_with("stdio")).expect("it is there");
         assert_eq!((joined.verdict, &joined.reason), (Verdict::Pass, &None));
     }
 
     #[test]
-    fn what_is_not_the_shards_of_one_run_is_refused() {
-        let told = |parts: Vec<(String, Report)>| merge(parts).expect_err("it is refused").to_string();
-        assert_eq!(told(Vec::new()), "there is no report");
+    fn reports_that_are_not_the_shards_of_one_run_are_rejected() {
+        let message = |parts: Vec<(String, Report)>| merge(parts).expect_err("it is rejected").to_string();
+        assert_eq!(message(Vec::new()), "no report was given");
         let mut parts = shards();
         parts[0].1.options.shard = None;
-        assert!(told(parts).starts_with("2.json is the report of no shard"));
+        assert!(message(parts).starts_with("2.json is not the report of a shard"));
         let mut parts = shards();
         parts[1].1.server = "other".to_owned();
-        assert!(told(parts).starts_with("1.json differs from 2.json in the server"));
+        assert!(message(parts).starts_with("1.json differs from 2.json in the server"));
         let mut parts = shards();
         parts[1].1.options.seed = 99;
-        assert!(told(parts).contains("in the options"));
-        assert_eq!(told(shards().split_off(1)), "the report of shard 2/2 is missing");
+        assert!(message(parts).contains("in the options"));
+        assert_eq!(message(shards().split_off(1)), "the report of shard 2/2 is missing");
         let mut parts = shards();
         parts[1] = parts[0].clone();
-        assert!(told(parts).ends_with("are both of shard 2/2"));
+        assert!(message(parts).ends_with("are both reports of shard 2/2"));
         let mut parts = shards();
         parts[1].1.summary = None;
-        assert!(told(parts).starts_with("1.json is the report of a run that was cut off"));
+        assert!(message(parts).starts_with("1.json is the report of an aborted run"));
     }
 }

@@ -1,9 +1,9 @@
 //! The report of a run and its renderings.
 //!
-//! A run's events are folded into a [`Report`]; each format is a [`Renderer`] of a report, over any writer. None of
-//! them reads a clock, opens a file or changes a verdict.
+//! A [`Report`] is built from the events of a run; each format is a [`Renderer`] that writes a report to any writer.
+//! Renderers do not read the clock, open files or change verdicts.
 
-// What the program does with reports, and how it writes: no promise.
+// For the command line and the tests; not part of the stable API.
 #[doc(hidden)]
 pub mod diff;
 #[doc(hidden)]
@@ -13,16 +13,16 @@ pub mod gate;
 #[doc(hidden)]
 pub mod group;
 #[doc(hidden)]
-pub mod merge;
+pub mod layout;
 #[doc(hidden)]
-pub mod prose;
+pub mod merge;
 #[doc(hidden)]
 pub mod visible;
 
-mod account;
 mod badge;
 mod conclusion;
 mod example;
+mod finding_text;
 mod github;
 #[cfg(test)]
 mod golden;
@@ -30,41 +30,41 @@ mod hostile;
 mod html;
 mod json;
 mod junit;
-#[cfg(feature = "cli")]
-mod live;
 mod markdown;
 mod model;
 mod palette;
-#[cfg(feature = "harness")]
-pub(crate) mod prove;
+#[cfg(feature = "cli")]
+mod progress;
 mod renderer;
 mod requirements;
 mod sarif;
 mod tap;
+#[cfg(feature = "harness")]
+pub(crate) mod test_output;
 mod text;
 
 pub use badge::Badge;
 pub use conclusion::Conclusion;
 #[doc(hidden)]
-pub use conclusion::{Standing, verdict_line};
+pub use conclusion::{CaseCounts, verdict_line};
 #[doc(hidden)]
 pub use example::example;
-pub use gate::{BaselineComparison, Stale};
+pub use gate::{BaselineComparison, StaleEntry};
 pub use github::Github;
 #[doc(hidden)]
 pub use hostile::{HOSTILE, poison};
 pub use html::Html;
 pub use json::Json;
 pub use junit::Junit;
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub use live::Live;
 pub use markdown::Markdown;
 #[doc(hidden)]
 pub use model::Fold;
 pub use model::{FORMAT, FailOn, Options, Report, ReportError, Target, Tool};
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub use progress::Live;
 pub use renderer::Renderer;
-pub use requirements::{OpenRequirements, Requirements};
+pub use requirements::{Requirements, UnjudgedRequirements};
 pub use sarif::Sarif;
 pub use tap::Tap;
 pub use text::{Detail, Text};

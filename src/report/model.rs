@@ -1,7 +1,7 @@
-//! The report: everything that a run found, complete enough that every format is rendered from it.
+//! The report: everything that a run found, complete enough to render every format from it.
 //!
-//! A [`Sink`] folds the events of a run into a [`Report`]; nothing else makes one. The JSON form is
-//! versioned by [`FORMAT`] and described by `reports/schema.json`.
+//! A [`Sink`] builds a [`Report`] from the events of a run. The JSON form is versioned by [`FORMAT`] and described
+//! by `reports/schema.json`.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use crate::event::{CaseResult, Event, RunSummary, Sink, TargetSummary};
 /// The version of the JSON report's format.
 pub const FORMAT: u32 = 2;
 
-/// What made the report.
+/// The program that wrote the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -26,31 +26,31 @@ pub struct Tool {
     pub version: String,
 }
 
-/// The settings that decide what was judged and how.
+/// The settings of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Options {
-    /// The revisions that were asked for, as they were written; empty for the default.
+    /// The requested revisions, as given by the user; empty for the default.
     pub revisions: Vec<String>,
     /// The patterns that selected cases.
     pub select: Vec<String>,
-    /// The patterns that left cases out.
+    /// The patterns that excluded cases.
     pub skip: Vec<String>,
     /// Which findings fail the run.
     pub fail_on: FailOn,
-    /// Which tools may be called: `read-only`, `harmless` (the default) or `destructive`.
+    /// Which tools may be called: `read-only`, `non-destructive` (the default) or `destructive`.
     pub calls: String,
-    /// The file of hints that was followed, if one was.
+    /// The hints file, if one was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hints: Option<String>,
-    /// The seed of everything random.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// Milliseconds that a request may take.
+    /// The request timeout, in milliseconds.
     pub timeout_ms: u64,
-    /// How often a failing case is tried again on a fresh process.
+    /// How often a failing case is retried on a fresh process.
     pub retries: usize,
-    /// The part of the cases that was run, where they were split over several machines.
+    /// The shard of the cases that was run, if they were split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
 }
@@ -59,25 +59,25 @@ pub struct Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FailOn {
-    /// Those that break a rule which binds.
+    /// Failures only.
     #[default]
     Must,
-    /// Warnings too.
+    /// Failures and warnings.
     Should,
-    /// None: the run only tells.
+    /// None: the run only reports.
     Never,
 }
 
-/// One revision of the server and what its cases say.
+/// The results in one revision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Target {
-    /// Everything beside the cases.
+    /// Everything except the case results.
     pub summary: TargetSummary,
-    /// What came of each requirement.
+    /// The status of each requirement.
     pub requirements: Requirements,
-    /// The cases, sorted by id.
+    /// The case results, sorted by case id.
     pub results: Vec<CaseResult>,
 }
 
@@ -88,37 +88,37 @@ pub struct Target {
 pub struct Report {
     /// The version of this format.
     pub format: u32,
-    /// What made it.
+    /// The program that wrote it.
     pub tool: Tool,
     /// When the run began, RFC 3339 in UTC.
     pub started: String,
     /// The server: its command line.
     pub server: String,
-    /// The settings.
+    /// The settings of the run.
     pub options: Options,
     /// The revisions that were judged, oldest first.
     pub targets: Vec<Target>,
-    /// The run as a whole; absent only in the report of a run that was cut off.
+    /// The run as a whole; absent only if the run was aborted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<RunSummary>,
-    /// What came of holding it against a baseline, where there was one.
+    /// The comparison with a baseline, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BaselineComparison>,
 }
 
-/// Why a text is no report that can be rendered.
+/// Why a text cannot be read as a report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// It is no JSON, or not of the form of a report.
-    #[error("failed to read it as a report of this tool: {0}; a report is written by --report json=FILE")]
+    /// The text is not JSON, or not a report.
+    #[error("it is not a valid report: {0}; --report json=FILE writes one")]
     Form(#[from] serde_json::Error),
-    /// It is of another version of the format.
+    /// The report has another format version.
     #[error(
-        "it is of format {found}, and this version reads format {FORMAT}: render it with the version that wrote it, or run again"
+        "the report has format {found}, but this version reads format {FORMAT}: use the version that wrote it, or run again"
     )]
     Format {
-        /// The version that it says it is of.
+        /// The format version of the report.
         found: u64,
     },
 }
@@ -142,7 +142,7 @@ impl Report {
     /// Reads a report as it is written by [`Json`](super::Json).
     ///
     /// # Errors
-    /// When the text is no report, or one of another version of the format.
+    /// When the text is not a report, or has another format version.
     ///
     /// # Examples
     ///
@@ -152,7 +152,7 @@ impl Report {
     ///
     /// let report = Judge::built_in([]).select("lifecycle").run_blocking()?;
     /// let text = report.render(&Json);
-    /// assert_eq!(Report::parse(&text).expect("it was written as one"), report);
+    /// assert_eq!(Report::parse(&text).expect("a report"), report);
     /// # Ok::<(), mcp_conformance::JudgeError>(())
     /// ```
     pub fn parse(text: &str) -> Result<Self, ReportError> {
@@ -167,7 +167,7 @@ impl Report {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// What the run comes to.
+    /// The conclusion of the run.
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
         Conclusion::of(self)
@@ -176,7 +176,7 @@ impl Report {
     /// The report in one of the formats.
     ///
     /// # Panics
-    /// When a renderer of the caller's own fails or writes what is no text; ours do neither.
+    /// When a custom renderer fails or writes something that is not UTF-8; the built-in ones do neither.
     ///
     /// # Examples
     ///
@@ -202,13 +202,13 @@ impl Report {
         self.render(&Text::default())
     }
 
-    /// Every case result, revision by revision.
+    /// All case results, revision by revision.
     pub fn results(&self) -> impl Iterator<Item = &CaseResult> {
         self.targets.iter().flat_map(|target| &target.results)
     }
 }
 
-/// Folds the events of a run into a [`Report`].
+/// Builds a [`Report`] from the events of a run.
 #[derive(Debug)]
 pub struct Fold {
     report: Report,
@@ -216,7 +216,7 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// Begins with an empty report.
+    /// Starts with an empty report.
     #[must_use]
     pub fn new(report: Report) -> Self {
         Self { report, pending: Vec::new() }
@@ -225,7 +225,7 @@ impl Fold {
     /// The report so far.
     #[must_use]
     pub fn into_report(mut self) -> Report {
-        // A run that was cut off may leave cases whose revision was never told of; they count all the same.
+        // An aborted run may leave cases of a revision that never finished; they count as well.
         while let Some(revision) = self.pending.first().map(|result| result.revision) {
             let totals = self.pending.iter().filter(|r| r.revision == revision).map(|r| r.verdict).collect();
             self.finish(&TargetSummary {
@@ -236,7 +236,7 @@ impl Fold {
                 hints: Vec::new(),
                 launches: Vec::new(),
                 stderr: String::new(),
-                stopped_early: Some("the run was cut off".to_owned()),
+                stopped_early: Some("the run was aborted".to_owned()),
                 fuzz: None,
                 totals,
             });
@@ -245,7 +245,7 @@ impl Fold {
         self.report
     }
 
-    /// Joins what is known of a revision with its cases.
+    /// Combines the summary of a revision with its cases.
     fn finish(&mut self, summary: &TargetSummary) {
         let (mut results, rest): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.pending).into_iter().partition(|r| r.revision == summary.revision);
@@ -277,10 +277,10 @@ mod tests {
     fn events(report: &Report) -> Vec<Event> {
         let mut events = vec![Event::RunStarted { server: report.server.clone() }];
         for target in &report.targets {
-            // Cases finish in whatever order; the report has its own.
+            // Cases finish in any order; the report sorts them.
             events.extend(target.results.iter().rev().cloned().map(|result| Event::CaseFinished(Box::new(result))));
         }
-        // So do revisions.
+        // Revisions finish in any order, too.
         for target in report.targets.iter().rev() {
             events.push(Event::TargetFinished(Box::new(target.summary.clone())));
         }
@@ -298,30 +298,30 @@ mod tests {
     }
 
     #[test]
-    fn the_events_of_a_run_fold_into_its_report() {
+    fn the_events_of_a_run_build_its_report() {
         assert_eq!(folded(&events(&example())), Report { baseline: None, ..example() });
     }
 
     #[test]
-    fn a_run_that_is_cut_off_keeps_the_cases_that_it_finished() {
+    fn an_aborted_run_keeps_its_finished_cases() {
         let all = events(&example());
-        let cut = folded(&all[..6]);
-        assert_eq!(cut.results().count(), 5);
-        assert!(cut.summary.is_none());
-        assert!(cut.targets.iter().all(|target| target.summary.stopped_early.is_some()));
+        let aborted = folded(&all[..6]);
+        assert_eq!(aborted.results().count(), 5);
+        assert!(aborted.summary.is_none());
+        assert!(aborted.targets.iter().all(|target| target.summary.stopped_early.is_some()));
     }
 
     #[test]
-    fn a_report_of_another_format_is_refused_with_what_to_do() {
+    fn a_report_of_another_format_is_rejected_with_advice() {
         let text = |format: u32| {
             let mut value = serde_json::to_value(example()).expect("JSON");
             value["format"] = format.into();
             value.to_string()
         };
         assert_eq!(Report::parse(&text(FORMAT)).expect("a report"), example());
-        let error = Report::parse(&text(FORMAT + 1)).expect_err("it is of another format").to_string();
-        assert!(error.contains("it is of format 2") && error.contains("run again"), "{error}");
-        for text in ["", "[]", "{}", "{\"format\": 1}"] {
+        let error = Report::parse(&text(FORMAT + 1)).expect_err("it has another format").to_string();
+        assert!(error.contains("the report has format 3") && error.contains("run again"), "{error}");
+        for text in ["", "[]", "{}", "{\"format\": 2}"] {
             assert!(matches!(Report::parse(text), Err(ReportError::Form(_))), "{text}");
         }
     }

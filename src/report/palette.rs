@@ -1,10 +1,10 @@
-//! The colours of the terminal: one style a meaning, or none at all.
+//! Terminal colours: one style per meaning, or none.
 
 use anstyle::{AnsiColor, Style};
 
 use crate::verdict::Verdict;
 
-/// One style a meaning. Without colour every style is empty, so that the same code writes plain text.
+/// One style per meaning. Without colour every style is empty, so that the same code writes plain text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Palette {
     color: bool,
@@ -40,7 +40,7 @@ impl Palette {
     }
 }
 
-/// The text in a style.
+/// Applies a style to a text.
 pub(super) fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }

@@ -1,4 +1,4 @@
-//! What every format has in common.
+//! The interface of all report formats.
 
 use std::io;
 
@@ -14,10 +14,10 @@ use super::Report;
 /// use mcp_conformance::Judge;
 /// use mcp_conformance::report::{Renderer, Report};
 ///
-/// /// What failed, each on a line of its own.
-/// struct Failed;
+/// /// Lists the failed cases.
+/// struct FailedCases;
 ///
-/// impl Renderer for Failed {
+/// impl Renderer for FailedCases {
 ///     fn render(&self, report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
 ///         let failed = report.results().filter(|result| !result.findings.is_empty());
 ///         failed.into_iter().try_for_each(|result| writeln!(out, "{} in {}", result.case, result.revision))
@@ -25,7 +25,7 @@ use super::Report;
 /// }
 ///
 /// let report = Judge::built_in([]).select("lifecycle").run_blocking()?;
-/// assert_eq!(report.render(&Failed), "");
+/// assert_eq!(report.render(&FailedCases), "");
 /// # Ok::<(), mcp_conformance::JudgeError>(())
 /// ```
 pub trait Renderer {

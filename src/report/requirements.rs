@@ -1,6 +1,6 @@
-//! What a run came to for each requirement of a revision: judged, not applicable, not shown or not judged.
+//! The status of each requirement in a revision: judged, not applicable, not observed or not judged.
 //!
-//! Worked out from the results of the cases alone, since each says which requirements it speaks for.
+//! It is computed from the case results, since each lists the requirements that it checks.
 
 use std::collections::BTreeMap;
 
@@ -9,76 +9,77 @@ use serde::{Deserialize, Serialize};
 use crate::event::{CaseResult, Skipped};
 use crate::verdict::Verdict;
 
-/// The requirements that the cases of a run speak for in one revision, by what came of them.
+/// The requirements that the cases of a run check in one revision, by status.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Requirements {
-    /// Those that at least one case judged.
+    /// Requirements that at least one case judged.
     pub judged: Vec<String>,
-    /// Those that are for servers of another kind.
-    pub not_applicable: Vec<OpenRequirements>,
-    /// Those for which the server showed nothing that could have been judged; a hint may help.
-    pub not_observed: Vec<OpenRequirements>,
-    /// Those that could not be judged, for example because the server was gone.
-    pub not_judged: Vec<OpenRequirements>,
+    /// Requirements that do not apply to this server.
+    pub not_applicable: Vec<UnjudgedRequirements>,
+    /// Requirements for which the server showed no relevant behaviour; a hint may help.
+    pub not_observed: Vec<UnjudgedRequirements>,
+    /// Requirements that could not be judged, for example because the server had exited.
+    pub not_judged: Vec<UnjudgedRequirements>,
 }
 
-/// Requirements that were left open for the same reason.
+/// Requirements that were not judged for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
-pub struct OpenRequirements {
-    /// The reason, as the first case gave it.
+pub struct UnjudgedRequirements {
+    /// The reason given by the first case.
     pub reason: String,
     /// The requirements.
     pub requirements: Vec<String>,
 }
 
-/// What came of a requirement. Of several cases the greatest tells: one that judged it outweighs all others, and
-/// one that might have judged it a case that does not apply.
+/// The status of a requirement, in ascending order of precedence when several cases check it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Came {
+enum RequirementStatus {
     NotApplicable,
-    NotShown,
+    NotObserved,
     NotJudged,
     Judged,
 }
 
 impl Requirements {
-    /// What the results of one revision come to.
+    /// Computes the status of each requirement from the results of one revision.
     #[must_use]
     pub fn of(results: &[CaseResult]) -> Self {
-        let mut came: BTreeMap<&str, (Came, &str)> = BTreeMap::new();
+        let mut statuses: BTreeMap<&str, (RequirementStatus, &str)> = BTreeMap::new();
         for result in results {
-            let how = match (result.verdict, result.skipped) {
-                (Verdict::Pass | Verdict::Fail | Verdict::Warn, _) => Came::Judged,
-                (Verdict::Error, _) => Came::NotJudged,
-                (Verdict::Skip, Some(Skipped::NotApplicable)) => Came::NotApplicable,
-                (Verdict::Skip, Some(Skipped::NotObserved) | None) => Came::NotShown,
+            let status = match (result.verdict, result.skipped) {
+                (Verdict::Pass | Verdict::Fail | Verdict::Warn, _) => RequirementStatus::Judged,
+                (Verdict::Error, _) => RequirementStatus::NotJudged,
+                (Verdict::Skip, Some(Skipped::NotApplicable)) => RequirementStatus::NotApplicable,
+                (Verdict::Skip, Some(Skipped::NotObserved) | None) => RequirementStatus::NotObserved,
             };
-            let reason = result.reason.as_deref().unwrap_or("no reason was given");
+            let reason = result.reason.as_deref().unwrap_or("no reason given");
             for requirement in &result.requirements {
-                let known = came.entry(requirement).or_insert((how, reason));
-                if how > known.0 {
-                    *known = (how, reason);
+                let known = statuses.entry(requirement).or_insert((status, reason));
+                if status > known.0 {
+                    *known = (status, reason);
                 }
             }
         }
         let mut requirements = Self::default();
-        for (id, (how, reason)) in came {
-            let open = match how {
-                Came::Judged => {
+        for (id, (status, reason)) in statuses {
+            let open = match status {
+                RequirementStatus::Judged => {
                     requirements.judged.push(id.to_owned());
                     continue;
                 }
-                Came::NotApplicable => &mut requirements.not_applicable,
-                Came::NotShown => &mut requirements.not_observed,
-                Came::NotJudged => &mut requirements.not_judged,
+                RequirementStatus::NotApplicable => &mut requirements.not_applicable,
+                RequirementStatus::NotObserved => &mut requirements.not_observed,
+                RequirementStatus::NotJudged => &mut requirements.not_judged,
             };
             match open.iter_mut().find(|known| known.reason == reason) {
                 Some(known) => known.requirements.push(id.to_owned()),
-                None => open.push(OpenRequirements { reason: reason.to_owned(), requirements: vec![id.to_owned()] }),
+                None => {
+                    open.push(UnjudgedRequirements { reason: reason.to_owned(), requirements: vec![id.to_owned()] });
+                }
             }
         }
         requirements
@@ -90,11 +91,11 @@ impl Requirements {
         self.judged.binary_search_by(|judged| judged.as_str().cmp(id)).is_ok()
     }
 
-    /// Those that were left open, under a heading for each kind; kinds without any are left out.
-    pub fn open(&self) -> impl Iterator<Item = (&'static str, &[OpenRequirements])> {
+    /// The requirements that were not judged, by status; a status without requirements is omitted.
+    pub fn unjudged(&self) -> impl Iterator<Item = (&'static str, &[UnjudgedRequirements])> {
         let kinds = [
             ("not applicable", self.not_applicable.as_slice()),
-            ("not shown", self.not_observed.as_slice()),
+            ("not observed", self.not_observed.as_slice()),
             ("not judged", self.not_judged.as_slice()),
         ];
         kinds.into_iter().filter(|(_, open)| !open.is_empty())
@@ -113,28 +114,30 @@ mod tests {
     }
 
     #[test]
-    fn of_several_cases_the_one_that_judged_tells() {
+    fn a_case_that_judged_a_requirement_takes_precedence() {
         let results = [
-            result(&["a", "b", "c"], Verdict::Skip, "no image was seen", Some(Skipped::NotObserved)),
+            result(&["a", "b", "c"], Verdict::Skip, "no image was returned", Some(Skipped::NotObserved)),
             result(&["d", "c"], Verdict::Skip, "it is for servers with tasks", Some(Skipped::NotApplicable)),
             result(&["b"], Verdict::Warn, "", None),
-            result(&["e", "a"], Verdict::Error, "the server was gone", None),
+            result(&["e", "a"], Verdict::Error, "the server had exited", None),
         ];
         let requirements = Requirements::of(&results);
-        let open =
-            |reason: &str, id: &str| OpenRequirements { reason: reason.to_owned(), requirements: vec![id.to_owned()] };
+        let open = |reason: &str, id: &str| UnjudgedRequirements {
+            reason: reason.to_owned(),
+            requirements: vec![id.to_owned()],
+        };
         assert_eq!(requirements.judged, ["b"]);
         assert!(requirements.has_judged("b") && !requirements.has_judged("a"));
-        assert_eq!(requirements.not_observed, [open("no image was seen", "c")]);
+        assert_eq!(requirements.not_observed, [open("no image was returned", "c")]);
         assert_eq!(requirements.not_applicable, [open("it is for servers with tasks", "d")]);
-        let gone = OpenRequirements {
-            reason: "the server was gone".to_owned(),
+        let gone = UnjudgedRequirements {
+            reason: "the server had exited".to_owned(),
             requirements: vec!["a".to_owned(), "e".to_owned()],
         };
         assert_eq!(requirements.not_judged, [gone]);
         assert_eq!(
-            requirements.open().map(|(kind, _)| kind).collect::<Vec<_>>(),
-            ["not applicable", "not shown", "not judged"]
+            requirements.unjudged().map(|(kind, _)| kind).collect::<Vec<_>>(),
+            ["not applicable", "not observed", "not judged"]
         );
     }
 }

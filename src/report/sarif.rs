@@ -1,7 +1,7 @@
 //! SARIF 2.1.0: a rule for each requirement, a result for each finding.
 //!
-//! What a baseline lists is a result with a suppression, so that a viewer closes its alert instead of losing
-//! it. A finding has no place in the sources of a server that we only talk to, so its place is the case.
+//! An accepted finding is a result with a suppression, so that a viewer closes its alert instead of losing it. The
+//! location of a result is the case, because the source code of the server is unknown.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,8 +9,8 @@ use std::io;
 
 use serde::Serialize;
 
-use super::account::{account, doubt, level, transcript};
-use super::json::write_harmless;
+use super::finding_text::{evidence_lines, finding_lines, flaky_note, level_label};
+use super::json::write_escaped;
 use super::visible::{excerpt, visible};
 use super::{Conclusion, Renderer, Report};
 use crate::case::stable_hash;
@@ -24,7 +24,7 @@ pub struct Sarif;
 
 impl Renderer for Sarif {
     fn render(&self, report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
-        write_harmless(&Log::of(report), out)
+        write_escaped(&Log::of(report), out)
     }
 }
 
@@ -45,7 +45,7 @@ struct Run {
     invocations: [Invocation; 1],
     automation_details: AutomationDetails,
     column_kind: &'static str,
-    results: Vec<Outcome>,
+    results: Vec<SarifResult>,
     properties: BTreeMap<&'static str, String>,
 }
 
@@ -120,16 +120,16 @@ struct Notification {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Outcome {
+struct SarifResult {
     rule_id: String,
     rule_index: usize,
     level: &'static str,
     message: Message,
     locations: [Location; 1],
     partial_fingerprints: BTreeMap<&'static str, String>,
-    /// Told for every result or for none, as the format asks.
+    /// Present in every result or in none, as the format requires.
     suppressions: Vec<Suppression>,
-    properties: OutcomeProperties,
+    properties: ResultProperties,
 }
 
 #[derive(Serialize)]
@@ -172,11 +172,11 @@ struct Suppression {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct OutcomeProperties {
+struct ResultProperties {
     case: String,
     revision: &'static str,
     count: usize,
-    replay: String,
+    reproduce: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     flaky: Option<String>,
     messages: Vec<String>,
@@ -191,13 +191,13 @@ impl Log {
                 revisions.push(finding.revision.as_str());
             }
         }
-        let places: Vec<&str> = rules.keys().copied().collect();
+        let rule_ids: Vec<&str> = rules.keys().copied().collect();
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         let mut results = Vec::new();
         for result in report.results() {
             for finding in &result.findings {
-                let index = places.binary_search(&finding.requirement.as_str()).unwrap_or_default();
-                results.push(outcome(result, finding, index, &mut seen));
+                let index = rule_ids.binary_search(&finding.requirement.as_str()).unwrap_or_default();
+                results.push(sarif_result(result, finding, index, &mut seen));
             }
         }
         let properties = [("server", excerpt(&report.server, 2000, 0)), ("started", report.started.clone())];
@@ -225,18 +225,18 @@ impl Log {
 fn rule(finding: &Finding, revisions: &[&'static str]) -> Rule {
     let known = Catalogue::embedded().get(&finding.requirement);
     let text = known.map_or_else(|| visible(&finding.requirement).into_owned(), |known| known.text.clone());
-    let hint = excerpt(&finding.fix, 2000, 0);
+    let fix = excerpt(&finding.fix, 2000, 0);
     let link = uri(&finding.link);
     Rule {
         id: visible(&finding.requirement).into_owned(),
         short_description: Message::from(text.clone()),
-        full_description: Message::from(format!("{text} ({})", level(finding))),
+        full_description: Message::from(format!("{text} ({})", level_label(finding))),
         help: Message {
-            text: format!("{text}\n\nTo mend it: {hint}\n\n{link}"),
+            text: format!("{text}\n\nHow to fix it: {fix}\n\n{link}"),
             markdown: Some(format!(
-                "{}\n\n**To mend it:** {}\n\n[The specification]({link})",
-                super::markdown::prose(&text),
-                super::markdown::prose(&hint)
+                "{}\n\n**How to fix it:** {}\n\n[The specification]({link})",
+                super::markdown::sentence(&text),
+                super::markdown::sentence(&fix)
             )),
         },
         help_uri: link,
@@ -258,14 +258,19 @@ fn rule(finding: &Finding, revisions: &[&'static str]) -> Rule {
     }
 }
 
-fn outcome(result: &CaseResult, finding: &Finding, index: usize, seen: &mut BTreeMap<String, usize>) -> Outcome {
-    // What stays the same from run to run: neither times nor counts, nor the words of the server.
+fn sarif_result(
+    result: &CaseResult,
+    finding: &Finding,
+    index: usize,
+    seen: &mut BTreeMap<String, usize>,
+) -> SarifResult {
+    // Only what is stable from run to run: no times, no counts, no text of the server.
     let identity = [result.case.as_str(), &finding.requirement, finding.revision.as_str(), &finding.message].join("\n");
     let number = seen.entry(identity.clone()).or_default();
     *number += 1;
     let fingerprint = format!("{:016x}:{number}", stable_hash(&identity));
-    let lines = account(finding).join("\n");
-    Outcome {
+    let lines = finding_lines(finding).join("\n");
+    SarifResult {
         rule_id: visible(&finding.requirement).into_owned(),
         rule_index: index,
         level: if finding.verdict == Verdict::Fail { "error" } else { "warning" },
@@ -286,13 +291,13 @@ fn outcome(result: &CaseResult, finding: &Finding, index: usize, seen: &mut BTre
             .iter()
             .map(|why| Suppression { kind: "external", justification: excerpt(why, 1000, 0) })
             .collect(),
-        properties: OutcomeProperties {
+        properties: ResultProperties {
             case: visible(&result.case).into_owned(),
             revision: finding.revision.as_str(),
             count: finding.count,
-            replay: visible(&finding.reproduce).into_owned(),
-            flaky: doubt(finding),
-            messages: transcript(finding),
+            reproduce: visible(&finding.reproduce).into_owned(),
+            flaky: flaky_note(finding),
+            messages: evidence_lines(finding),
         },
     }
 }
@@ -305,7 +310,7 @@ fn invocation(report: &Report) -> Invocation {
         note(format!("{} {}", excerpt(&problem.message, 2000, 0), excerpt(&problem.hint, 2000, 0)));
     }
     for result in report.results().filter(|result| result.verdict == Verdict::Error) {
-        let reason = result.reason.as_deref().unwrap_or("no reason was given");
+        let reason = result.reason.as_deref().unwrap_or("no reason given");
         let case = visible(&result.case);
         note(format!("{case} could not be judged in {}: {}", result.revision, excerpt(reason, 2000, 0)));
     }
@@ -319,7 +324,7 @@ fn invocation(report: &Report) -> Invocation {
     }
 }
 
-/// A text as part of an address: what has no place in one is percent-encoded.
+/// Percent-encodes a text for use in a URI.
 fn uri(text: &str) -> String {
     text.bytes().fold(String::with_capacity(text.len()), |mut shown, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~/:#?=&".contains(&byte) {
@@ -347,8 +352,8 @@ mod tests {
         String::from_utf8(bytes).expect("JSON is UTF-8")
     }
 
-    /// What the format asks of the part of it that we write, read off section 3 of the standard: closed objects
-    /// with what they need, and the words of its enumerations.
+    /// A schema of the part of SARIF that is written here, from section 3 of the standard: closed objects with their
+    /// required members and enumerations.
     fn standard() -> jsonschema::Validator {
         let text = json!({"type": "object", "required": ["text"], "additionalProperties": false,
             "properties": {"text": {"type": "string", "minLength": 1}, "markdown": {"type": "string"}}});
@@ -401,7 +406,7 @@ mod tests {
         jsonschema::options().should_validate_formats(true).build(&log).expect("the schema is a schema")
     }
 
-    fn fits(text: &str) -> Value {
+    fn assert_valid(text: &str) -> Value {
         let value: Value = serde_json::from_str(text).expect("JSON");
         let errors: Vec<String> =
             standard().iter_errors(&value).map(|error| format!("{}: {error}", error.instance_path())).collect();
@@ -410,16 +415,16 @@ mod tests {
     }
 
     #[test]
-    fn the_example_render_is_fixed() {
+    fn the_rendered_example_matches_the_golden_file() {
         golden::compare("example.sarif", &rendered(&example()));
     }
 
     #[test]
-    fn a_render_fits_the_standard_and_its_indices_lead_somewhere() {
-        let cut = Report { summary: None, ..example() };
+    fn the_output_is_valid_and_its_rule_indices_are_correct() {
+        let aborted = Report { summary: None, ..example() };
         let empty = Report { targets: Vec::new(), ..example() };
-        for report in [example(), cut, empty] {
-            let value = fits(&rendered(&report));
+        for report in [example(), aborted, empty] {
+            let value = assert_valid(&rendered(&report));
             let run = &value["runs"][0];
             for result in run["results"].as_array().expect("results") {
                 let at = result["ruleIndex"].as_u64().expect("an index");
@@ -429,9 +434,9 @@ mod tests {
     }
 
     #[test]
-    fn fingerprints_are_unique_and_stay_when_times_and_counts_change() {
+    fn fingerprints_are_unique_and_do_not_depend_on_times_and_counts() {
         let prints = |report: &Report| -> Vec<String> {
-            let value = fits(&rendered(report));
+            let value = assert_valid(&rendered(report));
             let results = value["runs"][0]["results"].as_array().expect("results").clone();
             results.iter().map(|result| result["partialFingerprints"]["mcpConformance/v1"].to_string()).collect()
         };
@@ -450,8 +455,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_accepted_is_suppressed_with_its_reason() {
-        let value = fits(&rendered(&example()));
+    fn accepted_findings_are_suppressed_with_their_reason() {
+        let value = assert_valid(&rendered(&example()));
         let results = value["runs"][0]["results"].as_array().expect("results");
         let suppressed: Vec<&Value> =
             results.iter().filter(|result| result["suppressions"] != json!([])).map(|r| &r["ruleId"]).collect();
@@ -459,11 +464,11 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_server_wrote_becomes_structure() {
+    fn server_text_never_becomes_structure() {
         let mut report = example();
         poison(&mut report, &format!("\"}}],\"x\":[{{](javascript:alert(1)) <img src=x> {HOSTILE}"));
         let text = rendered(&report);
-        let value = fits(&text);
+        let value = assert_valid(&text);
         assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));
         for rule in value["runs"][0]["tool"]["driver"]["rules"].as_array().expect("rules") {
             let markdown = rule["help"]["markdown"].as_str().expect("markdown");

@@ -1,13 +1,13 @@
-//! TAP version 14: a test point for each case in each revision, with a YAML block where there is more to say.
+//! TAP version 14: a test point for each case in each revision, with a YAML block for findings.
 //!
-//! What a baseline lists is `TODO`, the word of TAP for a failure that is expected; a case that could not be
+//! An accepted case is marked `TODO`, which is TAP's directive for an expected failure; a case that could not be
 //! judged is not ok, and a problem of the run is a bail-out.
 
 use std::io::{self, Write};
 
 use serde_json::Value;
 
-use super::account::{accepted, account, level, standing, transcript};
+use super::finding_text::{accepted_reason, effective_verdict, evidence_lines, finding_lines, level_label};
 use super::visible::{excerpt, visible};
 use super::{FailOn, Renderer, Report};
 use crate::event::CaseResult;
@@ -25,7 +25,7 @@ impl Renderer for Tap {
         let mut number = 0;
         for result in report.results() {
             number += 1;
-            point(report, number, result, out)?;
+            write_point(report, number, result, out)?;
         }
         for complaint in complaints {
             number += 1;
@@ -34,22 +34,22 @@ impl Renderer for Tap {
         let problem = report.summary.as_ref().map(|summary| summary.problem.as_ref());
         match problem {
             Some(Some(problem)) => writeln!(out, "Bail out! {}", escaped(&excerpt(&problem.message, 1000, 0))),
-            None => writeln!(out, "Bail out! the run was cut off before its end"),
+            None => writeln!(out, "Bail out! the run was aborted"),
             Some(None) => Ok(()),
         }
     }
 }
 
-fn point(report: &Report, number: usize, result: &CaseResult, out: &mut dyn Write) -> io::Result<()> {
-    let todo = accepted(result);
-    let fails = match standing(result) {
+fn write_point(report: &Report, number: usize, result: &CaseResult, out: &mut dyn Write) -> io::Result<()> {
+    let todo = accepted_reason(result);
+    let fails = match effective_verdict(result) {
         Some(Verdict::Pass | Verdict::Skip) => false,
         Some(Verdict::Warn) => report.options.fail_on == FailOn::Should,
-        // An accepted failure is one all the same; the directive says that it is expected.
+        // An accepted failure is still a failure; the directive says that it is expected.
         Some(Verdict::Fail | Verdict::Error) | None => true,
     };
-    let word = if fails { "not ok" } else { "ok" };
-    let reason = result.reason.as_deref().unwrap_or("no reason was given");
+    let status = if fails { "not ok" } else { "ok" };
+    let reason = result.reason.as_deref().unwrap_or("no reason given");
     let directive = match (&todo, result.verdict) {
         (Some(why), _) => format!(" # TODO {}", escaped(&excerpt(why, 500, 0))),
         (None, Verdict::Skip) => format!(" # SKIP {}", escaped(&excerpt(reason, 500, 0))),
@@ -57,23 +57,23 @@ fn point(report: &Report, number: usize, result: &CaseResult, out: &mut dyn Writ
     };
     let case = escaped(&visible(&result.case));
     let title = escaped(&excerpt(&result.title, 200, 0));
-    writeln!(out, "{word} {number} - {} {case}: {title}{directive}", result.revision)?;
+    writeln!(out, "{status} {number} - {} {case}: {title}{directive}", result.revision)?;
     if result.verdict == Verdict::Error {
         writeln!(out, "  ---\n  verdict: error\n  message: {}\n  ...", quoted(reason))?;
     } else if !result.findings.is_empty() {
         writeln!(out, "  ---\n  verdict: {}\n  findings:", result.verdict.as_str())?;
-        result.findings.iter().try_for_each(|finding| block(finding, out))?;
+        result.findings.iter().try_for_each(|finding| write_finding(finding, out))?;
         writeln!(out, "  ...")?;
     }
     Ok(())
 }
 
 /// A finding as an item of a YAML list.
-fn block(finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
+fn write_finding(finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "    - requirement: {}", quoted(&finding.requirement))?;
-    writeln!(out, "      level: {}", quoted(&level(finding)))?;
+    writeln!(out, "      level: {}", quoted(&level_label(finding)))?;
     writeln!(out, "      severity: {}", finding.verdict.as_str())?;
-    for (name, lines) in [("told", account(finding)), ("messages", transcript(finding))] {
+    for (name, lines) in [("details", finding_lines(finding)), ("messages", evidence_lines(finding))] {
         if lines.is_empty() {
             continue;
         }
@@ -85,12 +85,12 @@ fn block(finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A text as it may stand in a description or a directive, where `#` begins a directive.
+/// Escapes a text for a description or a directive, where `#` starts a directive.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('#', "\\#")
 }
 
-/// A text as a YAML scalar: a JSON string, which YAML reads alike.
+/// A text as a YAML scalar: a JSON string, which is also valid YAML.
 fn quoted(text: &str) -> String {
     Value::from(excerpt(text, 2000, 0)).to_string()
 }
@@ -107,7 +107,7 @@ mod tests {
         String::from_utf8(bytes).expect("TAP is UTF-8")
     }
 
-    /// The test points as a reader of TAP sees them: ok, description, directive.
+    /// Parses the test points: ok, description, directive.
     fn points(text: &str) -> Vec<(bool, String, Option<String>)> {
         let mut found = Vec::new();
         for line in text.lines() {
@@ -116,13 +116,13 @@ mod tests {
                 (None, Some(rest)) => (false, rest),
                 (None, None) => {
                     let known = ["TAP version 14", "1..", "  ", "Bail out! "];
-                    assert!(known.iter().any(|start| line.starts_with(start)), "a stray line: {line}");
+                    assert!(known.iter().any(|start| line.starts_with(start)), "an unexpected line: {line}");
                     continue;
                 }
             };
             let (number, rest) = rest.split_once(" - ").expect("a description");
             assert_eq!(number.parse::<usize>().ok(), Some(found.len() + 1), "{line}");
-            // A directive begins at the first `#` that is not escaped.
+            // A directive starts at the first `#` that is not escaped.
             let (mut from, mut directive) = (rest.len(), None);
             let mut escaped = false;
             for (at, c) in rest.char_indices() {
@@ -138,27 +138,30 @@ mod tests {
     }
 
     #[test]
-    fn the_example_render_is_fixed() {
+    fn the_rendered_example_matches_the_golden_file() {
         golden::compare("example.tap", &rendered(&example()));
     }
 
     #[test]
-    fn a_reader_sees_every_case_once_with_its_directive() {
+    fn every_case_is_one_test_point_with_its_directive() {
         let report = example();
         let text = rendered(&report);
         let points = points(&text);
         assert_eq!(points.len(), report.results().count() + 2, "two for the baseline");
         assert!(text.contains(&format!("\n1..{}\n", points.len())));
-        let of = |word: &str| {
-            points.iter().filter(|(.., directive)| directive.as_ref().is_some_and(|d| d.starts_with(word))).count()
+        let count = |directive_name: &str| {
+            points
+                .iter()
+                .filter(|(.., directive)| directive.as_ref().is_some_and(|d| d.starts_with(directive_name)))
+                .count()
         };
-        assert_eq!([of("TODO"), of("SKIP")], [1, 2]);
+        assert_eq!([count("TODO"), count("SKIP")], [1, 2]);
         assert_eq!(points.iter().filter(|(ok, ..)| !ok).count(), 5 + 2);
         assert!(text.lines().last().is_some_and(|line| line.starts_with("Bail out! ")));
     }
 
     #[test]
-    fn nothing_that_a_server_wrote_becomes_a_line_or_a_directive() {
+    fn server_text_never_becomes_a_line_or_a_directive() {
         let mut report = example();
         poison(&mut report, &format!(" # SKIP \\# TODO\nok 1\nBail out!\n  ...\n{HOSTILE}"));
         let text = rendered(&report);

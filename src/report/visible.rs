@@ -1,34 +1,33 @@
-//! Makes text from a server harmless to show: what a terminal would obey, or an eye would miss, is
-//! spelled out.
+//! Makes text from a server safe to print: control characters and invisible characters are escaped.
 //!
-//! Every name, message, line of evidence and line of stderr passes [`visible`] before it reaches a
-//! terminal. It keeps ordinary text as it is and refuses to interpret anything.
+//! Every name, message, line of evidence and line of stderr passes [`visible`] before it is printed. Ordinary text
+//! of any script stays unchanged.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character acts on a terminal or hides from a reader: control characters, characters
-/// that change the direction of text, and characters without a shape of their own.
+/// Whether a character controls the terminal or is invisible: control characters, characters that change the text
+/// direction, and characters without a glyph.
 #[must_use]
 pub fn is_treacherous(c: char) -> bool {
-    // Most text is none of it.
+    // The fast path for printable ASCII.
     !matches!(c, ' '..='~')
         && matches!(c,
         '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
-        // Without a shape: soft hyphen, joiners, fillers, zero-width spaces, the empty braille cell.
+        // Without a glyph: soft hyphen, joiners, fillers, zero-width spaces, the empty braille cell.
         | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
         | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
         // Direction marks, embeddings, overrides and isolates.
         | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        // Breaks that some viewers obey.
+        // Line and paragraph separators.
         | '\u{2028}' | '\u{2029}'
-        // Variation selectors and tags carry hidden text.
+        // Variation selectors and tags can carry hidden text.
         | '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The text with every treacherous character spelled out, as `\n` or `\u{1b}`, so that it stays on
-/// one line and cannot act on a terminal.
+/// Escapes control and invisible characters, as `\n` or `\u{1b}`, so that the text stays on one line and cannot
+/// control a terminal.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_treacherous) {
@@ -49,30 +48,30 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The text made [`visible`] and, where it is longer than `limit` characters, cut in its middle, with
-/// the number of bytes that are missing; `cut` bytes are missing from its end already.
+/// The text made [`visible`] and, if it is longer than `limit` characters, shortened in the middle, with the number
+/// of omitted bytes; `truncated` is the number of bytes that are already missing at its end.
 #[must_use]
-pub fn excerpt(text: &str, limit: usize, cut: usize) -> String {
-    const TAIL: usize = 60;
-    // What a cut would save has to be more than the words that tell of it.
-    const WORTH: usize = 60;
+pub fn excerpt(text: &str, limit: usize, truncated: usize) -> String {
+    const TAIL_CHARS: usize = 60;
+    // Shortening has to save more than the note about it takes.
+    const MIN_SAVED_CHARS: usize = 60;
     let length = text.chars().count();
-    let mut shown = if length <= limit + WORTH {
+    let mut shown = if length <= limit + MIN_SAVED_CHARS {
         visible(text).into_owned()
     } else {
-        let tail = TAIL.min(limit / 4);
+        let tail = TAIL_CHARS.min(limit / 4);
         let head_end = byte_of(text, limit - tail);
         let tail_start = byte_of(text, length - tail);
-        let missing = tail_start - head_end;
-        format!("{} [... {missing} bytes ...] {}", visible(&text[..head_end]), visible(&text[tail_start..]))
+        let omitted = tail_start - head_end;
+        format!("{} [... {omitted} bytes ...] {}", visible(&text[..head_end]), visible(&text[tail_start..]))
     };
-    if cut > 0 {
-        write!(shown, " [... {cut} bytes more]").expect("a string takes all that is written");
+    if truncated > 0 {
+        write!(shown, " [... {truncated} more bytes]").expect("a string takes all that is written");
     }
     shown
 }
 
-/// Where in the text its character number `index` begins.
+/// The byte offset of the character with this index.
 fn byte_of(text: &str, index: usize) -> usize {
     text.char_indices().nth(index).map_or(text.len(), |(at, _)| at)
 }
@@ -82,32 +81,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ordinary_text_of_any_script_stays_as_it_is() {
+    fn ordinary_text_of_any_script_is_unchanged() {
         for text in ["plain", "naïve \u{e9}", "日本語", "عربى", "a \\u{1b} b", "🙂"] {
             assert_eq!(visible(text), text);
         }
     }
 
     #[test]
-    fn what_acts_on_a_terminal_is_spelled_out() {
+    fn terminal_control_characters_are_escaped() {
         assert_eq!(visible("\u{1b}[2J"), "\\u{1b}[2J");
         assert_eq!(visible("\u{9b}31m"), "\\u{9b}31m");
         assert_eq!(visible("a\r\nb\tc\u{8}\u{7f}\0"), "a\\r\\nb\\tc\\u{8}\\u{7f}\\u{0}");
     }
 
     #[test]
-    fn what_turns_or_hides_text_is_spelled_out() {
+    fn bidirectional_and_invisible_characters_are_escaped() {
         assert_eq!(visible("a\u{202e}b\u{2066}c\u{200b}d\u{feff}"), "a\\u{202e}b\\u{2066}c\\u{200b}d\\u{feff}");
         assert_eq!(visible("\u{e0041}\u{fe0f}\u{2028}"), "\\u{e0041}\\u{fe0f}\\u{2028}");
     }
 
     #[test]
-    fn a_long_line_keeps_its_head_and_its_tail() {
+    fn a_long_line_keeps_its_start_and_its_end() {
         let text = format!("{}{}", "é".repeat(400), "z".repeat(100));
         let shown = excerpt(&text, 300, 0);
         assert!(shown.starts_with(&"é".repeat(240)) && shown.ends_with(&"z".repeat(60)), "{shown}");
         assert!(shown.contains("[... 360 bytes ...]"), "{shown}");
-        assert_eq!(excerpt("short", 300, 7), "short [... 7 bytes more]");
+        assert_eq!(excerpt("short", 300, 7), "short [... 7 more bytes]");
         assert_eq!(excerpt("", 300, 0), "");
     }
 }

@@ -370,7 +370,7 @@ fn launch(ended: &Ended) -> Launch {
             ended.purpose.clone()
         },
         startup_ms: ended.startup.map(milliseconds),
-        shutdown: Some(Launch::word(ended.step).to_owned()),
+        shutdown: Some(Launch::shutdown_name(ended.step).to_owned()),
         sent: count(|event| matches!(event, transcript::Event::Sent { .. })),
         received: count(|event| matches!(event, transcript::Event::Received(_))),
     }

@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** How long a command of the browser may take: a busy machine is slow to start one. */
-const PATIENCE = 60_000;
+/** The timeout of a browser command; starting a browser on a busy machine is slow. */
+const COMMAND_TIMEOUT_MS = 60_000;
 
 export class Browser {
   #process;
@@ -25,10 +25,10 @@ export class Browser {
     // Chromium's sandbox does not start for root.
     if (process.getuid?.() === 0) options.push("--no-sandbox");
     this.#process = spawn(program, options, { stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"] });
-    let told = "";
-    this.#process.stderr.on("data", (text) => (told = (told + text).slice(-4000)));
+    let stderr = "";
+    this.#process.stderr.on("data", (text) => (stderr = (stderr + text).slice(-4000)));
     this.#process.on("error", (error) => this.#end(`${program} did not start: ${error.message}`));
-    this.#process.on("exit", (code) => this.#end(`${program} ended with ${code}: ${told}`));
+    this.#process.on("exit", (code) => this.#end(`${program} ended with ${code}: ${stderr}`));
     this.#process.stdio[3].on("error", () => {});
     let rest = Buffer.alloc(0);
     this.#process.stdio[4].on("data", (bytes) => {
@@ -60,7 +60,7 @@ export class Browser {
     if (this.#ended) return Promise.reject(new Error(this.#ended));
     const id = ++this.#last;
     return new Promise((resolve, reject) => {
-      const late = setTimeout(() => reject(new Error(`${method} was not answered`)), PATIENCE);
+      const late = setTimeout(() => reject(new Error(`${method} got no response`)), COMMAND_TIMEOUT_MS);
       const settled = (settle) => (value) => {
         clearTimeout(late);
         settle(value);
@@ -74,7 +74,7 @@ export class Browser {
     this.#listeners.add(listener);
   }
 
-  /** A new page; what it complains of and asks for is noted from the start. */
+  /** Opens a new page and records its console errors and requests from the start. */
   async page({ width = 1280, height = 900, dark = false, mobile = false } = {}) {
     const { targetId } = await this.send("Target.createTarget", { url: "about:blank" });
     const { sessionId } = await this.send("Target.attachToTarget", { targetId, flatten: true });
@@ -104,11 +104,11 @@ export class Browser {
 class Page {
   #browser;
   #session;
-  /** What the console was told as an error, and every exception. */
-  complaints = [];
-  /** Every address that was asked for. */
+  /** Console errors and warnings, and uncaught exceptions. */
+  consoleErrors = [];
+  /** The URLs of all requests. */
   requests = [];
-  /** Whether a dialog was opened. */
+  /** The number of dialogs that were opened. */
   dialogs = 0;
 
   constructor(browser, session) {
@@ -118,11 +118,11 @@ class Page {
       if (sessionId !== session) return;
       if (method === "Runtime.exceptionThrown") {
         const { text, exception } = params.exceptionDetails;
-        this.complaints.push(`${text} ${exception?.description ?? ""}`);
+        this.consoleErrors.push(`${text} ${exception?.description ?? ""}`);
       } else if (method === "Runtime.consoleAPICalled" && ["error", "warning", "assert"].includes(params.type)) {
-        this.complaints.push(params.args.map((argument) => argument.value ?? argument.description).join(" "));
+        this.consoleErrors.push(params.args.map((argument) => argument.value ?? argument.description).join(" "));
       } else if (method === "Log.entryAdded" && ["error", "warning"].includes(params.entry.level)) {
-        this.complaints.push(params.entry.text);
+        this.consoleErrors.push(params.entry.text);
       } else if (method === "Network.requestWillBeSent") {
         this.requests.push(params.request.url);
       } else if (method === "Page.javascriptDialogOpening") {
@@ -136,7 +136,7 @@ class Page {
     return this.#browser.send(method, params, this.#session);
   }
 
-  /** Opens an address and waits until it was painted. */
+  /** Opens a URL and waits until it is painted. */
   async open(url) {
     const loaded = new Promise((resolve) => {
       this.#browser.listen(({ method, sessionId }) => {
@@ -153,7 +153,7 @@ class Page {
     return this.value(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true)))));
   }
 
-  /** What a function, run in the page as if the user had asked for it, comes to. */
+  /** Evaluates a function in the page with user activation and returns its result. */
   async value(work, ...values) {
     const expression = typeof work === "string" ? work : `(${work})(...${JSON.stringify(values)})`;
     const { result, exceptionDetails } = await this.send("Runtime.evaluate", {
@@ -165,7 +165,7 @@ class Page {
     return result.value;
   }
 
-  /** A picture, of the whole page or of what is in view. */
+  /** A screenshot of the whole page or of the viewport. */
   async picture(whole = true) {
     const { data } = await this.send("Page.captureScreenshot", { format: "png", captureBeyondViewport: whole });
     return Buffer.from(data, "base64");

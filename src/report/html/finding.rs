@@ -1,86 +1,87 @@
-//! The findings as the page shows them, gathered by requirement.
+//! Views of the findings, grouped by requirement.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::compare::{Pair, of_texts, of_unified};
-use super::shown::{Prose, address, area, prose, revisions, shown, slug};
-use super::wire::{Row, indent, indent_fully, time_line};
+use super::compare::{DiffRow, diff_texts, split_unified};
+use super::display::{InlineText, area, display, https_link, inline_code, revisions, slug};
+use super::wire::{Row, indent, indent_fully, timeline};
 use crate::report::Report;
-use crate::report::group::{Group as Gathered, Told as GatheredOne, group};
+use crate::report::finding_text::describe_retries;
+use crate::report::group::{GroupedFinding, RequirementGroup, group_findings};
 use crate::verdict::{Confirmation, Counterexample, Direction, Evidence, Finding, Verdict};
 
-/// Everything that is wrong with one requirement.
+/// The findings about one requirement.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct GroupView {
     pub(super) requirement: String,
     pub(super) level: String,
-    /// What the level means where the text has no keyword.
-    pub(super) reading: Option<&'static str>,
+    /// A note if the level is inferred.
+    pub(super) inferred: Option<&'static str>,
     pub(super) verdict: &'static str,
-    pub(super) told: Vec<Told>,
+    pub(super) findings: Vec<FindingView>,
 }
 
-/// One finding, wherever it was made.
+/// Equal findings of several cases or revisions.
 #[derive(Debug)]
-pub(super) struct Told {
-    /// Its name in the fragment that opens it.
+pub(super) struct FindingView {
+    /// Its id in the URL fragment that opens it.
     pub(super) slug: String,
     pub(super) level: String,
     pub(super) verdict: &'static str,
-    /// The areas of its cases, by spaces.
+    /// The areas of its cases, separated by spaces.
     pub(super) areas: String,
-    /// The revisions in which it was made, by spaces.
+    /// The revisions in which it was made, separated by spaces.
     pub(super) revisions: String,
-    /// The numbers of the tools that it is about, by spaces.
+    /// The indices of the tools that it is about, separated by spaces.
     pub(super) tools: String,
-    pub(super) message: Prose,
-    /// How often and in which revisions.
-    pub(super) seen: String,
+    pub(super) message: InlineText,
+    /// How often and in which revisions it was made.
+    pub(super) occurrences: String,
     pub(super) cases: Vec<String>,
     pub(super) subjects: Vec<String>,
-    pub(super) expected: Prose,
-    pub(super) actual: Prose,
+    pub(super) expected: InlineText,
+    pub(super) actual: InlineText,
     pub(super) value: Option<String>,
-    pub(super) compared: Vec<Pair>,
-    /// The revision that the time-line is of, where there are several.
-    pub(super) of: Option<&'static str>,
+    pub(super) diff: Vec<DiffRow>,
+    /// The revision of the evidence, if the finding was made in several.
+    pub(super) evidence_revision: Option<&'static str>,
     pub(super) rows: Vec<Row>,
     pub(super) link: String,
-    pub(super) address: Option<String>,
-    pub(super) hint: Prose,
-    pub(super) replay: String,
-    pub(super) smallest: Option<Smallest>,
-    /// How often it came back, where it was tried again.
-    pub(super) confirmed: Option<String>,
+    pub(super) link_target: Option<String>,
+    pub(super) fix: InlineText,
+    pub(super) reproduce: String,
+    pub(super) counterexample: Option<CounterexampleView>,
+    /// How many retries failed, if there were any.
+    pub(super) retries: Option<String>,
     pub(super) flaky: bool,
     pub(super) accepted: Option<String>,
 }
 
-/// A call made as small as it could be, beside the one that failed first.
+/// The minimal failing call, compared with the original one.
 #[derive(Debug)]
-pub(super) struct Smallest {
+pub(super) struct CounterexampleView {
     pub(super) tool: String,
     pub(super) kind: &'static str,
-    pub(super) breaks: Option<String>,
-    pub(super) compared: Vec<Pair>,
-    pub(super) before: Vec<String>,
+    pub(super) violated: Option<String>,
+    pub(super) diff: Vec<DiffRow>,
+    pub(super) preceding: Vec<String>,
     pub(super) attempts: usize,
-    /// The lines to paste.
+    /// The lines to send.
     pub(super) lines: String,
     pub(super) file: Option<String>,
-    /// The finding that it proves.
+    /// The id of the finding.
     pub(super) slug: String,
-    pub(super) message: Prose,
+    pub(super) message: InlineText,
 }
 
-/// The findings, those that a baseline accepts apart, and where each result finds its own.
+/// The findings, with accepted ones separate, and an index from results to findings.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    pub(super) open: Vec<Group>,
-    pub(super) accepted: Vec<Group>,
-    /// The finding of a case and revision by its message: its name in the fragment.
+    pub(super) open: Vec<GroupView>,
+    pub(super) accepted: Vec<GroupView>,
+    /// Ids of findings by case, revision, and requirement with message.
     slugs: BTreeMap<(String, String, String), String>,
 }
 
@@ -88,46 +89,46 @@ impl Findings {
     pub(super) fn of(report: &Report, tools: &[String]) -> Self {
         let mut findings = Self::default();
         let mut taken = BTreeSet::new();
-        for gathered in &group(report) {
+        for group in &group_findings(report) {
             for accepted in [false, true] {
-                let told: Vec<Told> = gathered
-                    .told
+                let views: Vec<FindingView> = group
+                    .findings
                     .iter()
-                    .filter(|told| told.finding.accepted.is_some() == accepted)
-                    .map(|told| {
-                        let slug = free(&mut taken, &slug(gathered.requirement));
-                        for case in &told.cases {
-                            for revision in &told.revisions {
+                    .filter(|grouped| grouped.finding.accepted.is_some() == accepted)
+                    .map(|grouped| {
+                        let slug = unique_slug(&mut taken, &slug(group.requirement));
+                        for case in &grouped.cases {
+                            for revision in &grouped.revisions {
                                 let key = (
                                     (*case).to_owned(),
                                     revision.to_string(),
-                                    key(&told.finding.requirement, &told.finding.message),
+                                    key(&grouped.finding.requirement, &grouped.finding.message),
                                 );
                                 findings.slugs.insert(key, slug.clone());
                             }
                         }
-                        Told::of(told, slug, tools)
+                        FindingView::of(grouped, slug, tools)
                     })
                     .collect();
-                if told.is_empty() {
+                if views.is_empty() {
                     continue;
                 }
-                let group = Group::of(gathered, told);
-                if accepted { findings.accepted.push(group) } else { findings.open.push(group) }
+                let view = GroupView::of(group, views);
+                if accepted { findings.accepted.push(view) } else { findings.open.push(view) }
             }
         }
         findings
     }
 
-    /// The name of a finding that a case made.
+    /// The id of a finding that a case made.
     pub(super) fn slug(&self, case: &str, finding: &Finding) -> Option<&str> {
         let key = (case.to_owned(), finding.revision.to_string(), key(&finding.requirement, &finding.message));
         self.slugs.get(&key).map(String::as_str)
     }
 
-    /// Every finding, the open ones first.
-    pub(super) fn told(&self) -> impl Iterator<Item = &Told> {
-        self.open.iter().chain(&self.accepted).flat_map(|group| &group.told)
+    /// All findings, accepted ones last.
+    pub(super) fn all(&self) -> impl Iterator<Item = &FindingView> {
+        self.open.iter().chain(&self.accepted).flat_map(|group| &group.findings)
     }
 }
 
@@ -135,8 +136,8 @@ fn key(requirement: &str, message: &str) -> String {
     format!("{requirement}\n{message}")
 }
 
-/// A name that is not taken yet.
-fn free(taken: &mut BTreeSet<String>, name: &str) -> String {
+/// Makes an id unique by appending a number.
+fn unique_slug(taken: &mut BTreeSet<String>, name: &str) -> String {
     let mut candidate = name.to_owned();
     let mut number = 1;
     while !taken.insert(candidate.clone()) {
@@ -146,123 +147,96 @@ fn free(taken: &mut BTreeSet<String>, name: &str) -> String {
     candidate
 }
 
-impl Group {
-    fn of(gathered: &Gathered<'_>, told: Vec<Told>) -> Self {
-        let worst = told.iter().any(|told| told.verdict == Verdict::Fail.as_str());
-        let reading = match (gathered.derived, worst) {
+impl GroupView {
+    fn of(group: &RequirementGroup<'_>, findings: Vec<FindingView>) -> Self {
+        let worst = findings.iter().any(|finding| finding.verdict == Verdict::Fail.as_str());
+        let inferred = match (group.derived, worst) {
             (false, _) => None,
-            (true, true) => Some("by our reading: the text has no keyword, but no reading allows this"),
-            (true, false) => Some("by our reading: the text has no keyword"),
+            (true, true) => Some("inferred: the specification uses no keyword, but no interpretation allows this"),
+            (true, false) => Some("inferred: the specification uses no keyword"),
         };
         let verdict = if worst { Verdict::Fail } else { Verdict::Warn };
         Self {
-            requirement: shown(gathered.requirement),
-            level: gathered.level.to_string(),
-            reading,
+            requirement: display(group.requirement),
+            level: group.level.to_string(),
+            inferred,
             verdict: verdict.as_str(),
-            told,
+            findings,
         }
     }
 }
 
-impl Told {
-    fn of(told: &GatheredOne<'_>, slug: String, tools: &[String]) -> Self {
-        let finding = told.finding;
-        let times = match told.count {
+impl FindingView {
+    fn of(grouped: &GroupedFinding<'_>, slug: String, tools: &[String]) -> Self {
+        let finding = grouped.finding;
+        let times = match grouped.count {
             0 | 1 => "once".to_owned(),
             2 => "twice".to_owned(),
             count => format!("{count} times"),
         };
-        let mut areas: Vec<String> = told.cases.iter().map(|case| shown(area(case))).collect();
+        let mut areas: Vec<String> = grouped.cases.iter().map(|case| display(area(case))).collect();
         areas.dedup();
         let value = finding.value.as_ref().map(|value| indent(&value.to_string()));
-        let message = prose(&finding.message);
+        let message = inline_code(&finding.message);
         Self {
-            smallest: finding.counterexample.as_ref().map(|one| Smallest::of(one, &slug, &message)),
+            counterexample: finding.counterexample.as_ref().map(|one| CounterexampleView::of(one, &slug, &message)),
             slug,
             level: finding.level.to_string(),
             verdict: finding.verdict.as_str(),
             areas: areas.join(" "),
-            revisions: told.revisions.iter().map(|revision| revision.as_str()).collect::<Vec<_>>().join(" "),
-            tools: about(told, tools),
+            revisions: grouped.revisions.iter().map(|revision| revision.as_str()).collect::<Vec<_>>().join(" "),
+            tools: tool_numbers(grouped, tools),
             message,
-            seen: format!("{times} in {}", revisions(&told.revisions)),
-            cases: told.cases.iter().map(|case| shown(case)).collect(),
-            subjects: told.subjects.iter().map(|subject| shown(subject)).collect(),
-            expected: prose(&finding.expected),
-            actual: prose(&finding.actual),
+            occurrences: format!("{times} in {}", revisions(&grouped.revisions)),
+            cases: grouped.cases.iter().map(|case| display(case)).collect(),
+            subjects: grouped.subjects.iter().map(|subject| display(subject)).collect(),
+            expected: inline_code(&finding.expected),
+            actual: inline_code(&finding.actual),
             value,
-            compared: finding.diff.as_deref().map(of_unified).unwrap_or_default(),
-            of: (told.revisions.len() > 1).then(|| finding.revision.as_str()),
-            rows: time_line(&finding.evidence),
-            link: shown(&finding.link),
-            address: address(&finding.link),
-            hint: prose(&finding.fix),
-            replay: shown(&finding.reproduce),
-            confirmed: finding.confirmation.map(confirmed),
+            diff: finding.diff.as_deref().map(split_unified).unwrap_or_default(),
+            evidence_revision: (grouped.revisions.len() > 1).then(|| finding.revision.as_str()),
+            rows: timeline(&finding.evidence),
+            link: display(&finding.link),
+            link_target: https_link(&finding.link),
+            fix: inline_code(&finding.fix),
+            reproduce: display(&finding.reproduce),
+            retries: finding.confirmation.map(describe_retries),
             flaky: finding.confirmation.is_some_and(Confirmation::is_flaky),
-            accepted: finding.accepted.as_deref().map(shown),
+            accepted: finding.accepted.as_deref().map(display),
         }
     }
 }
 
-fn confirmed(confirmation: Confirmation) -> String {
-    let times = |number: usize| match number {
-        1 => "once".to_owned(),
-        number => format!("{number} times"),
-    };
-    let Confirmation { tried, failed } = confirmation;
-    let came = match failed {
-        0 => "did not come back".to_owned(),
-        failed if failed >= tried => "came back each time".to_owned(),
-        failed => format!("came back {failed} of them"),
-    };
-    format!("tried again {} on a fresh process, it {came}", times(tried))
-}
-
-impl Smallest {
-    fn of(one: &Counterexample, slug: &str, message: &Prose) -> Self {
+impl CounterexampleView {
+    fn of(one: &Counterexample, slug: &str, message: &InlineText) -> Self {
         Self {
-            tool: shown(&one.tool),
+            tool: display(&one.tool),
             kind: one.kind.as_str(),
-            breaks: one.violated.as_deref().map(shown),
-            compared: of_texts(&indent_fully(&one.original.to_string()), &indent_fully(&one.arguments.to_string())),
-            before: one.preceding.iter().map(|call| indent(&call.to_string())).collect(),
+            violated: one.violated.as_deref().map(display),
+            diff: diff_texts(&indent_fully(&one.original.to_string()), &indent_fully(&one.arguments.to_string())),
+            preceding: one.preceding.iter().map(|call| indent(&call.to_string())).collect(),
             attempts: one.attempts,
-            lines: one.messages.iter().map(|line| shown(line)).collect::<Vec<_>>().join("\n"),
-            file: one.file.as_deref().map(shown),
+            lines: one.messages.iter().map(|line| display(line)).collect::<Vec<_>>().join("\n"),
+            file: one.file.as_deref().map(display),
             slug: slug.to_owned(),
             message: message.clone(),
         }
     }
 }
 
-/// The numbers of the tools that a finding is about: those that it names, and those that its proof calls.
-fn about(told: &GatheredOne<'_>, tools: &[String]) -> String {
-    let mut names: BTreeSet<String> = told.subjects.iter().map(|subject| shown(subject)).collect();
-    names.extend(told.finding.counterexample.as_ref().map(|one| shown(&one.tool)));
-    names.extend(told.finding.evidence.iter().filter_map(called));
+/// The indices of the tools that a finding is about: those that it names and those that its evidence calls.
+fn tool_numbers(grouped: &GroupedFinding<'_>, tools: &[String]) -> String {
+    let mut names: BTreeSet<String> = grouped.subjects.iter().map(|subject| display(subject)).collect();
+    names.extend(grouped.finding.counterexample.as_ref().map(|one| display(&one.tool)));
+    names.extend(grouped.finding.evidence.iter().filter_map(called_tool));
     let numbers = tools.iter().enumerate().filter(|(_, tool)| names.contains(*tool));
     numbers.map(|(number, _)| number.to_string()).collect::<Vec<_>>().join(" ")
 }
 
-fn called(item: &Evidence) -> Option<String> {
+fn called_tool(item: &Evidence) -> Option<String> {
     if item.direction != Direction::Sent || !item.text.contains("tools/call") {
         return None;
     }
     let message: Value = serde_json::from_str(&item.text).ok()?;
-    message.pointer("/params/name").and_then(Value::as_str).map(shown)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_tried_again_is_told_in_words() {
-        let told = |tried, failed| confirmed(Confirmation { tried, failed });
-        assert_eq!(told(1, 0), "tried again once on a fresh process, it did not come back");
-        assert_eq!(told(3, 2), "tried again 3 times on a fresh process, it came back 2 of them");
-        assert_eq!(told(2, 2), "tried again 2 times on a fresh process, it came back each time");
-    }
+    message.pointer("/params/name").and_then(Value::as_str).map(display)
 }

@@ -1,25 +1,25 @@
-//! What fuzzing exercised, tool by tool, with its plots.
+//! Views of the fuzzing statistics, with their plots.
 
-use super::finding::{Findings, Smallest};
-use super::shown::{shares, shown, slug};
+use super::display::{display, shares, slug};
+use super::finding::{CounterexampleView, Findings};
 use crate::event::{CallOutcome, Gap, Latency, ToolFuzz};
-use crate::report::prose::time;
+use crate::report::layout::format_ms;
 use crate::report::{Report, Target};
 use crate::verdict::CallKind;
 
-/// What fuzzing did in one revision.
+/// The fuzzing of one revision.
 #[derive(Debug)]
 pub(super) struct Fuzzing<'a> {
     pub(super) revision: &'static str,
-    /// Seed, calls and time in words.
-    pub(super) told: String,
-    pub(super) ended_early: Option<String>,
+    /// Number of calls, duration, restarts and seed.
+    pub(super) summary: String,
+    pub(super) stopped_early: Option<String>,
     pub(super) tools: Vec<Tool<'a>>,
-    /// The tools that were not called: name and why.
-    pub(super) left_out: Vec<(String, String)>,
+    /// The tools that were not called: name and reason.
+    pub(super) not_called: Vec<(String, String)>,
 }
 
-/// What it did with one tool.
+/// The fuzzing of one tool.
 #[derive(Debug)]
 pub(super) struct Tool<'a> {
     pub(super) name: String,
@@ -27,68 +27,68 @@ pub(super) struct Tool<'a> {
     pub(super) note: Option<String>,
     pub(super) calls: u64,
     pub(super) failing: bool,
-    /// Each kind of call: its numbers by outcome, their sum, and the parts of its bar.
+    /// The calls by kind.
     pub(super) kinds: Vec<Kind>,
-    pub(super) times: Option<Times>,
+    pub(super) latency: Option<LatencyPlot>,
     pub(super) keywords: Vec<Keyword>,
-    /// Keywords that were tried on both of the sides that they have, of all.
+    /// The number of covered keywords, and of all keywords. A keyword is covered if calls satisfied and violated it.
     pub(super) covered: (usize, usize),
     pub(super) covered_share: usize,
-    pub(super) met: (usize, usize),
-    pub(super) met_share: usize,
+    pub(super) obligations: (usize, usize),
+    pub(super) obligations_share: usize,
     pub(super) responses: Vec<Response>,
     pub(super) gaps: Vec<(String, String)>,
-    pub(super) smallest: Vec<&'a Smallest>,
+    pub(super) counterexamples: Vec<&'a CounterexampleView>,
 }
 
-/// The calls of a kind.
+/// The calls of one kind.
 #[derive(Debug)]
 pub(super) struct Kind {
-    pub(super) word: &'static str,
-    /// The outcomes that occurred, with their numbers.
+    pub(super) name: &'static str,
+    /// The outcomes that occurred, with their counts.
     pub(super) counts: Vec<(&'static str, u64)>,
     pub(super) sum: u64,
     pub(super) shares: Vec<(&'static str, usize, usize)>,
 }
 
-/// How long answers took: four numbers and a histogram.
+/// Response times: quantiles and a histogram.
 #[derive(Debug)]
-pub(super) struct Times {
+pub(super) struct LatencyPlot {
     pub(super) numbers: [(&'static str, String); 4],
     pub(super) summary: String,
     pub(super) bars: Vec<Bar>,
-    /// Where half and 99 in 100 of the answers had come: the word, and the place from the left.
+    /// The positions of the 50th and 99th percentile.
     pub(super) lines: Vec<(&'static str, usize)>,
     pub(super) width: usize,
 }
 
-/// A bar of the histogram, in units of the picture.
+/// A bar of the histogram, in SVG units.
 #[derive(Debug)]
 pub(super) struct Bar {
     pub(super) x: usize,
     pub(super) y: usize,
     pub(super) height: usize,
-    /// Where the number stands: above the bar, in its middle.
+    /// The horizontal and vertical position of the count above the bar.
     pub(super) middle: usize,
     pub(super) above: usize,
     pub(super) count: u64,
-    /// From when on.
+    /// The lower bound of the response times.
     pub(super) from: String,
 }
 
 /// A keyword of the schema.
 #[derive(Debug)]
 pub(super) struct Keyword {
-    pub(super) place: String,
+    pub(super) pointer: String,
     pub(super) name: String,
-    pub(super) kept: u64,
-    pub(super) broken: u64,
-    /// `both`, `one` or `none` of its sides were tried; `idle` where it has no effect.
+    pub(super) satisfied: u64,
+    pub(super) violated: u64,
+    /// `both`, `one` or `none` of satisfying and violating calls were made; `no-effect` if the keyword has no effect.
     pub(super) tone: &'static str,
-    pub(super) words: &'static str,
+    pub(super) coverage_label: &'static str,
 }
 
-/// A kind of answer.
+/// A response class.
 #[derive(Debug)]
 pub(super) struct Response {
     pub(super) class: String,
@@ -97,14 +97,14 @@ pub(super) struct Response {
     pub(super) example: String,
 }
 
-/// The height of the histogram's bars.
-const HEIGHT: usize = 96;
-/// Room above the bars for their numbers.
-const ABOVE: usize = 30;
-/// The width of a bar with the gap beside it.
-const STEP: usize = 44;
+/// The maximum height of the histogram bars.
+const BAR_HEIGHT: usize = 96;
+/// The space above the bars for their counts.
+const LABEL_HEIGHT: usize = 30;
+/// The width of a bar including the gap to the next one.
+const BAR_STEP: usize = 44;
 
-/// Everything that was fuzzed.
+/// The fuzzing of all revisions.
 pub(super) fn fuzzing<'a>(report: &Report, findings: &'a Findings) -> Vec<Fuzzing<'a>> {
     report.targets.iter().filter_map(|target| Fuzzing::of(target, findings)).collect()
 }
@@ -115,26 +115,26 @@ impl<'a> Fuzzing<'a> {
         let revision = target.summary.revision.as_str();
         let restarts = match fuzz.restarts {
             0 => String::new(),
-            1 => ", the server started again once".to_owned(),
-            times => format!(", the server started again {times} times"),
+            1 => ", 1 server restart".to_owned(),
+            times => format!(", {times} server restarts"),
         };
         let called = |tool: &&ToolFuzz| !tool.calls.is_empty();
         Some(Self {
             revision,
-            told: format!(
-                "{} calls in {}, {} of them to shrink or confirm a failure{restarts}; seed {}",
+            summary: format!(
+                "{} calls in {}, {} of them to minimize or confirm failures{restarts}; seed {}",
                 fuzz.calls,
-                time(fuzz.wall_ms),
+                format_ms(fuzz.wall_ms),
                 fuzz.shrinking,
                 fuzz.seed
             ),
-            ended_early: fuzz.stopped_early.as_deref().map(shown),
+            stopped_early: fuzz.stopped_early.as_deref().map(display),
             tools: fuzz.tools.iter().filter(called).map(|tool| Tool::of(tool, revision, findings)).collect(),
-            left_out: fuzz
+            not_called: fuzz
                 .tools
                 .iter()
                 .filter(|tool| !called(tool))
-                .map(|tool| (shown(&tool.tool), shown(tool.note.as_deref().unwrap_or("no reason was given"))))
+                .map(|tool| (display(&tool.tool), display(tool.note.as_deref().unwrap_or("no reason given"))))
                 .collect(),
         })
     }
@@ -142,52 +142,52 @@ impl<'a> Fuzzing<'a> {
 
 impl<'a> Tool<'a> {
     fn of(tool: &ToolFuzz, revision: &str, findings: &'a Findings) -> Self {
-        let name = shown(&tool.tool);
+        let name = display(&tool.tool);
         let kinds: Vec<Kind> = CallKind::ALL.into_iter().filter_map(|kind| Kind::of(kind, tool)).collect();
         let keywords: Vec<Keyword> = tool.keywords.iter().map(Keyword::of).collect();
-        let covered = keywords.iter().filter(|keyword| matches!(keyword.tone, "both" | "idle")).count();
+        let covered = keywords.iter().filter(|keyword| matches!(keyword.tone, "both" | "no-effect")).count();
         let most = tool.responses.iter().map(|response| response.count).max().unwrap_or_default();
-        let smallest: Vec<&Smallest> = findings
-            .told()
-            .filter(|told| told.revisions.split(' ').any(|of| of == revision))
-            .filter_map(|told| told.smallest.as_ref())
+        let counterexamples: Vec<&CounterexampleView> = findings
+            .all()
+            .filter(|finding| finding.revisions.split(' ').any(|of| of == revision))
+            .filter_map(|finding| finding.counterexample.as_ref())
             .filter(|one| one.tool == name)
             .collect();
         Self {
             slug: format!("fuzz-{revision}-{}", slug(&name)),
-            note: tool.note.as_deref().map(shown),
+            note: tool.note.as_deref().map(display),
             calls: kinds.iter().map(|kind| kind.sum).sum(),
-            failing: !smallest.is_empty(),
+            failing: !counterexamples.is_empty(),
             kinds,
-            times: tool.latency.as_ref().and_then(Times::of),
+            latency: tool.latency.as_ref().and_then(LatencyPlot::of),
             covered: (covered, keywords.len()),
             covered_share: share(covered, keywords.len()),
             keywords,
-            met: (tool.covered, tool.obligations),
-            met_share: share(tool.covered, tool.obligations),
+            obligations: (tool.covered, tool.obligations),
+            obligations_share: share(tool.covered, tool.obligations),
             responses: tool
                 .responses
                 .iter()
                 .map(|response| Response {
-                    class: shown(&response.class),
+                    class: display(&response.class),
                     count: response.count,
                     share: scaled(response.count, most, 1000),
-                    example: shown(&response.example),
+                    example: display(&response.example),
                 })
                 .collect(),
-            gaps: tool.gaps.iter().map(|Gap { obligation, reason }| (shown(obligation), shown(reason))).collect(),
-            smallest,
+            gaps: tool.gaps.iter().map(|Gap { obligation, reason }| (display(obligation), display(reason))).collect(),
+            counterexamples,
             name,
         }
     }
 }
 
-/// A part of a whole in thousandths.
-fn share(part: usize, whole: usize) -> usize {
-    (part.min(whole) * 1000).checked_div(whole).unwrap_or_default()
+/// A fraction in thousandths.
+fn share(part: usize, total: usize) -> usize {
+    (part.min(total) * 1000).checked_div(total).unwrap_or_default()
 }
 
-/// A number on a scale whose end is the greatest one; what is not zero is at least one.
+/// Scales a number to `0..=end`, where `end` represents the greatest number; anything above zero is at least 1.
 fn scaled(number: u64, greatest: u64, end: usize) -> usize {
     if number == 0 || greatest == 0 {
         return 0;
@@ -209,27 +209,34 @@ impl Kind {
             .collect();
         let sum: u64 = counts.iter().map(|(_, count)| count).sum();
         let parts: Vec<(&'static str, usize)> =
-            counts.iter().map(|(word, count)| (*word, scaled(*count, sum, 100_000))).collect();
-        (sum > 0).then(|| Self { word: kind.as_str(), counts, sum, shares: shares(&parts) })
+            counts.iter().map(|(name, count)| (*name, scaled(*count, sum, 100_000))).collect();
+        (sum > 0).then(|| Self { name: kind.as_str(), counts, sum, shares: shares(&parts) })
     }
 }
 
 impl Keyword {
     fn of(coverage: &crate::event::KeywordCoverage) -> Self {
-        let (tone, words) = match (coverage.no_effect, coverage.satisfied > 0, coverage.violated > 0) {
-            (_, true, true) => ("both", "kept and broken"),
-            (true, true, false) => ("idle", "kept; it has no effect, so it cannot be broken"),
-            (true, false, _) => ("none", "not tried; it has no effect"),
-            (false, true, false) => ("one", "never broken"),
-            (false, false, true) => ("one", "never kept"),
-            (false, false, false) => ("none", "not tried"),
+        let (tone, coverage_label) = match (coverage.no_effect, coverage.satisfied > 0, coverage.violated > 0) {
+            (_, true, true) => ("both", "satisfied and violated"),
+            (true, true, false) => ("no-effect", "satisfied; it has no effect, so it cannot be violated"),
+            (true, false, _) => ("none", "not tested; it has no effect"),
+            (false, true, false) => ("one", "never violated"),
+            (false, false, true) => ("one", "never satisfied"),
+            (false, false, false) => ("none", "not tested"),
         };
-        let place = if coverage.pointer.is_empty() { "(the whole)".to_owned() } else { shown(&coverage.pointer) };
-        Self { place, name: shown(&coverage.keyword), kept: coverage.satisfied, broken: coverage.violated, tone, words }
+        let pointer = if coverage.pointer.is_empty() { "(root)".to_owned() } else { display(&coverage.pointer) };
+        Self {
+            pointer,
+            name: display(&coverage.keyword),
+            satisfied: coverage.satisfied,
+            violated: coverage.violated,
+            tone,
+            coverage_label,
+        }
     }
 }
 
-impl Times {
+impl LatencyPlot {
     fn of(latency: &Latency) -> Option<Self> {
         let first = latency.buckets.iter().position(|count| *count > 0)?;
         let last = latency.buckets.iter().rposition(|count| *count > 0)?;
@@ -238,46 +245,46 @@ impl Times {
             .iter()
             .enumerate()
             .map(|(at, count)| {
-                let height = scaled(*count, greatest, HEIGHT);
-                let y = ABOVE + HEIGHT - height;
-                let x = at * STEP;
+                let height = scaled(*count, greatest, BAR_HEIGHT);
+                let y = LABEL_HEIGHT + BAR_HEIGHT - height;
+                let x = at * BAR_STEP;
                 Bar {
                     x: x + 2,
                     y,
                     height,
-                    middle: x + STEP / 2,
+                    middle: x + BAR_STEP / 2,
                     above: y - 4,
                     count: *count,
-                    from: if first + at == 0 { "0".to_owned() } else { micros(1_u64 << (first + at).min(63)) },
+                    from: if first + at == 0 { "0".to_owned() } else { format_micros(1_u64 << (first + at).min(63)) },
                 }
             })
             .collect();
         let place = |micros: u64| {
-            // Within a bar, as far as the number is from its beginning.
+            // Interpolate within the bar.
             let micros = micros.max(1);
             let bucket = usize::try_from(micros.ilog2()).unwrap_or_default().clamp(first, last);
             let from = 1_u64 << bucket.min(63);
-            (bucket - first) * STEP + scaled(micros.saturating_sub(from), from, STEP).min(STEP)
+            (bucket - first) * BAR_STEP + scaled(micros.saturating_sub(from), from, BAR_STEP).min(BAR_STEP)
         };
         let numbers = [
-            ("half within", micros(latency.p50_us)),
-            ("90 % within", micros(latency.p90_us)),
-            ("99 % within", micros(latency.p99_us)),
-            ("slowest", micros(latency.max_us)),
+            ("p50", format_micros(latency.p50_us)),
+            ("p90", format_micros(latency.p90_us)),
+            ("p99", format_micros(latency.p99_us)),
+            ("max", format_micros(latency.max_us)),
         ];
-        let summary = numbers.iter().map(|(word, time)| format!("{word} {time}")).collect::<Vec<_>>().join(", ");
+        let summary = numbers.iter().map(|(name, time)| format!("{name} {time}")).collect::<Vec<_>>().join(", ");
         Some(Self {
             numbers,
             summary,
             bars,
             lines: vec![("p50", place(latency.p50_us)), ("p99", place(latency.p99_us))],
-            width: (last - first + 1) * STEP,
+            width: (last - first + 1) * BAR_STEP,
         })
     }
 }
 
-/// Microseconds in a unit that leaves few digits.
-fn micros(micros: u64) -> String {
+/// Formats microseconds with a suitable unit and few digits.
+fn format_micros(micros: u64) -> String {
     match micros {
         0..1_000 => format!("{micros} µs"),
         1_000..10_000 => format!("{}.{} ms", micros / 1_000, micros % 1_000 / 100),
@@ -291,24 +298,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_histogram_leaves_out_what_is_empty_at_its_ends() {
+    fn the_histogram_omits_empty_buckets_at_its_ends() {
         let latency = Latency { p50_us: 6, p90_us: 7, p99_us: 12, max_us: 15, buckets: vec![0, 0, 10, 5, 0, 0] };
-        let times = Times::of(&latency).expect("answers came");
+        let times = LatencyPlot::of(&latency).expect("a histogram");
         assert_eq!(times.bars.len(), 2);
-        assert_eq!((times.bars[0].from.as_str(), times.bars[0].height), ("4 µs", HEIGHT));
-        assert_eq!((times.bars[1].from.as_str(), times.bars[1].height), ("8 µs", HEIGHT / 2));
-        assert_eq!(times.lines, [("p50", STEP / 2), ("p99", STEP + STEP / 2)]);
-        assert!(Times::of(&Latency { buckets: vec![0; 9], ..latency }).is_none());
+        assert_eq!((times.bars[0].from.as_str(), times.bars[0].height), ("4 µs", BAR_HEIGHT));
+        assert_eq!((times.bars[1].from.as_str(), times.bars[1].height), ("8 µs", BAR_HEIGHT / 2));
+        assert_eq!(times.lines, [("p50", BAR_STEP / 2), ("p99", BAR_STEP + BAR_STEP / 2)]);
+        assert!(LatencyPlot::of(&Latency { buckets: vec![0; 9], ..latency }).is_none());
     }
 
     #[test]
-    fn times_have_few_digits() {
-        let told = [7, 999, 1_150, 43_210, 1_934_500].map(micros);
-        assert_eq!(told, ["7 µs", "999 µs", "1.1 ms", "43 ms", "1.9 s"]);
+    fn durations_have_few_digits() {
+        let formatted = [7, 999, 1_150, 43_210, 1_934_500].map(format_micros);
+        assert_eq!(formatted, ["7 µs", "999 µs", "1.1 ms", "43 ms", "1.9 s"]);
     }
 
     #[test]
-    fn enormous_numbers_stay_on_the_scale() {
+    fn huge_numbers_stay_on_the_scale() {
         assert_eq!(scaled(u64::MAX, u64::MAX, 1000), 1000);
         assert_eq!(scaled(1, u64::MAX, 1000), 1);
         assert_eq!(scaled(0, 0, 1000), 0);

@@ -1,16 +1,15 @@
-//! The report as one HTML page that needs nothing beside itself: no network, no folder, no server.
+//! The report as one self-contained HTML page.
 //!
-//! [`Html`] turns a report into plain views (what to show, every text made visible) and hands them to the
-//! templates in `reports/html/`, which escape whatever they are given. Everything is in the page as markup, so
-//! that it can be read and printed without a script; the script only filters, opens and copies what is there.
-//! The page's policy lets nothing run or load but the style and the script that are embedded here.
+//! [`Html`] turns a report into views, in which control and invisible characters are escaped, and passes them to
+//! the templates in `reports/html/`, which escape HTML. The page is complete without scripts; the embedded script only
+//! filters, expands and copies. The content security policy allows only the embedded style and script.
 
 mod compare;
+mod display;
 mod finding;
 mod fuzzing;
 mod page;
 mod result;
-mod shown;
 mod wire;
 
 pub use page::Html;

@@ -1,4 +1,4 @@
-//! The page as a whole: its parts, and the policy that keeps everything else out.
+//! The page as a whole: its sections and its content security policy.
 
 use std::io;
 
@@ -7,19 +7,19 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
-use super::finding::{Findings, Group};
+use super::display::{counts, display, fragment, lines, shares};
+use super::finding::{Findings, GroupView};
 use super::fuzzing::{Fuzzing, fuzzing};
 use super::result::{Area, Matrix, areas, matrix};
-use super::shown::{counts, fragment, lines, shares, shown};
-use super::wire::{Row, indent, time_line};
-use crate::report::conclusion::{Standing, tone, verdict_words};
-use crate::report::prose::time;
+use super::wire::{Row, indent, timeline};
+use crate::report::conclusion::{CaseCounts, color_verdict, verdict_parts};
+use crate::report::layout::format_ms;
 use crate::report::{FailOn, Renderer, Report, Target};
 use crate::verdict::Verdict;
 
-/// The style, embedded as it stands.
+/// The embedded style sheet.
 const STYLE: &str = include_str!("../../../reports/html/style.css");
-/// The script, embedded as it stands.
+/// The embedded script.
 const SCRIPT: &str = include_str!("../../../reports/html/script.js");
 
 /// Writes a report as one HTML page.
@@ -41,26 +41,26 @@ struct Page<'a> {
     style: &'static str,
     script: &'static str,
     tone: &'static str,
-    word: &'static str,
+    keyword: &'static str,
     why: String,
     server: String,
-    /// What the server calls itself, each name once.
+    /// The name and version from `serverInfo`, without duplicates.
     names: Vec<String>,
-    /// The moment that the run began, for a program and for a reader.
+    /// The start of the run, machine-readable and human-readable.
     started: (String, String),
-    maker: String,
+    generator: String,
     /// The settings, by name.
     settings: Vec<(&'static str, String)>,
-    /// Each verdict that was given: word, number, the fragment that filters by it.
+    /// Each verdict with its count and the fragment that filters by it.
     tiles: Vec<(&'static str, usize, String)>,
     shares: Vec<(&'static str, usize, usize)>,
     matrix: Matrix,
     problem: Option<Problem>,
-    /// What is to be edited in the baseline, a sentence each.
+    /// What has to be edited in the baseline, one sentence each.
     outdated: Vec<String>,
-    open: &'a [Group],
-    accepted: &'a [Group],
-    has_marks: bool,
+    open: &'a [GroupView],
+    accepted: &'a [GroupView],
+    has_status_filter: bool,
     levels: Vec<String>,
     tools: Vec<String>,
     areas: Vec<Area>,
@@ -68,7 +68,7 @@ struct Page<'a> {
     targets: Vec<Server>,
 }
 
-/// Why nothing, or not everything, could be judged.
+/// The problem that kept the run from judging everything.
 struct Problem {
     message: String,
     hint: String,
@@ -76,13 +76,13 @@ struct Problem {
     stderr: String,
 }
 
-/// What is known of the server in one revision.
+/// The server in one revision.
 struct Server {
     revision: &'static str,
-    ended_early: Option<String>,
+    stopped_early: Option<String>,
     info: Option<String>,
     capabilities: Option<String>,
-    /// Name, whether it was called, and what there is to say.
+    /// Name, whether it was called, and a note.
     tools: Vec<(String, bool, String)>,
     launches: Vec<Launch>,
     stderr: String,
@@ -99,50 +99,50 @@ struct Launch {
 
 impl<'a> Page<'a> {
     fn of(report: &Report, findings: &'a Findings, tools: Vec<String>) -> Self {
-        let (word, why) = verdict_words(report);
-        let totals = Standing::of(report).totals;
+        let (keyword, why) = verdict_parts(report);
+        let totals = CaseCounts::of(report).totals;
         let mut levels: Vec<String> = Vec::new();
-        for told in findings.told() {
-            if !levels.contains(&told.level) {
-                levels.push(told.level.clone());
+        for finding in findings.all() {
+            if !levels.contains(&finding.level) {
+                levels.push(finding.level.clone());
             }
         }
         Self {
             policy: policy(),
             style: STYLE,
             script: SCRIPT,
-            tone: tone(report).as_str(),
-            word,
+            tone: color_verdict(report).as_str(),
+            keyword,
             why,
-            server: if report.server.is_empty() { "no server".to_owned() } else { shown(&report.server) },
+            server: if report.server.is_empty() { "no server".to_owned() } else { display(&report.server) },
             names: names(report),
-            started: moment(&report.started),
-            maker: format!("{} {}", shown(&report.tool.name), shown(&report.tool.version)),
+            started: format_start(&report.started),
+            generator: format!("{} {}", display(&report.tool.name), display(&report.tool.version)),
             settings: settings(report),
             tiles: Verdict::ALL
                 .into_iter()
                 .map(|verdict| {
-                    let word = verdict.as_str();
-                    (word, totals.of(verdict), fragment(&[("verdict", word)]))
+                    let name = verdict.as_str();
+                    (name, totals.of(verdict), fragment(&[("verdict", name)]))
                 })
                 .collect(),
             shares: shares(&counts(totals)),
             matrix: matrix(report),
             problem: report.summary.as_ref().and_then(|summary| summary.problem.as_ref()).map(|problem| Problem {
-                message: shown(&problem.message),
-                hint: shown(&problem.hint),
-                rows: time_line(&problem.evidence),
+                message: display(&problem.message),
+                hint: display(&problem.hint),
+                rows: timeline(&problem.evidence),
                 stderr: lines(&problem.stderr),
             }),
             outdated: report
                 .baseline
                 .iter()
-                .flat_map(|held| held.complaints().chain(held.reminders()))
-                .map(|told| shown(&told))
+                .flat_map(|comparison| comparison.complaints().chain(comparison.reminders()))
+                .map(|message| display(&message))
                 .collect(),
             open: &findings.open,
             accepted: &findings.accepted,
-            has_marks: findings.told().any(|told| told.flaky || told.accepted.is_some()),
+            has_status_filter: findings.all().any(|finding| finding.flaky || finding.accepted.is_some()),
             levels,
             tools,
             areas: areas(report, findings),
@@ -151,13 +151,13 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// How many findings there are, one for all revisions.
-    fn number(groups: &[Group]) -> usize {
-        groups.iter().map(|group| group.told.len()).sum()
+    /// The number of findings, with equal findings of several revisions counted once.
+    fn count(groups: &[GroupView]) -> usize {
+        groups.iter().map(|group| group.findings.len()).sum()
     }
 }
 
-/// What the page may do: apply its style, run its script, and nothing else at all.
+/// The content security policy: only the embedded style and script are allowed.
 fn policy() -> String {
     let hash = |text: &str| STANDARD.encode(Sha256::digest(text));
     format!(
@@ -168,12 +168,12 @@ fn policy() -> String {
     )
 }
 
-/// The tools of the server over all revisions, as they are shown.
+/// The tools of the server in all revisions, as displayed.
 fn tools(report: &Report) -> Vec<String> {
     let mut tools: Vec<String> =
-        report.targets.iter().flat_map(|target| &target.summary.tools).map(|tool| shown(&tool.name)).collect();
+        report.targets.iter().flat_map(|target| &target.summary.tools).map(|tool| display(&tool.name)).collect();
     let fuzzed = report.targets.iter().filter_map(|target| target.summary.fuzz.as_ref());
-    tools.extend(fuzzed.flat_map(|fuzz| &fuzz.tools).map(|tool| shown(&tool.tool)));
+    tools.extend(fuzzed.flat_map(|fuzz| &fuzz.tools).map(|tool| display(&tool.tool)));
     tools.sort_unstable();
     tools.dedup();
     tools
@@ -183,7 +183,7 @@ fn names(report: &Report) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for info in report.targets.iter().filter_map(|target| target.summary.server_info.as_ref()) {
         let part = |name| info.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
-        let name = shown(format!("{} {}", part("name"), part("version")).trim());
+        let name = display(format!("{} {}", part("name"), part("version")).trim());
         if !name.is_empty() && !names.contains(&name) {
             names.push(name);
         }
@@ -191,48 +191,48 @@ fn names(report: &Report) -> Vec<String> {
     names
 }
 
-/// `2026-08-01T09:30:00Z` as it is and as `2026-08-01 09:30 UTC`.
-fn moment(started: &str) -> (String, String) {
+/// `2026-08-01T09:30:00Z` unchanged and as `2026-08-01 09:30 UTC`.
+fn format_start(started: &str) -> (String, String) {
     let reading = match started.split_once('T') {
         Some((day, time)) if time.ends_with('Z') && time.is_char_boundary(5) && time.len() > 5 => {
-            shown(&format!("{day} {} UTC", &time[..5]))
+            display(&format!("{day} {} UTC", &time[..5]))
         }
-        _ => shown(started),
+        _ => display(started),
     };
-    (shown(started), reading)
+    (display(started), reading)
 }
 
 fn settings(report: &Report) -> Vec<(&'static str, String)> {
     let options = &report.options;
     let listed = |list: &[String], none: &str| match list {
         [] => none.to_owned(),
-        list => shown(&list.join(", ")),
+        list => display(&list.join(", ")),
     };
     let mut settings = vec![
-        ("Revisions asked for", listed(&options.revisions, "every released one that it speaks")),
-        ("Selected", listed(&options.select, "every case")),
-        ("Left out", listed(&options.skip, "nothing")),
+        ("Requested revisions", listed(&options.revisions, "all released revisions that the server supports")),
+        ("Selected cases", listed(&options.select, "all")),
+        ("Excluded cases", listed(&options.skip, "none")),
         (
             "Fails on",
             match options.fail_on {
-                FailOn::Must => "broken rules that bind",
-                FailOn::Should => "warnings too",
-                FailOn::Never => "nothing",
+                FailOn::Must => "failures",
+                FailOn::Should => "failures and warnings",
+                FailOn::Never => "nothing (report only)",
             }
             .to_owned(),
         ),
-        ("Tools called", shown(&options.calls)),
+        ("Called tools", display(&options.calls)),
         ("Seed", options.seed.to_string()),
-        ("Time-out", format!("{} ms", options.timeout_ms)),
+        ("Timeout", format!("{} ms", options.timeout_ms)),
     ];
     if let Some(summary) = &report.summary {
         let timing = &summary.timing;
-        settings.push(("Took", time(timing.wall_ms)));
-        settings.push(("Processes started", timing.launches.to_string()));
+        settings.push(("Duration", format_ms(timing.wall_ms)));
+        settings.push(("Started processes", timing.launches.to_string()));
         if timing.startup_ms > 0.0 {
-            settings.push(("Median start-up", time(timing.startup_ms)));
+            settings.push(("Median start-up", format_ms(timing.startup_ms)));
         }
-        settings.push(("Spent judging", time(timing.judging_ms)));
+        settings.push(("Time spent judging", format_ms(timing.judging_ms)));
     }
     settings
 }
@@ -243,7 +243,7 @@ impl Server {
         let json = |value: &Option<serde_json::Value>| value.as_ref().map(|value| indent(&value.to_string()));
         Self {
             revision: summary.revision.as_str(),
-            ended_early: summary.stopped_early.as_deref().map(shown),
+            stopped_early: summary.stopped_early.as_deref().map(display),
             info: json(&summary.server_info),
             capabilities: json(&summary.capabilities),
             tools: summary
@@ -251,22 +251,22 @@ impl Server {
                 .iter()
                 .map(|tool| {
                     let note = match (&tool.note, tool.called) {
-                        (Some(note), _) => shown(note),
+                        (Some(note), _) => display(note),
                         (None, true) => String::new(),
                         (None, false) => "no case needed it".to_owned(),
                     };
-                    (shown(&tool.name), tool.called, note)
+                    (display(&tool.name), tool.called, note)
                 })
                 .collect(),
             launches: summary
                 .launches
                 .iter()
                 .map(|launch| Launch {
-                    purpose: shown(&launch.purpose),
-                    startup: launch.startup_ms.map_or_else(|| "no answer".to_owned(), time),
+                    purpose: display(&launch.purpose),
+                    startup: launch.startup_ms.map_or_else(|| "no response".to_owned(), format_ms),
                     sent: launch.sent,
                     received: launch.received,
-                    end: launch.shutdown.as_deref().map_or_else(|| "not ended by us".to_owned(), shown),
+                    end: launch.shutdown.as_deref().map_or_else(|| "not shut down".to_owned(), display),
                 })
                 .collect(),
             stderr: lines(&summary.stderr),
@@ -288,7 +288,7 @@ mod tests {
         String::from_utf8(bytes).expect("text is UTF-8")
     }
 
-    /// The page without its style and script, which change often and are no part of what a report decides.
+    /// The page without its style and script, which would make the golden file large.
     fn markup(page: &str) -> String {
         page.replacen(&policy(), "POLICY", 1)
             .replacen(&policy().replace('\'', "&#39;"), "POLICY", 1)
@@ -297,32 +297,32 @@ mod tests {
     }
 
     #[test]
-    fn the_example_render_is_fixed() {
+    fn the_rendered_example_matches_the_golden_file() {
         golden::compare("example.html", &markup(&rendered(&example())));
     }
 
     #[test]
     fn style_and_script_stay_in_their_elements() {
         assert!(!STYLE.contains("</") && !SCRIPT.contains("</") && !SCRIPT.contains("<!--"));
-        // The policy forbids both, so the page would be without them.
+        // The policy blocks these, so they would not work.
         for sink in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "url(", "@import"] {
             assert!(!STYLE.contains(sink) && !SCRIPT.contains(sink), "{sink}");
         }
     }
 
     #[test]
-    fn the_page_asks_for_nothing() {
+    fn the_page_loads_no_external_resources() {
         let page = rendered(&example());
-        for way in [" src=", "<link", "<img", "<iframe", "<object", "<base", " style=", " onclick="] {
-            assert!(!page.contains(way), "{way}");
+        for markup in [" src=", "<link", "<img", "<iframe", "<object", "<base", " style=", " onclick="] {
+            assert!(!page.contains(markup), "{markup}");
         }
     }
 
-    /// The elements of a page, each with the names of its attributes; text is left out.
+    /// The elements of a page with the names of their attributes, without text.
     fn skeleton(page: &str) -> BTreeSet<(String, Vec<String>)> {
         let mut found = BTreeSet::new();
         for tag in page.split('<').skip(1) {
-            // A value in quotes may hold anything but the quote, which is escaped in it.
+            // A quoted value may contain anything except the quote, which is escaped.
             let (mut quoted, mut end) = (false, tag.len());
             for (at, c) in tag.char_indices() {
                 match c {
@@ -335,22 +335,22 @@ mod tests {
                 }
             }
             let outside: String = tag[..end].split('"').step_by(2).collect();
-            let mut words = outside.split_whitespace().map(str::to_owned);
-            found.insert((words.next().unwrap_or_default(), words.collect()));
+            let mut names = outside.split_whitespace().map(str::to_owned);
+            found.insert((names.next().unwrap_or_default(), names.collect()));
         }
         found
     }
 
     #[test]
-    fn an_attribute_that_got_out_would_be_seen() {
-        let sound = skeleton(r#"<p title="a &#34; b>c">text</p>"#);
-        assert_eq!(sound.len(), 2, "{sound:?}");
-        assert_ne!(skeleton(r#"<p title="a" onfocus=" b>c">text</p>"#), sound);
-        assert_ne!(skeleton(r#"<p title="a &#34; b>c"><i>text</p>"#), sound);
+    fn the_skeleton_shows_injected_attributes_and_elements() {
+        let expected = skeleton(r#"<p title="a &#34; b>c">text</p>"#);
+        assert_eq!(expected.len(), 2, "{expected:?}");
+        assert_ne!(skeleton(r#"<p title="a" onfocus=" b>c">text</p>"#), expected);
+        assert_ne!(skeleton(r#"<p title="a &#34; b>c"><i>text</p>"#), expected);
     }
 
     #[test]
-    fn no_text_of_the_report_becomes_a_tag_or_an_attribute() {
+    fn report_text_never_becomes_an_element_or_attribute() {
         const ATTACKS: [&str; 5] = [
             HOSTILE,
             "\"><script>owned=1</script><img src=x onerror=owned=1>",
@@ -368,7 +368,7 @@ mod tests {
             let found = skeleton(&page);
             let new: Vec<_> = found
                 .difference(&allowed)
-                // What is long is folded, and what is no address is no link.
+                // Long text is collapsed, and text that is not a URL is not a link.
                 .filter(|(tag, _)| {
                     !["details", "/details", "summary", "/summary", "del", "/del", "ins", "/ins"]
                         .contains(&tag.as_str())
@@ -379,7 +379,7 @@ mod tests {
         }
     }
 
-    /// The example with the attack in every text, ours included.
+    /// The example with the attack in every text.
     fn poisoned(attack: &str) -> Report {
         let mut report = example();
         poison(&mut report, attack);

@@ -1,23 +1,23 @@
-//! Every case, by area: the matrix that stands at the top, and the table with every reason.
+//! Views of the case results: the matrix of areas and revisions, and the tables with all cases.
 
 use std::collections::BTreeMap;
 
+use super::display::{area, counts, describe_counts, display, fragment, revisions, shares, slug};
 use super::finding::Findings;
-use super::shown::{area, counted, counts, fragment, revisions, shares, shown, slug};
 use crate::event::CaseResult;
 use crate::report::Report;
-use crate::report::prose::time;
+use crate::report::layout::format_ms;
 use crate::spec::Revision;
 use crate::verdict::{Totals, Verdict};
 
-/// Areas by revisions.
+/// A matrix of areas and revisions.
 #[derive(Debug)]
 pub(super) struct Matrix {
     pub(super) revisions: Vec<Column>,
     pub(super) rows: Vec<(String, String, Vec<Cell>)>,
 }
 
-/// A revision with what its cases say over all areas.
+/// A revision with the totals of all areas.
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) revision: &'static str,
@@ -25,14 +25,14 @@ pub(super) struct Column {
     pub(super) total: Cell,
 }
 
-/// What the cases of an area say in a revision.
+/// The verdicts of an area in a revision.
 #[derive(Debug)]
 pub(super) struct Cell {
-    /// The heaviest verdict, or `none`.
+    /// The most severe verdict, or `none`.
     pub(super) tone: &'static str,
-    /// The number that matters most, with its word.
+    /// The count of the most severe verdict.
     pub(super) main: String,
-    /// All numbers, in words.
+    /// The counts of all verdicts.
     pub(super) all: String,
     pub(super) shares: Vec<(&'static str, usize, usize)>,
     pub(super) fragment: String,
@@ -48,7 +48,7 @@ impl Cell {
             None if totals.skip > 0 => ("skip", format!("{} skip", totals.skip)),
             None => ("none", "–".to_owned()),
         };
-        Self { tone, main, all: counted(totals), shares: shares(&parts), fragment }
+        Self { tone, main, all: describe_counts(totals), shares: shares(&parts), fragment }
     }
 }
 
@@ -61,20 +61,20 @@ pub(super) struct Area {
     pub(super) cases: Vec<Case>,
 }
 
-/// A case in every revision.
+/// A case in all revisions.
 #[derive(Debug)]
 pub(super) struct Case {
     pub(super) id: String,
     pub(super) title: String,
-    /// What it says in each revision, in the order of the columns.
+    /// Its verdict in each revision, in the order of the columns.
     pub(super) marks: Vec<Option<Mark>>,
-    /// Why it was skipped or not judged, and what is worth knowing, with the revisions in which that holds.
+    /// Reasons and notes, with the revisions to which they apply.
     pub(super) reasons: Vec<Reason>,
-    /// The findings: requirement and name in the fragment.
+    /// The findings: requirement and id.
     pub(super) findings: Vec<(String, String)>,
-    /// The levels of its findings, by spaces.
+    /// The levels of its findings, separated by spaces.
     pub(super) levels: String,
-    /// The numbers of the tools that its findings are about, by spaces.
+    /// The indices of the tools that its findings are about, separated by spaces.
     pub(super) tools: String,
 }
 
@@ -85,17 +85,17 @@ pub(super) struct Mark {
     pub(super) detail: String,
 }
 
-/// What is said of a case beside its verdict.
+/// A reason or note about a case.
 #[derive(Debug)]
 pub(super) struct Reason {
     /// `skip`, `error` or `note`.
     pub(super) kind: &'static str,
-    /// The revisions, unless it is all of them.
+    /// The revisions, unless it applies to all.
     pub(super) revisions: Option<String>,
     pub(super) text: String,
 }
 
-/// Counts by area and revision.
+/// Counts verdicts by area and revision.
 pub(super) fn matrix(report: &Report) -> Matrix {
     let mut by_area: BTreeMap<&str, Vec<Totals>> = BTreeMap::new();
     let mut whole = vec![Totals::default(); report.targets.len()];
@@ -110,7 +110,7 @@ pub(super) fn matrix(report: &Report) -> Matrix {
     let rows = by_area
         .into_iter()
         .map(|(area, totals)| {
-            let area = shown(area);
+            let area = display(area);
             let cells = totals
                 .into_iter()
                 .zip(&names)
@@ -131,10 +131,11 @@ pub(super) fn matrix(report: &Report) -> Matrix {
     Matrix { revisions, rows }
 }
 
-/// Every case, by area and id.
+/// All cases, by area and id.
 pub(super) fn areas(report: &Report, findings: &Findings) -> Vec<Area> {
     let of: Vec<Revision> = report.targets.iter().map(|target| target.summary.revision).collect();
-    let tools: BTreeMap<&str, &str> = findings.told().map(|told| (told.slug.as_str(), told.tools.as_str())).collect();
+    let tools: BTreeMap<&str, &str> =
+        findings.all().map(|finding| (finding.slug.as_str(), finding.tools.as_str())).collect();
     let mut by_case: BTreeMap<&str, Vec<Option<&CaseResult>>> = BTreeMap::new();
     for (at, target) in report.targets.iter().enumerate() {
         for result in &target.results {
@@ -144,7 +145,7 @@ pub(super) fn areas(report: &Report, findings: &Findings) -> Vec<Area> {
     let mut areas: Vec<Area> = Vec::new();
     let mut totals: Vec<Totals> = Vec::new();
     for (id, results) in by_case {
-        let name = shown(area(id));
+        let name = display(area(id));
         if areas.last().is_none_or(|last| last.name != name) {
             let slug = format!("area-{}", slug(&name));
             areas.push(Area { name, slug, counts: Vec::new(), cases: Vec::new() });
@@ -175,14 +176,14 @@ impl Case {
         for result in results.iter().flatten() {
             let why = match result.verdict {
                 Verdict::Skip | Verdict::Error => {
-                    Some((result.verdict.as_str(), result.reason.as_deref().unwrap_or("no reason was given")))
+                    Some((result.verdict.as_str(), result.reason.as_deref().unwrap_or("no reason given")))
                 }
                 Verdict::Pass | Verdict::Warn | Verdict::Fail => {
                     result.reason.as_deref().map(|reason| ("note", reason))
                 }
             };
             for (kind, text) in why.into_iter().chain(result.notes.iter().map(|note| ("note", note.as_str()))) {
-                match reasons.iter_mut().find(|(known, said, _)| *known == kind && *said == text) {
+                match reasons.iter_mut().find(|(known, text_so_far, _)| *known == kind && *text_so_far == text) {
                     Some((_, _, of)) => of.push(result.revision),
                     None => reasons.push((kind, text, vec![result.revision])),
                 }
@@ -195,22 +196,22 @@ impl Case {
                 let Some(slug) = findings.slug(id, finding) else { continue };
                 about.extend(tools.get(slug).iter().flat_map(|numbers| numbers.split(' ')));
                 if !links.iter().any(|(_, known)| known == slug) {
-                    links.push((shown(&finding.requirement), slug.to_owned()));
+                    links.push((display(&finding.requirement), slug.to_owned()));
                 }
             }
         }
         about.sort_unstable();
         about.dedup();
         Self {
-            id: shown(id),
-            title: shown(results.iter().flatten().next_back().map_or("", |result| result.title.as_str())),
+            id: display(id),
+            title: display(results.iter().flatten().next_back().map_or("", |result| result.title.as_str())),
             marks: results.iter().map(|result| result.map(Mark::of)).collect(),
             reasons: reasons
                 .into_iter()
                 .map(|(kind, text, of)| Reason {
                     kind,
                     revisions: (of.len() < columns).then(|| revisions(&of)),
-                    text: shown(text),
+                    text: display(text),
                 })
                 .collect(),
             findings: links,
@@ -222,13 +223,13 @@ impl Case {
 
 impl Mark {
     fn of(result: &CaseResult) -> Self {
-        let seen = match result.observed {
-            0 => "nothing seen".to_owned(),
-            1 => "1 thing seen".to_owned(),
-            seen => format!("{seen} things seen"),
+        let observed = match result.observed {
+            0 => "nothing observed".to_owned(),
+            1 => "1 observation".to_owned(),
+            observed => format!("{observed} observations"),
         };
         let took =
-            if result.duration_ms > 0.0 { format!(", took {}", time(result.duration_ms)) } else { String::new() };
-        Self { verdict: result.verdict.as_str(), detail: format!("{seen}{took}") }
+            if result.duration_ms > 0.0 { format!(", took {}", format_ms(result.duration_ms)) } else { String::new() };
+        Self { verdict: result.verdict.as_str(), detail: format!("{observed}{took}") }
     }
 }

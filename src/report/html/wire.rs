@@ -1,96 +1,96 @@
-//! The transcript of a finding as a time-line: two lanes, what we sent and what the server wrote, in order of
-//! time, each answer beside its request where nothing came between them.
+//! The evidence of a finding as a timeline with two columns, client and server. A response is in the same row as its
+//! request if nothing came between them.
 //!
-//! Text is indented for reading, token by token and without being parsed and written again: a number keeps its
-//! spelling and an object its duplicate names, since those may be what the finding is about.
+//! JSON is indented token by token instead of being parsed and serialized again, because the spelling of a number or a
+//! duplicate member name may be what the finding is about.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::shown::shown;
-use crate::report::prose::time;
+use super::display::display;
+use crate::report::layout::format_ms;
 use crate::report::visible::visible;
 use crate::verdict::{Direction, Evidence};
 
-/// How many lines of a message are shown before the rest has to be opened.
-const LINES: usize = 24;
-/// How many characters of a message are shown before the rest has to be opened.
-const LONG: usize = 1600;
-/// How many characters stand in for a message that has to be opened.
-const HEAD: usize = 160;
-/// Up to how many bytes an object or array stays on one line.
-const SHORT: usize = 64;
-/// How many levels are indented; deeper ones stay at this one, so that nesting costs no more than it has bytes.
-const DEEP: usize = 16;
+/// The number of lines from which a message is collapsed.
+const MAX_LINES: usize = 24;
+/// The number of characters from which a message is collapsed.
+const MAX_CHARS: usize = 1600;
+/// The length of the summary of a collapsed message, in characters.
+const HEAD_CHARS: usize = 160;
+/// The length up to which an object or array stays on one line, in bytes.
+const MAX_INLINE_BYTES: usize = 64;
+/// The maximum indentation level, which bounds the output for deeply nested input.
+const MAX_INDENT: usize = 16;
 
-/// One row: what is side by side belongs together.
+/// One row of the timeline.
 #[derive(Debug, Default)]
 pub(super) struct Row {
-    /// What we sent.
+    /// A message that the client sent.
     pub(super) sent: Option<Message>,
-    /// What the server wrote, to either stream.
-    pub(super) got: Option<Message>,
-    /// What happened.
+    /// What the server wrote to stdout or stderr.
+    pub(super) received: Option<Message>,
+    /// An event, such as an exit.
     pub(super) event: Option<Message>,
 }
 
-/// One entry of the time-line.
+/// One entry of the timeline.
 #[derive(Debug)]
 pub(super) struct Message {
     /// `sent`, `received`, `stderr` or `event`.
     pub(super) kind: &'static str,
-    /// When.
+    /// The time.
     pub(super) at: String,
-    /// What it is: a method, `result`, `error -32602`.
+    /// A short description: a method, `result`, `error -32602`.
     pub(super) label: String,
-    /// The request that it answers and how long that took.
-    pub(super) answers: Option<String>,
-    /// What stands in for it until it is opened, where it is long.
+    /// The request that it answers, and the response time.
+    pub(super) request: Option<String>,
+    /// The summary of a collapsed message.
     pub(super) head: Option<String>,
     /// The text.
     pub(super) text: String,
-    /// How many bytes are missing from its end.
-    pub(super) cut: usize,
+    /// The number of bytes that are omitted at its end.
+    pub(super) omitted: usize,
 }
 
-/// Lays the evidence out.
-pub(super) fn time_line(evidence: &[Evidence]) -> Vec<Row> {
+/// Arranges the evidence in rows.
+pub(super) fn timeline(evidence: &[Evidence]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
-    // Requests that are not answered yet: their id, method, time, and row.
-    let mut open: Vec<(String, String, f64, usize)> = Vec::new();
+    // Unanswered requests: id, method, time and row.
+    let mut pending: Vec<(String, String, f64, usize)> = Vec::new();
     for item in evidence {
-        let facts = match item.direction {
-            Direction::Sent | Direction::Received => Facts::of(&item.text),
-            Direction::Stderr | Direction::Event => Facts::default(),
+        let info = match item.direction {
+            Direction::Sent | Direction::Received => MessageInfo::of(&item.text),
+            Direction::Stderr | Direction::Event => MessageInfo::default(),
         };
-        let mut message = Message::of(item, &facts);
+        let mut message = Message::of(item, &info);
         match item.direction {
             Direction::Sent => {
-                if let (Some(id), Some(method)) = (&facts.id, &facts.method) {
-                    open.push((id.clone(), method.clone(), item.at_ms, rows.len()));
+                if let (Some(id), Some(method)) = (&info.id, &info.method) {
+                    pending.push((id.clone(), method.clone(), item.at_ms, rows.len()));
                 }
                 rows.push(Row { sent: Some(message), ..Row::default() });
             }
             Direction::Received => {
-                let request = facts
+                let request = info
                     .outcome
                     .as_ref()
-                    .and(facts.id.as_ref())
-                    .and_then(|id| open.iter().position(|(known, ..)| known == id))
-                    .map(|at| open.remove(at));
-                let mut beside = None;
+                    .and(info.id.as_ref())
+                    .and_then(|id| pending.iter().position(|(known, ..)| known == id))
+                    .map(|at| pending.remove(at));
+                let mut same_row = None;
                 if let Some((id, method, sent, row)) = request {
-                    let took = time((item.at_ms - sent).max(0.0));
-                    message.answers = Some(format!("answers {} {} after {took}", shown(&method), shown(&id)));
-                    beside = (row + 1 == rows.len()).then_some(row);
+                    let took = format_ms((item.at_ms - sent).max(0.0));
+                    message.request = Some(format!("answers {} {} after {took}", display(&method), display(&id)));
+                    same_row = (row + 1 == rows.len()).then_some(row);
                 }
-                match beside {
-                    Some(row) => rows[row].got = Some(message),
-                    None => rows.push(Row { got: Some(message), ..Row::default() }),
+                match same_row {
+                    Some(row) => rows[row].received = Some(message),
+                    None => rows.push(Row { received: Some(message), ..Row::default() }),
                 }
             }
-            Direction::Stderr => rows.push(Row { got: Some(message), ..Row::default() }),
+            Direction::Stderr => rows.push(Row { received: Some(message), ..Row::default() }),
             Direction::Event => rows.push(Row { event: Some(message), ..Row::default() }),
         }
     }
@@ -98,33 +98,33 @@ pub(super) fn time_line(evidence: &[Evidence]) -> Vec<Row> {
 }
 
 impl Message {
-    fn of(item: &Evidence, facts: &Facts) -> Self {
+    fn of(item: &Evidence, info: &MessageInfo) -> Self {
         let (kind, label) = match item.direction {
-            Direction::Sent => ("sent", facts.label()),
-            Direction::Received => ("received", facts.label()),
-            Direction::Stderr => ("stderr", "error stream".to_owned()),
+            Direction::Sent => ("sent", info.label()),
+            Direction::Received => ("received", info.label()),
+            Direction::Stderr => ("stderr", "stderr".to_owned()),
             Direction::Event => ("event", "event".to_owned()),
         };
-        let text = if facts.json { indent(&item.text) } else { shown(&item.text) };
-        let long = text.lines().count() > LINES || text.chars().count() > LONG;
+        let text = if info.json { indent(&item.text) } else { display(&item.text) };
+        let long = text.lines().count() > MAX_LINES || text.chars().count() > MAX_CHARS;
         let head = long.then(|| {
-            let head: String = item.text.chars().take(HEAD).collect();
+            let head: String = item.text.chars().take(HEAD_CHARS).collect();
             format!("{}…", visible(&head))
         });
-        Self { kind, at: time(item.at_ms), label, answers: None, head, text, cut: item.omitted }
+        Self { kind, at: format_ms(item.at_ms), label, request: None, head, text, omitted: item.omitted }
     }
 }
 
-/// What a line says of itself, as far as it can be read.
+/// The JSON-RPC members of a line, as far as it can be parsed.
 #[derive(Debug, Default, PartialEq)]
-struct Facts {
+struct MessageInfo {
     json: bool,
     id: Option<String>,
     method: Option<String>,
     outcome: Option<String>,
 }
 
-impl Facts {
+impl MessageInfo {
     fn of(text: &str) -> Self {
         match serde_json::from_str::<Value>(text) {
             Ok(Value::Object(members)) => {
@@ -141,55 +141,55 @@ impl Facts {
             }
             Ok(Value::Array(_)) => Self { json: true, ..Self::default() },
             Ok(_) => Self::default(),
-            // A line that was cut, or that is damaged: its first members may still be whole.
-            Err(_) => Self::of_a_part(text),
+            // The first members of a truncated or malformed line may still be complete.
+            Err(_) => Self::of_truncated(text),
         }
     }
 
-    fn of_a_part(text: &str) -> Self {
-        let mut facts = Self { json: text.starts_with('{'), ..Self::default() };
-        if !facts.json {
-            return facts;
+    fn of_truncated(text: &str) -> Self {
+        let mut info = Self { json: text.starts_with('{'), ..Self::default() };
+        if !info.json {
+            return info;
         }
         for (name, value) in members(text) {
-            let whole = || serde_json::from_str::<Value>(value.trim_end_matches(['}', ' ']).trim()).ok();
+            let parsed = || serde_json::from_str::<Value>(value.trim_end_matches(['}', ' ']).trim()).ok();
             match name {
-                "\"id\"" => facts.id = whole().filter(|id| id.is_string() || id.is_number()).map(|id| id.to_string()),
-                "\"method\"" => facts.method = whole().and_then(|method| method.as_str().map(str::to_owned)),
-                "\"result\"" => facts.outcome = Some("result".to_owned()),
-                "\"error\"" => facts.outcome = Some("error".to_owned()),
+                "\"id\"" => info.id = parsed().filter(|id| id.is_string() || id.is_number()).map(|id| id.to_string()),
+                "\"method\"" => info.method = parsed().and_then(|method| method.as_str().map(str::to_owned)),
+                "\"result\"" => info.outcome = Some("result".to_owned()),
+                "\"error\"" => info.outcome = Some("error".to_owned()),
                 _ => {}
             }
         }
-        facts
+        info
     }
 
     fn label(&self) -> String {
         let what = match (&self.method, &self.outcome) {
-            (Some(method), _) => shown(method),
-            (None, Some(outcome)) => shown(outcome),
+            (Some(method), _) => display(method),
+            (None, Some(outcome)) => display(outcome),
             (None, None) if self.json => "message".to_owned(),
             (None, None) => "line".to_owned(),
         };
         match &self.id {
-            Some(id) => format!("{what} {}", shown(id)),
+            Some(id) => format!("{what} {}", display(id)),
             None => what,
         }
     }
 }
 
-/// A piece of JSON text.
+/// A kind of JSON token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {
     Open,
     Close,
     Comma,
     Colon,
-    /// A string, a number or a word; also what is none of these.
+    /// A string, number or keyword; also anything invalid.
     Scalar,
 }
 
-/// Splits JSON text, however damaged it is; blanks between the pieces are left out.
+/// Splits JSON text into tokens, even if it is malformed; whitespace is dropped.
 fn tokens(text: &str) -> Vec<(Token, usize, usize)> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
@@ -217,7 +217,7 @@ fn tokens(text: &str) -> Vec<(Token, usize, usize)> {
                 Token::Scalar
             }
         };
-        // A backslash before a character of several bytes leads into its middle.
+        // A backslash before a multi-byte character ends within that character.
         while !text.is_char_boundary(at) {
             at += 1;
         }
@@ -226,7 +226,7 @@ fn tokens(text: &str) -> Vec<(Token, usize, usize)> {
     found
 }
 
-/// The members of the outermost object: the name as it is written, and the text of the value.
+/// The members of the outermost object: the name as written, and the text of the value.
 fn members(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut depth = 0_usize;
@@ -251,19 +251,19 @@ fn members(text: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// Breaks JSON text into lines and makes it visible; what fits on a line stays on it.
+/// Indents JSON text and escapes control characters; short objects and arrays stay on one line.
 pub(super) fn indent(text: &str) -> String {
-    broken(text, SHORT)
+    break_into_lines(text, MAX_INLINE_BYTES)
 }
 
-/// Breaks JSON text into lines at every member and element, so that it can be compared line by line.
+/// Indents JSON text with every member and element on its own line, for line-by-line comparison.
 pub(super) fn indent_fully(text: &str) -> String {
-    broken(text, 2)
+    break_into_lines(text, 2)
 }
 
-fn broken(text: &str, short: usize) -> String {
+fn break_into_lines(text: &str, short: usize) -> String {
     let tokens = tokens(text);
-    // Where each object and array that is closed ends, by the index of its token.
+    // The closing token of each object and array, by the index of its opening token.
     let mut ends = BTreeMap::new();
     let mut open = Vec::new();
     for (index, (token, ..)) in tokens.iter().enumerate() {
@@ -279,7 +279,7 @@ fn broken(text: &str, short: usize) -> String {
     }
     let mut out = String::with_capacity(text.len() + text.len() / 4);
     let mut depth = 0_usize;
-    // The last token that stays on the line of the object or array that it is in.
+    // The last token of an object or array that stays on one line.
     let mut flat_until = None;
     for (index, (token, begin, end)) in tokens.iter().enumerate() {
         let flat = flat_until.is_some_and(|until| index <= until);
@@ -313,7 +313,7 @@ fn broken(text: &str, short: usize) -> String {
             }
             Token::Colon => out.push_str(": "),
             Token::Scalar => {
-                // Two of these in a row are no JSON; they are kept apart.
+                // Two scalars in a row are not JSON; keep them separate.
                 if out.ends_with(|c: char| !c.is_whitespace()) {
                     out.push(' ');
                 }
@@ -326,7 +326,7 @@ fn broken(text: &str, short: usize) -> String {
 
 fn break_line(out: &mut String, depth: usize) {
     out.push('\n');
-    out.extend(std::iter::repeat_n("  ", depth.min(DEEP)));
+    out.extend(std::iter::repeat_n("  ", depth.min(MAX_INDENT)));
 }
 
 #[cfg(test)]
@@ -338,8 +338,8 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_stands_beside_its_request_unless_something_came_between() {
-        let rows = time_line(&[
+    fn a_response_is_next_to_its_request_unless_something_came_between() {
+        let rows = timeline(&[
             item(Direction::Sent, 1.0, r#"{"id":1,"method":"a"}"#),
             item(Direction::Received, 2.5, r#"{"id":1,"result":{}}"#),
             item(Direction::Sent, 3.0, r#"{"id":"x","method":"b"}"#),
@@ -348,26 +348,29 @@ mod tests {
             item(Direction::Event, 6.0, "exited"),
         ]);
         assert_eq!(rows.len(), 5);
-        let got = rows[0].got.as_ref().expect("side by side");
-        assert_eq!((got.label.as_str(), got.answers.as_deref()), ("result 1", Some("answers a 1 after 1.5 ms")));
-        assert!(rows[1].got.is_none());
-        let late = rows[3].got.as_ref().expect("in its own row");
+        let received = rows[0].received.as_ref().expect("side by side");
+        assert_eq!(
+            (received.label.as_str(), received.request.as_deref()),
+            ("result 1", Some("answers a 1 after 1.5 ms"))
+        );
+        assert!(rows[1].received.is_none());
+        let late = rows[3].received.as_ref().expect("in its own row");
         assert_eq!(late.label, "error -32601 \"x\"");
-        assert_eq!(late.answers.as_deref(), Some("answers b \"x\" after 2.0 ms"));
+        assert_eq!(late.request.as_deref(), Some("answers b \"x\" after 2.0 ms"));
         assert_eq!(rows[4].event.as_ref().map(|event| event.kind), Some("event"));
     }
 
     #[test]
-    fn a_line_that_was_cut_is_still_paired() {
-        let facts = Facts::of(r#"{"jsonrpc":"2.0","id":15,"result":{"content":[{"data":"aaaa"#);
-        assert_eq!((facts.id.as_deref(), facts.outcome.as_deref()), (Some("15"), Some("result")));
-        let facts = Facts::of(r#"{"id":"a,b","method":"tools/call","params":{"x":{"id":9},"y":"#);
-        assert_eq!((facts.id.as_deref(), facts.method.as_deref()), (Some("\"a,b\""), Some("tools/call")));
-        assert_eq!(Facts::of("plain text"), Facts::default());
+    fn a_truncated_line_is_still_paired() {
+        let info = MessageInfo::of(r#"{"jsonrpc":"2.0","id":15,"result":{"content":[{"data":"aaaa"#);
+        assert_eq!((info.id.as_deref(), info.outcome.as_deref()), (Some("15"), Some("result")));
+        let info = MessageInfo::of(r#"{"id":"a,b","method":"tools/call","params":{"x":{"id":9},"y":"#);
+        assert_eq!((info.id.as_deref(), info.method.as_deref()), (Some("\"a,b\""), Some("tools/call")));
+        assert_eq!(MessageInfo::of("plain text"), MessageInfo::default());
     }
 
     #[test]
-    fn json_is_broken_into_lines_and_keeps_its_spelling() {
+    fn indented_json_keeps_its_spelling() {
         let text = r#"{"a":1.0e3,"a":2,"long":"a text that is long enough to need a line of its own","list":[1,2]}"#;
         let lines = "{\n  \"a\": 1.0e3,\n  \"a\": 2,\n  \"long\": \"a text that is long enough to need a line of its own\",\n  \"list\": [1, 2]\n}";
         assert_eq!(indent(text), lines);
@@ -376,10 +379,10 @@ mod tests {
     }
 
     #[test]
-    fn damaged_and_bottomless_text_is_borne() {
+    fn malformed_and_deeply_nested_text_is_accepted() {
         for text in ["{\"a\\é", "}}]]", "[", "\"", "{\"a\" 1 2", "[1,,]", "\\\u{1f600}", "{é:ü}"] {
             indent(text);
-            Facts::of(text);
+            MessageInfo::of(text);
         }
         let deep = "[".repeat(5000);
         assert!(indent(&deep).len() < 5000 * 40);

@@ -1,106 +1,113 @@
-//! The findings: each with its proof, how to mend it and how to see it again, and what a baseline says of them.
+//! The findings with evidence, fix and the command that reproduces them, and the comparison with the baseline.
 //!
-//! Owns how much is shown of one. Which findings are the same thing told twice is for [`group`](crate::report::group)
-//! to say.
+//! Responsible for how much of a finding is shown. Grouping and merging is up to [`group`](crate::report::group).
 
 use std::io::{self, Write};
 
 use super::fuzzing;
-use super::page::{LABEL, LINE, LONG_LINE, NAMES, Page, hanging, revisions};
+use super::page::{
+    LABEL_WIDTH, MAX_LINE_CHARS, MAX_LINE_CHARS_VERBOSE, MAX_NAMES, Page, join_revisions, write_hanging,
+};
 use crate::report::Report;
-use crate::report::account::doubt;
-use crate::report::group::{Group, Told, group};
+use crate::report::finding_text::flaky_note;
+use crate::report::group::{GroupedFinding, RequirementGroup, group_findings};
+use crate::report::layout::wrap;
 use crate::report::palette::{Palette, paint};
-use crate::report::prose::wrap;
 use crate::report::visible::{excerpt, visible};
 use crate::verdict::{Direction, Evidence, Verdict};
 
-/// From how many warnings on they are shown shortened.
-const MANY_WARNINGS: usize = 8;
-/// How many messages prove a finding before the rest is left to the JSON report.
-const PROOFS: usize = 8;
-/// How many lines of a difference are shown.
-const DIFF_LINES: usize = 24;
+/// The number of warnings from which they are shown in short form.
+const MAX_FULL_WARNINGS: usize = 8;
+/// The number of messages shown per finding; the JSON report has all.
+const MAX_MESSAGES: usize = 8;
+/// The number of diff lines shown.
+const MAX_DIFF_LINES: usize = 24;
 
 impl Page {
-    pub(super) fn findings(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let (accepted, groups): (Vec<_>, Vec<_>) =
-            group(report).into_iter().flat_map(Group::split).partition(Group::is_accepted);
-        let warnings: usize =
-            groups.iter().flat_map(|group| &group.told).filter(|told| told.finding.verdict != Verdict::Fail).count();
-        let shorten = warnings > MANY_WARNINGS && !self.everything();
+    pub(super) fn write_findings(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        let (accepted, groups): (Vec<_>, Vec<_>) = group_findings(report)
+            .into_iter()
+            .flat_map(RequirementGroup::split)
+            .partition(RequirementGroup::is_accepted);
+        let warnings: usize = groups
+            .iter()
+            .flat_map(|group| &group.findings)
+            .filter(|grouped| grouped.finding.verdict != Verdict::Fail)
+            .count();
+        let shorten = warnings > MAX_FULL_WARNINGS && !self.is_verbose();
         for group in &groups {
             let short = shorten && group.verdict != Verdict::Fail;
-            self.group(group, shorten, out)?;
+            self.write_group(group, shorten, out)?;
             if !short {
                 writeln!(out)?;
             }
         }
         if shorten {
-            writeln!(out, "{}", paint(self.palette.faint, "  (-v shows every warning with its proof)"))?;
+            writeln!(out, "{}", paint(self.palette.faint, "  (use -v to show every warning with its evidence)"))?;
             writeln!(out)?;
         }
-        self.accepted(&accepted, out)
+        self.write_accepted(&accepted, out)
     }
 
-    /// What a baseline lists, a line or two for each: it is known.
-    fn accepted(&self, groups: &[Group<'_>], out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the accepted findings, each in a few lines.
+    fn write_accepted(&self, groups: &[RequirementGroup<'_>], out: &mut dyn Write) -> io::Result<()> {
         if groups.is_empty() {
             return Ok(());
         }
-        self.heading("Accepted by the baseline", out)?;
+        self.write_heading("Accepted by the baseline", out)?;
         for group in groups {
-            for told in &group.told {
-                let word = told.finding.verdict.as_str();
+            for grouped in &group.findings {
+                let verdict = grouped.finding.verdict.as_str();
                 let requirement = visible(group.requirement);
-                writeln!(out, "  {word}  {requirement}  {}", paint(self.palette.faint, self.seen(told)))?;
-                let reason = told.finding.accepted.as_deref().unwrap_or_default();
-                self.wrapped(4, &excerpt(reason, self.line(), 0), out)?;
-                if self.everything() {
-                    self.told(told, out)?;
+                writeln!(out, "  {verdict}  {requirement}  {}", paint(self.palette.faint, self.occurrences(grouped)))?;
+                let reason = grouped.finding.accepted.as_deref().unwrap_or_default();
+                self.write_wrapped(4, &excerpt(reason, self.max_line_chars(), 0), out)?;
+                if self.is_verbose() {
+                    self.write_finding(grouped, out)?;
                 }
             }
         }
         writeln!(out)
     }
 
-    /// What a baseline says that is not so, and what it does not say.
-    pub(super) fn baseline(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let Some(held) = &report.baseline else { return Ok(()) };
-        let sentences: Vec<String> = held.complaints().chain(held.reminders()).collect();
+    /// Writes what is outdated in the baseline, and the findings that it does not list.
+    pub(super) fn write_baseline(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        let Some(comparison) = &report.baseline else { return Ok(()) };
+        let sentences: Vec<String> = comparison.complaints().chain(comparison.reminders()).collect();
         if !sentences.is_empty() {
-            self.heading("The baseline is out of date", out)?;
+            self.write_heading("The baseline is out of date", out)?;
             for sentence in &sentences {
-                hanging(&excerpt(sentence, self.line(), 0), self.width(), out)?;
+                write_hanging(&excerpt(sentence, self.max_line_chars(), 0), self.width(), out)?;
             }
             writeln!(out)?;
         }
-        if held.new.is_empty() {
+        if comparison.new.is_empty() {
             return Ok(());
         }
-        self.heading("Not in the baseline", out)?;
-        let shown = if self.everything() { held.new.len() } else { held.new.len().min(NAMES) };
-        for line in &held.new[..shown] {
+        self.write_heading("Not in the baseline", out)?;
+        let shown = if self.is_verbose() { comparison.new.len() } else { comparison.new.len().min(MAX_NAMES) };
+        for line in &comparison.new[..shown] {
             let text = serde_json::to_string(line).unwrap_or_default();
-            writeln!(out, "  {}", excerpt(&text, LONG_LINE, 0))?;
+            writeln!(out, "  {}", excerpt(&text, MAX_LINE_CHARS_VERBOSE, 0))?;
         }
-        if shown < held.new.len() {
-            writeln!(out, "  and {} more", held.new.len() - shown)?;
+        if shown < comparison.new.len() {
+            writeln!(out, "  and {} more", comparison.new.len() - shown)?;
         }
-        let file = excerpt(&held.file, self.line(), 0);
-        let advice =
-            format!("mend the server, or add these to {file} with a reason; --update-baseline does it for you");
+        let file = excerpt(&comparison.file, self.max_line_chars(), 0);
+        let advice = format!(
+            "fix the server, or add these entries to {file} with a reason; --update-baseline adds them for you"
+        );
         for line in wrap(&advice, self.width()) {
             writeln!(out, "  {}", paint(self.palette.faint, line))?;
         }
         writeln!(out)
     }
 
-    fn group(&self, group: &Group<'_>, shorten: bool, out: &mut dyn Write) -> io::Result<()> {
+    fn write_group(&self, group: &RequirementGroup<'_>, shorten: bool, out: &mut dyn Write) -> io::Result<()> {
         let level = if group.derived && group.verdict == Verdict::Fail {
-            format!("{} by our reading, as the text has no keyword; but no reading allows this", group.level)
+            format!("{} (inferred: the specification uses no keyword, but no interpretation allows this)", group.level)
         } else if group.derived {
-            format!("{}, by our reading: the text has no keyword", group.level)
+            format!("{} (inferred: the specification uses no keyword)", group.level)
         } else {
             group.level.to_string()
         };
@@ -111,76 +118,76 @@ impl Page {
             paint(self.palette.strong, visible(group.requirement)),
             paint(self.palette.faint, level)
         )?;
-        for (index, told) in group.told.iter().enumerate() {
-            if index > 0 && !(shorten && told.finding.verdict != Verdict::Fail) {
+        for (index, grouped) in group.findings.iter().enumerate() {
+            if index > 0 && !(shorten && grouped.finding.verdict != Verdict::Fail) {
                 writeln!(out)?;
             }
-            if shorten && told.finding.verdict != Verdict::Fail {
-                self.told_short(told, out)?;
+            if shorten && grouped.finding.verdict != Verdict::Fail {
+                self.write_short_finding(grouped, out)?;
             } else {
-                self.told(told, out)?;
+                self.write_finding(grouped, out)?;
             }
         }
         Ok(())
     }
 
-    fn told_short(&self, told: &Told<'_>, out: &mut dyn Write) -> io::Result<()> {
-        self.wrapped(2, &excerpt(&told.finding.message, LINE, 0), out)?;
-        writeln!(out, "    {}", paint(self.palette.faint, self.seen(told)))
+    fn write_short_finding(&self, grouped: &GroupedFinding<'_>, out: &mut dyn Write) -> io::Result<()> {
+        self.write_wrapped(2, &excerpt(&grouped.finding.message, MAX_LINE_CHARS, 0), out)?;
+        writeln!(out, "    {}", paint(self.palette.faint, self.occurrences(grouped)))
     }
 
-    /// How often, in which revisions and by which cases it was seen.
-    fn seen(&self, told: &Told<'_>) -> String {
-        let times = match told.count {
+    /// How often, in which revisions and by which cases the finding was made.
+    fn occurrences(&self, grouped: &GroupedFinding<'_>) -> String {
+        let times = match grouped.count {
             0 | 1 => "once".to_owned(),
             2 => "twice".to_owned(),
             count => format!("{count} times"),
         };
-        let cases: Vec<String> = told.cases.iter().map(|case| visible(case).into_owned()).collect();
-        format!("{times} in {} by {}", revisions(&told.revisions), self.listed(&cases))
+        let cases: Vec<String> = grouped.cases.iter().map(|case| visible(case).into_owned()).collect();
+        format!("{times} in {} by {}", join_revisions(&grouped.revisions), self.join_names(&cases))
     }
 
-    fn told(&self, told: &Told<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let finding = told.finding;
-        self.wrapped(2, &excerpt(&finding.message, self.line(), 0), out)?;
-        self.labelled("seen", &self.seen(told), out)?;
-        if let Some(doubt) = doubt(finding) {
-            self.labelled("doubt", &doubt, out)?;
+    fn write_finding(&self, grouped: &GroupedFinding<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let finding = grouped.finding;
+        self.write_wrapped(2, &excerpt(&finding.message, self.max_line_chars(), 0), out)?;
+        self.write_labelled("found", &self.occurrences(grouped), out)?;
+        if let Some(note) = flaky_note(finding) {
+            self.write_labelled("retries", &note, out)?;
         }
-        if !told.subjects.is_empty() {
-            let subjects: Vec<String> = told.subjects.iter().map(|subject| excerpt(subject, 80, 0)).collect();
-            self.labelled("at", &self.joined(&subjects, "; "), out)?;
+        if !grouped.subjects.is_empty() {
+            let subjects: Vec<String> = grouped.subjects.iter().map(|subject| excerpt(subject, 80, 0)).collect();
+            self.write_labelled("where", &self.join(&subjects, "; "), out)?;
         }
-        self.labelled("expected", &excerpt(&finding.expected, self.line(), 0), out)?;
-        self.labelled("actual", &excerpt(&finding.actual, self.line(), 0), out)?;
-        for (label, text) in fuzzing::details(finding) {
-            self.labelled(label, &text, out)?;
+        self.write_labelled("expected", &excerpt(&finding.expected, self.max_line_chars(), 0), out)?;
+        self.write_labelled("actual", &excerpt(&finding.actual, self.max_line_chars(), 0), out)?;
+        for (label, text) in fuzzing::counterexample_fields(finding) {
+            self.write_labelled(label, &text, out)?;
         }
         if let Some(diff) = &finding.diff {
-            self.diff(diff, out)?;
+            self.write_diff(diff, out)?;
         }
         if !finding.evidence.is_empty() {
-            let of = match told.revisions.as_slice() {
+            let of = match grouped.revisions.as_slice() {
                 [_] => String::new(),
                 _ => format!("in {}", finding.revision),
             };
-            writeln!(out, "{}", format!("    {} {of}", paint(self.palette.faint, "proof")).trim_end())?;
-            self.evidence(&finding.evidence, out)?;
+            writeln!(out, "{}", format!("    {} {of}", paint(self.palette.faint, "evidence")).trim_end())?;
+            self.write_evidence(&finding.evidence, out)?;
         }
-        self.labelled("rule", &visible(&finding.link), out)?;
-        self.labelled("mend", &visible(&finding.fix), out)?;
-        // The command is not wrapped: it is there to be copied.
+        self.write_labelled("rule", &visible(&finding.link), out)?;
+        self.write_labelled("fix", &visible(&finding.fix), out)?;
+        // The command is not wrapped, so that it can be copied.
         writeln!(
             out,
             "    {}{}",
-            paint(self.palette.faint, format_args!("{:<LABEL$}", "again")),
+            paint(self.palette.faint, format_args!("{:<LABEL_WIDTH$}", "reproduce")),
             visible(&finding.reproduce)
         )
     }
 
-    fn diff(&self, diff: &str, out: &mut dyn Write) -> io::Result<()> {
+    fn write_diff(&self, diff: &str, out: &mut dyn Write) -> io::Result<()> {
         let all = diff.lines().count();
-        let shown = if self.everything() { all } else { all.min(DIFF_LINES) };
+        let shown = if self.is_verbose() { all } else { all.min(MAX_DIFF_LINES) };
         let mut label = "diff";
         for line in diff.lines().take(shown) {
             let style = match line.as_bytes().first() {
@@ -188,31 +195,31 @@ impl Page {
                 Some(b'+') => self.palette.of(Verdict::Pass),
                 _ => self.palette.faint,
             };
-            let label_text = paint(self.palette.faint, format_args!("{label:<LABEL$}"));
-            writeln!(out, "    {label_text}{}", paint(style, excerpt(line, self.line(), 0)))?;
+            let label_text = paint(self.palette.faint, format_args!("{label:<LABEL_WIDTH$}"));
+            writeln!(out, "    {label_text}{}", paint(style, excerpt(line, self.max_line_chars(), 0)))?;
             label = "";
         }
         if shown < all {
-            writeln!(out, "    {:<LABEL$}({} more lines)", "", all - shown)?;
+            writeln!(out, "    {:<LABEL_WIDTH$}({} more lines)", "", all - shown)?;
         }
         Ok(())
     }
 
-    pub(super) fn evidence(&self, evidence: &[Evidence], out: &mut dyn Write) -> io::Result<()> {
-        let shown = if self.everything() { evidence.len() } else { evidence.len().min(PROOFS) };
+    pub(super) fn write_evidence(&self, evidence: &[Evidence], out: &mut dyn Write) -> io::Result<()> {
+        let shown = if self.is_verbose() { evidence.len() } else { evidence.len().min(MAX_MESSAGES) };
         for item in &evidence[..shown] {
-            writeln!(out, "      {}", wire_line(item, self.palette, self.line()))?;
+            writeln!(out, "      {}", wire_line(item, self.palette, self.max_line_chars()))?;
         }
         if shown < evidence.len() {
-            writeln!(out, "      ({} more messages; the JSON report has them all)", evidence.len() - shown)?;
+            writeln!(out, "      ({} more messages; the JSON report contains all of them)", evidence.len() - shown)?;
         }
         Ok(())
     }
 }
 
-/// One line of proof: which way, when, what.
+/// One line of evidence: direction, time, text.
 pub(in crate::report) fn wire_line(item: &Evidence, palette: Palette, limit: usize) -> String {
-    let (word, style) = match item.direction {
+    let (direction, style) = match item.direction {
         Direction::Sent => ("sent", palette.sent()),
         Direction::Received => ("received", palette.received()),
         Direction::Stderr => ("stderr", palette.of(Verdict::Warn)),
@@ -220,7 +227,7 @@ pub(in crate::report) fn wire_line(item: &Evidence, palette: Palette, limit: usi
     };
     format!(
         "{} {}  {}",
-        paint(style, format_args!("{word:<8}")),
+        paint(style, format_args!("{direction:<8}")),
         paint(palette.faint, format_args!("{:>9.1} ms", item.at_ms)),
         excerpt(&item.text, limit, item.omitted)
     )

@@ -1,102 +1,102 @@
-//! What fuzzing exercised and found, for a reader at a terminal.
+//! The fuzzing statistics of the text report.
 
 use std::io::{self, Write};
 
 use crate::event::{CallOutcome, FuzzSummary, ToolFuzz};
 use crate::report::Report;
+use crate::report::layout::format_ms;
 use crate::report::palette::{Palette, paint};
-use crate::report::prose::time;
 use crate::report::visible::excerpt;
 use crate::verdict::Finding;
 
-/// How many tools are listed where not everything is asked for.
-const TOOLS: usize = 40;
-/// How wide the name of a tool may be.
-const NAME: usize = 28;
+/// The number of tools listed unless the report is verbose.
+const MAX_TOOLS: usize = 40;
+/// The width at which a tool name is shortened, in characters.
+const MAX_NAME_CHARS: usize = 28;
 
-/// Writes a table for each revision that was fuzzed: a line for each tool that was called.
-pub(super) fn tables(report: &Report, palette: Palette, everything: bool, out: &mut dyn Write) -> io::Result<()> {
+/// Writes a table for each fuzzed revision, with a line for each tool that was called.
+pub(super) fn write_tables(report: &Report, palette: Palette, verbose: bool, out: &mut dyn Write) -> io::Result<()> {
     for target in &report.targets {
         let Some(fuzz) = &target.summary.fuzz else { continue };
-        let title = format!("Fuzzed in {}, seed {}", target.summary.revision, fuzz.seed);
+        let title = format!("Fuzzing of {}, seed {}", target.summary.revision, fuzz.seed);
         writeln!(out, "{}", paint(palette.strong, title))?;
         let called: Vec<&ToolFuzz> = fuzz.tools.iter().filter(|tool| !tool.calls.is_empty()).collect();
         if !called.is_empty() {
             let width = called.iter().map(|tool| shown(tool).chars().count()).max().unwrap_or(0).max(4);
             let head = format!(
-                "{:<width$}  {:>7} {:>7} {:>7} {:>6}  {:>9} {:>9}  {:>8} {:>8}",
-                "tool", "calls", "served", "refused", "other", "covered", "broken", "p50", "p99"
+                "{:<width$}  {:>7} {:>7} {:>8} {:>6}  {:>10}  {:>17}  {:>8} {:>8}",
+                "tool", "calls", "success", "rejected", "other", "boundaries", "keywords violated", "p50", "p99"
             );
             writeln!(out, "  {}", paint(palette.faint, head))?;
-            let most = if everything { called.len() } else { TOOLS };
+            let most = if verbose { called.len() } else { MAX_TOOLS };
             for tool in called.iter().take(most) {
                 writeln!(out, "  {}", line(tool, width))?;
             }
             if called.len() > most {
-                writeln!(out, "  and {} more; -v lists them", called.len() - most)?;
+                writeln!(out, "  and {} more; use -v to list them", called.len() - most)?;
             }
         }
         for tool in called.iter().filter(|tool| tool.note.is_some()) {
             let note = tool.note.as_deref().unwrap_or_default();
             writeln!(out, "  {}: {}", shown(tool), excerpt(note, 200, 0))?;
         }
-        writeln!(out, "  {}", paint(palette.faint, closing(fuzz)))?;
+        writeln!(out, "  {}", paint(palette.faint, summary_line(fuzz)))?;
         writeln!(out)?;
     }
     Ok(())
 }
 
 fn shown(tool: &ToolFuzz) -> String {
-    excerpt(&tool.tool, NAME, 0)
+    excerpt(&tool.tool, MAX_NAME_CHARS, 0)
 }
 
 fn line(tool: &ToolFuzz, width: usize) -> String {
     let of = |wanted: &[CallOutcome]| -> u64 {
         tool.calls.iter().filter(|calls| wanted.contains(&calls.outcome)).map(|calls| calls.count).sum()
     };
-    let served = of(&[CallOutcome::Success]);
-    let refused = of(&[CallOutcome::ToolError, CallOutcome::InvalidParams]);
+    let success = of(&[CallOutcome::Success]);
+    let rejected = of(&[CallOutcome::ToolError, CallOutcome::InvalidParams]);
     let all: u64 = tool.calls.iter().map(|calls| calls.count).sum();
     let with_effect = || tool.keywords.iter().filter(|keyword| !keyword.no_effect);
-    let broken = with_effect().filter(|keyword| keyword.violated > 0).count();
+    let violated = with_effect().filter(|keyword| keyword.violated > 0).count();
     let micros = |of: fn(&crate::event::Latency) -> u64| match &tool.latency {
         #[expect(clippy::cast_precision_loss, reason = "it is shown to two digits")]
-        Some(latency) => time(of(latency) as f64 / 1_000.0),
+        Some(latency) => format_ms(of(latency) as f64 / 1_000.0),
         None => "-".to_owned(),
     };
     format!(
-        "{:<width$}  {all:>7} {served:>7} {refused:>7} {:>6}  {:>9} {:>9}  {:>8} {:>8}",
+        "{:<width$}  {all:>7} {success:>7} {rejected:>8} {:>6}  {:>10}  {:>17}  {:>8} {:>8}",
         shown(tool),
-        all - served - refused,
+        all - success - rejected,
         format!("{}/{}", tool.covered, tool.obligations),
-        format!("{broken}/{}", with_effect().count()),
+        format!("{violated}/{}", with_effect().count()),
         micros(|latency| latency.p50_us),
         micros(|latency| latency.p99_us),
     )
 }
 
-/// The whole of it, in one line.
-fn closing(fuzz: &FuzzSummary) -> String {
+/// A summary in one line.
+fn summary_line(fuzz: &FuzzSummary) -> String {
     let gaps: usize = fuzz.tools.iter().map(|tool| tool.gaps.len()).sum();
-    let left_out = fuzz.tools.iter().filter(|tool| tool.calls.is_empty()).count();
-    let mut parts = vec![format!("{} calls in {}", fuzz.calls, time(fuzz.wall_ms))];
+    let not_called = fuzz.tools.iter().filter(|tool| tool.calls.is_empty()).count();
+    let mut parts = vec![format!("{} calls in {}", fuzz.calls, format_ms(fuzz.wall_ms))];
     let mut add = |count: u64, one: &str, many: &str| match count {
         0 => {}
         1 => parts.push(format!("1 {one}")),
         _ => parts.push(format!("{count} {many}")),
     };
-    add(fuzz.shrinking, "of them to make a failure small", "of them to make failures small");
+    add(fuzz.shrinking, "of them to minimize or confirm a failure", "of them to minimize or confirm failures");
     add(fuzz.restarts as u64, "restart", "restarts");
-    add(left_out as u64, "tool not called", "tools not called");
-    add(gaps as u64, "gap", "gaps");
+    add(not_called as u64, "tool not called", "tools not called");
+    add(gaps as u64, "constraint not generated", "constraints not generated");
     if let Some(reason) = &fuzz.stopped_early {
-        parts.push(format!("ended early: {}", excerpt(reason, 200, 0)));
+        parts.push(format!("stopped early: {}", excerpt(reason, 200, 0)));
     }
     parts.join("; ")
 }
 
-/// What a finding of the fuzzer's says beside the others, by label.
-pub(super) fn details(finding: &Finding) -> Vec<(&'static str, String)> {
+/// The additional fields of a finding with a counterexample, by label.
+pub(super) fn counterexample_fields(finding: &Finding) -> Vec<(&'static str, String)> {
     let mut details = Vec::new();
     if let Some(example) = &finding.counterexample {
         let mut call = format!("{} {}", excerpt(&example.tool, 60, 0), excerpt(&example.arguments.to_string(), 300, 0));
@@ -111,8 +111,8 @@ pub(super) fn details(finding: &Finding) -> Vec<(&'static str, String)> {
             }
         }
         details.push(("call", call));
-        if let Some(breaks) = &example.violated {
-            details.push(("odd in", excerpt(breaks.trim(), 120, 0)));
+        if let Some(keyword) = &example.violated {
+            details.push(("violates", excerpt(keyword.trim(), 120, 0)));
         }
     }
     details
@@ -124,14 +124,14 @@ mod tests {
     use crate::report::example;
 
     #[test]
-    fn each_tool_that_was_called_has_a_line() {
+    fn each_called_tool_has_a_line() {
         let mut bytes = Vec::new();
-        tables(&example(), Palette::new(false), false, &mut bytes).expect("a vector takes all that is written");
+        write_tables(&example(), Palette::new(false), false, &mut bytes).expect("a vector takes all that is written");
         let text = String::from_utf8(bytes).expect("UTF-8");
         let search: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with("search ")).collect();
         assert_eq!(search.len(), 1, "{text}");
         assert!(search[0].contains("24/26") && search[0].contains("262"), "{text}");
         assert!(!text.contains("delete_file"), "{text}");
-        assert!(text.contains("ended early: the server could not be started again"), "{text}");
+        assert!(text.contains("stopped early: the server could not be started again"), "{text}");
     }
 }

@@ -1,13 +1,13 @@
-//! The report for a reader at a terminal: findings first, each with its proof, then what was left out,
-//! then a summary that fits a screen, and the verdict line last.
+//! The text report: findings with their evidence first, then what was not judged or called, a summary table, and
+//! the verdict line last.
 //!
-//! Every text that a server had a hand in passes [`visible`](super::visible) before it is written.
+//! Every text that a server can influence passes [`visible`](super::visible) before it is written.
 
 mod finding;
 mod fuzzing;
-mod open;
 mod page;
 mod server;
+mod unjudged;
 
 pub(super) use finding::wire_line;
 pub use page::{Detail, Text};

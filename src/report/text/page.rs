@@ -1,27 +1,27 @@
-//! The page as a whole: the order of its parts, its head and its end, and how prose is set.
+//! The text report as a whole: order of the sections, header, summary and line wrapping.
 //!
-//! Owns the measures that every part keeps to, and refuses to know what stands in one.
+//! Responsible for the layout that all sections share, not for their content.
 
 use std::io::{self, Write};
 
 use super::fuzzing;
 use crate::event::RunSummary;
+use crate::report::layout::{format_ms, wrap};
 use crate::report::palette::{Palette, paint};
-use crate::report::prose::{time, wrap};
 use crate::report::visible::{excerpt, visible};
-use crate::report::{Renderer, Report, Standing, Target, conclusion};
+use crate::report::{CaseCounts, Renderer, Report, Target, conclusion};
 use crate::spec::Revision;
 use crate::verdict::Verdict;
 
-/// How much a reader wants to see.
+/// How much of the report to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
-    /// The verdict line alone.
+    /// Only the verdict line.
     Verdict,
-    /// Findings, what was left out, and the summary.
+    /// Findings, what was not judged or called, and the summary.
     #[default]
     Usual,
-    /// Also every warning in full, notes, reasons for skips, processes and error streams.
+    /// Additionally every warning in full, notes, reasons for skips, processes and stderr.
     Everything,
 }
 
@@ -32,7 +32,7 @@ pub struct Text {
     pub color: bool,
     /// How much to show.
     pub detail: Detail,
-    /// How many columns prose may take.
+    /// The width to which text is wrapped, in columns.
     pub width: usize,
 }
 
@@ -42,40 +42,40 @@ impl Default for Text {
     }
 }
 
-/// How many characters of a line of proof are shown.
-pub(super) const LINE: usize = 300;
-/// The same where everything is asked for.
-pub(super) const LONG_LINE: usize = 4000;
-/// How many names of a kind are listed.
-pub(super) const NAMES: usize = 12;
-/// How wide the column to the left of a finding's parts is, where each is named.
-pub(super) const LABEL: usize = 10;
-/// The fewest columns that prose is set in, however narrow the page.
-const NARROWEST: usize = 40;
+/// The length at which a line of evidence is truncated, in characters.
+pub(super) const MAX_LINE_CHARS: usize = 300;
+/// The same for verbose output.
+pub(super) const MAX_LINE_CHARS_VERBOSE: usize = 4000;
+/// The number of names listed in one place.
+pub(super) const MAX_NAMES: usize = 12;
+/// The width of the labels of a finding's fields, in columns.
+pub(super) const LABEL_WIDTH: usize = 11;
+/// The minimum width of wrapped text, in columns.
+const MIN_COLUMNS: usize = 40;
 
 impl Renderer for Text {
     fn render(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let page = Page { text: *self, palette: Palette::new(self.color) };
         if self.detail != Detail::Verdict {
-            page.head(report, out)?;
-            page.findings(report, out)?;
-            page.baseline(report, out)?;
-            page.unjudged(report, out)?;
+            page.write_header(report, out)?;
+            page.write_findings(report, out)?;
+            page.write_baseline(report, out)?;
+            page.write_unjudged(report, out)?;
             if self.detail == Detail::Everything {
-                page.notes(report, out)?;
-                page.skips(report, out)?;
-                page.requirements(report, out)?;
-                page.processes(report, out)?;
+                page.write_notes(report, out)?;
+                page.write_skips(report, out)?;
+                page.write_requirements(report, out)?;
+                page.write_processes(report, out)?;
             }
-            page.tools(report, out)?;
-            page.hints(report, out)?;
-            fuzzing::tables(report, page.palette, page.everything(), out)?;
+            page.write_tools(report, out)?;
+            page.write_hints(report, out)?;
+            fuzzing::write_tables(report, page.palette, page.is_verbose(), out)?;
             if let Some(problem) = report.summary.as_ref().and_then(|summary| summary.problem.as_ref()) {
-                page.problem(problem, out)?;
+                page.write_problem(problem, out)?;
             }
-            page.summary(report, out)?;
+            page.write_summary(report, out)?;
         }
-        page.verdict(report, out)
+        page.write_verdict(report, out)
     }
 }
 
@@ -85,75 +85,75 @@ pub(super) struct Page {
 }
 
 impl Page {
-    pub(super) fn everything(&self) -> bool {
+    pub(super) fn is_verbose(&self) -> bool {
         self.text.detail == Detail::Everything
     }
 
-    pub(super) fn line(&self) -> usize {
-        if self.everything() { LONG_LINE } else { LINE }
+    pub(super) fn max_line_chars(&self) -> usize {
+        if self.is_verbose() { MAX_LINE_CHARS_VERBOSE } else { MAX_LINE_CHARS }
     }
 
-    pub(super) fn heading(&self, title: &str, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write_heading(&self, title: &str, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}", paint(self.palette.strong, title))
     }
 
-    /// How many columns the page has.
+    /// The width of the report, in columns.
     pub(super) fn width(&self) -> usize {
         self.text.width
     }
 
-    /// How many columns are left to prose behind so many.
+    /// The width left for text after an indent, in columns.
     pub(super) fn room(&self, indent: usize) -> usize {
-        self.text.width.saturating_sub(indent).max(NARROWEST)
+        self.text.width.saturating_sub(indent).max(MIN_COLUMNS)
     }
 
-    /// Writes prose, wrapped, each line behind so many columns.
-    pub(super) fn wrapped(&self, indent: usize, prose: &str, out: &mut dyn Write) -> io::Result<()> {
-        for line in wrap(prose, self.room(indent)) {
+    /// Writes wrapped text with an indent.
+    pub(super) fn write_wrapped(&self, indent: usize, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        for line in wrap(text, self.room(indent)) {
             writeln!(out, "{:indent$}{line}", "")?;
         }
         Ok(())
     }
 
     /// The same where it matters less.
-    pub(super) fn faintly(&self, indent: usize, prose: &str, out: &mut dyn Write) -> io::Result<()> {
-        for line in wrap(prose, self.room(indent)) {
+    pub(super) fn write_faint(&self, indent: usize, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        for line in wrap(text, self.room(indent)) {
             writeln!(out, "{:indent$}{}", "", paint(self.palette.faint, line))?;
         }
         Ok(())
     }
 
-    /// Writes prose beside a label, wrapped, its later lines below its first.
-    pub(super) fn labelled(&self, label: &str, prose: &str, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes a label and wrapped text with a hanging indent.
+    pub(super) fn write_labelled(&self, label: &str, text: &str, out: &mut dyn Write) -> io::Result<()> {
         let mut label = label;
-        for line in wrap(prose, self.room(4 + LABEL)) {
-            writeln!(out, "    {}{line}", paint(self.palette.faint, format_args!("{label:<LABEL$}")))?;
+        for line in wrap(text, self.room(4 + LABEL_WIDTH)) {
+            writeln!(out, "    {}{line}", paint(self.palette.faint, format_args!("{label:<LABEL_WIDTH$}")))?;
             label = "";
         }
         Ok(())
     }
 
-    /// Names, the first few of them.
-    pub(super) fn listed(&self, names: &[String]) -> String {
-        self.joined(names, ", ")
+    /// The first few names, separated by commas.
+    pub(super) fn join_names(&self, names: &[String]) -> String {
+        self.join(names, ", ")
     }
 
-    pub(super) fn joined(&self, names: &[String], by: &str) -> String {
-        let shown = if self.everything() { names.len() } else { names.len().min(NAMES) };
+    pub(super) fn join(&self, names: &[String], by: &str) -> String {
+        let shown = if self.is_verbose() { names.len() } else { names.len().min(MAX_NAMES) };
         let list = names[..shown].join(by);
         if shown < names.len() { format!("{list} and {} more", names.len() - shown) } else { list }
     }
 
-    fn head(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    fn write_header(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let server = if report.server.is_empty() { "no server" } else { &report.server };
         writeln!(
             out,
             "{} {} on {}",
             paint(self.palette.strong, visible(&report.tool.name)),
             visible(&report.tool.version),
-            paint(self.palette.strong, excerpt(server, self.line(), 0))
+            paint(self.palette.strong, excerpt(server, self.max_line_chars(), 0))
         )?;
-        // What the server calls itself, each name once: it usually says the same in every revision.
+        // Servers usually report the same name and version in every revision.
         let mut names: Vec<String> = Vec::new();
         for info in report.targets.iter().filter_map(|target| target.summary.server_info.as_ref()) {
             let part = |name| info.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
@@ -163,25 +163,25 @@ impl Page {
             }
         }
         for name in names.iter().take(3) {
-            writeln!(out, "{}", paint(self.palette.faint, format_args!("it calls itself {name}")))?;
+            writeln!(out, "{}", paint(self.palette.faint, format_args!("server info: {name}")))?;
         }
         writeln!(out)
     }
 
-    fn summary(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let any_accepted = Standing::of(report).accepted > 0;
+    fn write_summary(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        let any_accepted = CaseCounts::of(report).accepted > 0;
         if !report.targets.is_empty() {
-            let words: Vec<String> = [Verdict::Pass, Verdict::Fail, Verdict::Warn, Verdict::Skip, Verdict::Error]
+            let columns: Vec<String> = [Verdict::Pass, Verdict::Fail, Verdict::Warn, Verdict::Skip, Verdict::Error]
                 .map(|verdict| format!("{:>6}", verdict.as_str()))
                 .to_vec();
             let accepted = if any_accepted { "  accepted" } else { "" };
-            let words = format!("{:<10}{}{accepted}", "revision", words.concat());
-            writeln!(out, "{}", paint(self.palette.faint, words))?;
+            let columns = format!("{:<10}{}{accepted}", "revision", columns.concat());
+            writeln!(out, "{}", paint(self.palette.faint, columns))?;
         }
         for Target { summary, results, .. } in &report.targets {
-            let Standing { totals, accepted, .. } = match results.as_slice() {
-                [] => Standing { totals: summary.totals, ..Standing::default() },
-                results => Standing::of_results(results),
+            let CaseCounts { totals, accepted, .. } = match results.as_slice() {
+                [] => CaseCounts { totals: summary.totals, ..CaseCounts::default() },
+                results => CaseCounts::of_results(results),
             };
             write!(out, "{:<10}", summary.revision)?;
             for verdict in [Verdict::Pass, Verdict::Fail, Verdict::Warn, Verdict::Skip, Verdict::Error] {
@@ -196,37 +196,37 @@ impl Page {
         }
         if let Some(RunSummary { timing, .. }) = &report.summary {
             let launches = if timing.launches == 1 { "1 launch" } else { &format!("{} launches", timing.launches) };
-            // A server that never answered has no start-up time.
+            // A server that never responded has no start-up time.
             let startup = match timing.startup_ms {
-                ms if ms > 0.0 => format!(", median start-up {}", time(ms)),
+                ms if ms > 0.0 => format!(", median start-up {}", format_ms(ms)),
                 _ => String::new(),
             };
             writeln!(
                 out,
-                "{} in all; {launches}{startup}; judging took {}",
-                time(timing.wall_ms),
-                time(timing.judging_ms)
+                "{} in total; {launches}{startup}; judging took {}",
+                format_ms(timing.wall_ms),
+                format_ms(timing.judging_ms)
             )?;
         }
         Ok(())
     }
 
-    fn verdict(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let (word, why) = conclusion::verdict_words(report);
-        writeln!(out, "{}: {why}", paint(self.palette.of(conclusion::tone(report)), word))
+    fn write_verdict(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        let (keyword, why) = conclusion::verdict_parts(report);
+        writeln!(out, "{}: {why}", paint(self.palette.of(conclusion::color_verdict(report)), keyword))
     }
 }
 
-/// Writes prose, wrapped, its later lines further in than its first.
-pub(super) fn hanging(prose: &str, room: usize, out: &mut dyn Write) -> io::Result<()> {
-    for (index, line) in wrap(prose, room).into_iter().enumerate() {
+/// Writes wrapped text with a hanging indent.
+pub(super) fn write_hanging(text: &str, room: usize, out: &mut dyn Write) -> io::Result<()> {
+    for (index, line) in wrap(text, room).into_iter().enumerate() {
         writeln!(out, "{}{line}", if index == 0 { "  " } else { "    " })?;
     }
     Ok(())
 }
 
-/// Revisions, one after the other.
-pub(super) fn revisions(of: &[Revision]) -> String {
+/// Joins revisions with commas.
+pub(super) fn join_revisions(of: &[Revision]) -> String {
     of.iter().map(|revision| revision.as_str()).collect::<Vec<_>>().join(", ")
 }
 
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_renders_are_fixed() {
+    fn the_rendered_examples_match_the_golden_files() {
         let report = example();
         golden::compare("example.txt", &rendered(&report, Text::default()));
         golden::compare("example-color.txt", &rendered(&report, Text { color: true, ..Text::default() }));
@@ -254,9 +254,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_server_wrote_acts_on_the_terminal() {
+    fn server_text_never_controls_the_terminal() {
         let mut report = example();
-        // Every text of the report is hostile, ours included.
+        // Every text of the report is hostile.
         poison(&mut report, HOSTILE);
         for detail in [Detail::Verdict, Detail::Usual, Detail::Everything] {
             let text = rendered(&report, Text { detail, ..Text::default() });
@@ -264,7 +264,7 @@ mod tests {
             assert_eq!(strange, Vec::<char>::new());
             assert!(!text.lines().any(|line| line.starts_with("PASS")), "a server forged a line");
         }
-        // With colour the only escapes are ours: those that set a style.
+        // With colour, the only escape sequences are those that set a style.
         let text = rendered(&report, Text { color: true, detail: Detail::Everything, width: 100 });
         for escape in text.split('\u{1b}').skip(1) {
             let style = escape.strip_prefix('[').and_then(|rest| rest.split_once('m')).map(|(style, _)| style);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn many_warnings_are_shortened_unless_everything_is_asked_for() {
+    fn many_warnings_are_shortened_unless_verbose() {
         let mut report = example();
         let warned = |result: &&crate::event::CaseResult| result.case == "jsonrpc/error-message";
         let result = report.targets[1].results.iter().find(warned).expect("a warning").clone();
@@ -285,22 +285,22 @@ mod tests {
         let usual = rendered(&report, Text::default());
         assert_eq!(usual.matches("WARN  ").count(), 21);
         assert_eq!(usual.matches("--select jsonrpc/error-message").count(), 0);
-        assert_eq!(usual.matches("--select tools/call/unknown-tool").count(), 1, "failures keep their proof");
-        assert!(usual.contains("-v shows"));
+        assert_eq!(usual.matches("--select tools/call/unknown-tool").count(), 1, "failures keep their evidence");
+        assert!(usual.contains("use -v to show"));
         let all = rendered(&report, Text { detail: Detail::Everything, ..Text::default() });
         assert_eq!(all.matches("--select jsonrpc/error-message").count(), 21);
     }
 
     #[test]
-    fn the_verdict_line_stands_alone_where_nothing_else_is_asked_for() {
+    fn quiet_output_is_only_the_verdict_line() {
         let text = rendered(&example(), Text { detail: Detail::Verdict, ..Text::default() });
         assert_eq!(text.lines().count(), 1, "{text}");
-        assert!(text.starts_with("FAIL: 2 requirements are broken"), "{text}");
+        assert!(text.starts_with("FAIL: 2 requirements violated"), "{text}");
         assert!(text.ends_with("exit code 1\n"), "{text}");
     }
 
     #[test]
-    fn a_server_that_never_speaks_is_told_with_its_stderr_and_what_to_do() {
+    fn a_problem_is_shown_with_stderr_and_advice() {
         let mut report = example();
         report.targets.clear();
         report.baseline = None;
@@ -308,7 +308,7 @@ mod tests {
         summary.totals = crate::verdict::Totals::default();
         let text = rendered(&report, Text::default());
         assert!(text.contains("PROBLEM  the server ended"), "{text}");
-        assert!(text.contains("Start it by hand") && text.contains("| Error: listen EADDRINUSE"), "{text}");
+        assert!(text.contains("Start it manually") && text.contains("| Error: listen EADDRINUSE"), "{text}");
         assert!(text.contains("NOT JUDGED: ") && text.ends_with("exit code 2\n"), "{text}");
     }
 }

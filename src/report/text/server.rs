@@ -1,25 +1,21 @@
-//! What is known of the server apart from its verdicts: its tools and what was not done with them, hints that did not
-//! help, its processes, and the trouble that ended the run.
-//!
-//! Owns how a server's own output is quoted, its end first to be kept.
+//! The sections about the server: tools that were not used, hints that did not help, processes, and the problem that
+//! ended the run.
 
 use std::io::{self, Write};
 
-use super::page::{LINE, Page, hanging, revisions};
+use super::page::{MAX_LINE_CHARS, Page, join_revisions, write_hanging};
 use crate::event::{CaseResult, Problem};
+use crate::report::layout::format_ms;
 use crate::report::palette::paint;
-use crate::report::prose::time;
 use crate::report::visible::{excerpt, visible};
 use crate::report::{Report, Target};
 use crate::spec::Revision;
 use crate::verdict::Verdict;
 
 impl Page {
-    pub(super) fn tools(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        for (called, title) in
-            [(false, "Tools that were not called"), (true, "Tools that were called, but not used further")]
-        {
-            // By reason; a tool is named once however many revisions list it.
+    pub(super) fn write_tools(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        for (called, title) in [(false, "Tools not called"), (true, "Tools called, but not used further")] {
+            // By reason; a tool is listed once even if several revisions have it.
             let mut by_note: Vec<(&str, Vec<String>)> = Vec::new();
             for tool in report.targets.iter().flat_map(|target| &target.summary.tools) {
                 let note = match (&tool.note, called) {
@@ -40,99 +36,104 @@ impl Page {
             if by_note.is_empty() {
                 continue;
             }
-            self.heading(title, out)?;
+            self.write_heading(title, out)?;
             for (note, names) in by_note {
-                let text = format!("{}: {}", excerpt(note, self.line(), 0), self.listed(&names));
-                hanging(&text, self.room(4), out)?;
+                let text = format!("{}: {}", excerpt(note, self.max_line_chars(), 0), self.join_names(&names));
+                write_hanging(&text, self.room(4), out)?;
             }
             writeln!(out)?;
         }
         Ok(())
     }
 
-    /// The hints that did not help: what was not served, and what did not show what it is for.
-    pub(super) fn hints(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let mut told: Vec<(String, Vec<Revision>)> = Vec::new();
+    /// Writes the hints that failed, and those that did not lead to the behaviour that they are for.
+    pub(super) fn write_hints(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        let mut lines: Vec<(String, Vec<Revision>)> = Vec::new();
         for target in &report.targets {
-            let shown = |id: &String| {
+            let is_covered = |id: &String| {
                 let judged = |result: &CaseResult| result.verdict != Verdict::Skip;
                 target.requirements.has_judged(id)
                     || target.results.iter().any(|result| result.case == *id && judged(result))
-                    // What is not stated in the revision, or was not selected, cannot be missed.
+                    // A case or requirement that was not selected, or is not part of the revision.
                     || !target.results.iter().any(|result| result.case == *id || result.requirements.contains(id))
             };
             for hint in &target.summary.hints {
-                let missed: Vec<&str> = hint.purposes.iter().filter(|id| !shown(id)).map(String::as_str).collect();
+                let missed: Vec<&str> = hint.purposes.iter().filter(|id| !is_covered(id)).map(String::as_str).collect();
                 let why = match &hint.note {
                     Some(note) if hint.purposes.is_empty() || !missed.is_empty() => note.clone(),
-                    None if !missed.is_empty() => format!("it did not show {}", missed.join(", ")),
+                    None if !missed.is_empty() => format!("it did not cover {}", missed.join(", ")),
                     Some(_) | None => continue,
                 };
-                let text = format!("{}: {}", excerpt(&hint.request, LINE, 0), excerpt(&why, self.line(), 0));
-                match told.iter_mut().find(|(known, _)| *known == text) {
+                let text = format!(
+                    "{}: {}",
+                    excerpt(&hint.request, MAX_LINE_CHARS, 0),
+                    excerpt(&why, self.max_line_chars(), 0)
+                );
+                match lines.iter_mut().find(|(known, _)| *known == text) {
                     Some((_, revisions)) => revisions.push(target.summary.revision),
-                    None => told.push((text, vec![target.summary.revision])),
+                    None => lines.push((text, vec![target.summary.revision])),
                 }
             }
         }
-        if told.is_empty() {
+        if lines.is_empty() {
             return Ok(());
         }
-        self.heading("Hints that did not help", out)?;
-        for (text, of) in told {
-            let text = format!("{text} ({})", revisions(&of));
-            hanging(&text, self.room(4), out)?;
+        self.write_heading("Hints that did not help", out)?;
+        for (text, of) in lines {
+            let text = format!("{text} ({})", join_revisions(&of));
+            write_hanging(&text, self.room(4), out)?;
         }
         writeln!(out)
     }
 
-    pub(super) fn processes(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write_processes(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         for Target { summary, .. } in &report.targets {
-            self.heading(&format!("Processes of {}", summary.revision), out)?;
+            self.write_heading(&format!("Processes of {}", summary.revision), out)?;
             for launch in &summary.launches {
-                let startup =
-                    launch.startup_ms.map_or_else(|| "no answer".to_owned(), |ms| format!("up in {}", time(ms)));
-                let shutdown = launch.shutdown.as_deref().unwrap_or("not ended by us");
+                let startup = launch
+                    .startup_ms
+                    .map_or_else(|| "no response".to_owned(), |ms| format!("started in {}", format_ms(ms)));
+                let shutdown = launch.shutdown.as_deref().unwrap_or("not shut down");
                 writeln!(
                     out,
-                    "  {}: {startup}, {} sent, {} lines received, end: {}",
+                    "  {}: {startup}, {} sent, {} lines received, shutdown: {}",
                     excerpt(&launch.purpose, 80, 0),
                     launch.sent,
                     launch.received,
                     visible(shutdown)
                 )?;
             }
-            self.stderr("its error stream ends", &summary.stderr, usize::MAX, out)?;
+            self.write_stderr("end of stderr", &summary.stderr, usize::MAX, out)?;
             writeln!(out)?;
         }
         Ok(())
     }
 
-    pub(super) fn problem(&self, problem: &Problem, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write_problem(&self, problem: &Problem, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
             "{}  {}",
             paint(self.palette.of(Verdict::Error), "PROBLEM"),
-            paint(self.palette.strong, excerpt(&problem.message, self.line(), 0))
+            paint(self.palette.strong, excerpt(&problem.message, self.max_line_chars(), 0))
         )?;
-        self.wrapped(2, &excerpt(&problem.hint, self.line(), 0), out)?;
+        self.write_wrapped(2, &excerpt(&problem.hint, self.max_line_chars(), 0), out)?;
         if !problem.evidence.is_empty() {
-            writeln!(out, "  the last messages")?;
-            self.evidence(&problem.evidence, out)?;
+            writeln!(out, "  last messages")?;
+            self.write_evidence(&problem.evidence, out)?;
         }
-        let most = if self.everything() { usize::MAX } else { 20 };
-        self.stderr("its error stream ends", &problem.stderr, most, out)?;
+        let max_lines = if self.is_verbose() { usize::MAX } else { 20 };
+        self.write_stderr("end of stderr", &problem.stderr, max_lines, out)?;
         writeln!(out)
     }
 
-    fn stderr(&self, title: &str, text: &str, most: usize, out: &mut dyn Write) -> io::Result<()> {
+    fn write_stderr(&self, title: &str, text: &str, max_lines: usize, out: &mut dyn Write) -> io::Result<()> {
         if text.trim().is_empty() {
             return Ok(());
         }
         writeln!(out, "  {title}")?;
         let lines: Vec<&str> = text.lines().collect();
-        for line in &lines[lines.len().saturating_sub(most)..] {
-            writeln!(out, "    {} {}", paint(self.palette.faint, "|"), excerpt(line, self.line(), 0))?;
+        for line in &lines[lines.len().saturating_sub(max_lines)..] {
+            writeln!(out, "    {} {}", paint(self.palette.faint, "|"), excerpt(line, self.max_line_chars(), 0))?;
         }
         Ok(())
     }

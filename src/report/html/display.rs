@@ -1,4 +1,4 @@
-//! Words as the page shows them: spelled out where they would act or hide, and fit for a fragment or an id.
+//! Text for the page: escaped strings, inline code, URL fragments, ids and counts.
 
 use std::fmt::Write as _;
 
@@ -6,30 +6,30 @@ use crate::report::visible::visible;
 use crate::spec::Revision;
 use crate::verdict::{Totals, Verdict};
 
-/// Text that somebody else wrote, on one line.
-pub(super) fn shown(text: &str) -> String {
+/// Escapes control and invisible characters, so that the text is one line.
+pub(super) fn display(text: &str) -> String {
     visible(text).into_owned()
 }
 
-/// Text that somebody else wrote, line by line.
+/// Escapes control and invisible characters in each line of a text.
 pub(super) fn lines(text: &str) -> String {
     text.lines().map(visible).collect::<Vec<_>>().join("\n")
 }
 
-/// A sentence in parts, each with whether it is code.
-pub(super) type Prose = Vec<(bool, String)>;
+/// A sentence in parts, each with a flag for code.
+pub(super) type InlineText = Vec<(bool, String)>;
 
-/// A sentence of ours, in which code stands between backticks.
-pub(super) fn prose(text: &str) -> Prose {
-    // One without its partner is no sign of code.
+/// Splits a sentence at its backticks into text and code.
+pub(super) fn inline_code(text: &str) -> InlineText {
+    // An unpaired backtick does not mark code.
     if !text.matches('`').count().is_multiple_of(2) {
-        return vec![(false, shown(text))];
+        return vec![(false, display(text))];
     }
     let parts = text.split('`').enumerate().filter(|(_, part)| !part.is_empty());
-    parts.map(|(index, part)| (index % 2 == 1, shown(part))).collect()
+    parts.map(|(index, part)| (index % 2 == 1, display(part))).collect()
 }
 
-/// A fragment that sets filters, `#area=tools&verdict=fail`.
+/// A URL fragment that sets filters, such as `#area=tools&verdict=fail`.
 pub(super) fn fragment(filters: &[(&str, &str)]) -> String {
     let mut fragment = String::from("#");
     for (index, (name, value)) in filters.iter().enumerate() {
@@ -49,7 +49,7 @@ pub(super) fn fragment(filters: &[(&str, &str)]) -> String {
     fragment
 }
 
-/// An id made of a name: lower-case letters, digits and hyphens, as much of it as there is.
+/// An id made from a name: lower-case letters, digits and hyphens.
 pub(super) fn slug(name: &str) -> String {
     let mut slug = String::new();
     for c in name.chars().take(80) {
@@ -62,12 +62,12 @@ pub(super) fn slug(name: &str) -> String {
     slug.trim_end_matches('-').to_owned()
 }
 
-/// A link that may be followed: what is no `https` address is shown, but leads nowhere.
-pub(super) fn address(link: &str) -> Option<String> {
-    link.starts_with("https://").then(|| shown(link))
+/// The target of a link if it is an `https` URL; anything else is shown without a link.
+pub(super) fn https_link(link: &str) -> Option<String> {
+    link.starts_with("https://").then(|| display(link))
 }
 
-/// The verdicts in the order of the page, each with its number, where there is any.
+/// The verdicts with a count above zero, in the order of the page.
 pub(super) fn counts(totals: Totals) -> Vec<(&'static str, usize)> {
     Verdict::ALL
         .into_iter()
@@ -77,32 +77,32 @@ pub(super) fn counts(totals: Totals) -> Vec<(&'static str, usize)> {
 }
 
 /// `2 fail, 1 warn, 40 pass`.
-pub(super) fn counted(totals: Totals) -> String {
+pub(super) fn describe_counts(totals: Totals) -> String {
     let counts = counts(totals);
     if counts.is_empty() {
         return "nothing".to_owned();
     }
-    counts.iter().map(|(word, count)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+    counts.iter().map(|(name, count)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Parts of a bar: the word, where it begins and how long it is, in thousandths of the whole.
+/// The parts of a bar: name, start and length, in thousandths of the total.
 pub(super) fn shares(counts: &[(&'static str, usize)]) -> Vec<(&'static str, usize, usize)> {
-    let whole: usize = counts.iter().map(|(_, count)| count).sum();
+    let total: usize = counts.iter().map(|(_, count)| count).sum();
     let mut before = 0;
     counts
         .iter()
-        .filter(|_| whole > 0)
-        .map(|(word, count)| {
-            let begin = before * 1000 / whole;
+        .filter(|_| total > 0)
+        .map(|(name, count)| {
+            let begin = before * 1000 / total;
             before += count;
-            (*word, begin, before * 1000 / whole - begin)
+            (*name, begin, before * 1000 / total - begin)
         })
         .collect()
 }
 
-/// Revisions, joined.
-pub(super) fn revisions(of: &[Revision]) -> String {
-    of.iter().map(|revision| revision.as_str()).collect::<Vec<_>>().join(", ")
+/// Joins revisions with commas.
+pub(super) fn revisions(list: &[Revision]) -> String {
+    list.iter().map(|revision| revision.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// The area of a case: the first part of its id.
@@ -115,35 +115,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fragment_keeps_nothing_that_a_fragment_gives_a_meaning() {
+    fn special_characters_in_a_fragment_are_percent_encoded() {
         assert_eq!(fragment(&[("area", "tools"), ("q", "a&b=\"é")]), "#area=tools&q=a%26b%3D%22%C3%A9");
     }
 
     #[test]
-    fn code_stands_between_backticks() {
+    fn text_between_backticks_is_code() {
         assert_eq!(
-            prose("say `a: b`."),
+            inline_code("say `a: b`."),
             [(false, "say ".to_owned()), (true, "a: b".to_owned()), (false, ".".to_owned())]
         );
-        assert_eq!(prose("a ` b"), [(false, "a ` b".to_owned())]);
-        assert!(prose("").is_empty());
+        assert_eq!(inline_code("a ` b"), [(false, "a ` b".to_owned())]);
+        assert!(inline_code("").is_empty());
     }
 
     #[test]
-    fn only_a_secure_address_is_a_link() {
-        assert_eq!(address("https://example.org/a"), Some("https://example.org/a".to_owned()));
+    fn only_an_https_url_is_a_link() {
+        assert_eq!(https_link("https://example.org/a"), Some("https://example.org/a".to_owned()));
         for bad in ["javascript:alert(1)", "http://example.org", "data:text/html,x", " https://example.org", ""] {
-            assert_eq!(address(bad), None);
+            assert_eq!(https_link(bad), None);
         }
     }
 
     #[test]
-    fn an_id_has_letters_digits_and_hyphens_alone() {
+    fn an_id_contains_only_letters_digits_and_hyphens() {
         assert_eq!(slug("Tools/call \u{202e}<x>"), "tools-call-x");
     }
 
     #[test]
-    fn the_parts_of_a_bar_fill_it() {
+    fn the_parts_of_a_bar_add_up_to_its_length() {
         let parts = shares(&[("fail", 1), ("warn", 1), ("pass", 1)]);
         assert_eq!(parts, [("fail", 0, 333), ("warn", 333, 333), ("pass", 666, 334)]);
         assert!(shares(&[]).is_empty());

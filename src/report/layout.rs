@@ -1,12 +1,12 @@
-//! Prose for a terminal: lines of a bearable length, and numbers in fitting units.
+//! Text layout for terminals: wrapping lines and formatting durations.
 
-/// Breaks prose into lines of at most `width` characters, between words; a longer word has its own line.
+/// Wraps text between words into lines of at most `width` characters; a longer word gets its own line.
 #[must_use]
-pub fn wrap(prose: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     let mut length = 0;
-    for word in prose.split(' ') {
+    for word in text.split(' ') {
         let word_length = word.chars().count();
         if length > 0 && length + 1 + word_length > width {
             lines.push(std::mem::take(&mut line));
@@ -23,9 +23,9 @@ pub fn wrap(prose: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Milliseconds in a unit that leaves few digits.
+/// Formats milliseconds with a suitable unit and few digits.
 #[must_use]
-pub fn time(ms: f64) -> String {
+pub fn format_ms(ms: f64) -> String {
     if ms >= 1000.0 {
         format!("{:.2} s", ms / 1000.0)
     } else if ms >= 10.0 {
@@ -40,14 +40,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prose_is_broken_between_words_and_long_words_are_kept() {
+    fn text_is_wrapped_between_words_and_long_words_are_kept() {
         assert_eq!(wrap("a bb ccc", 4), ["a bb", "ccc"]);
         assert_eq!(wrap("https://long.example x", 5), ["https://long.example", "x"]);
         assert_eq!(wrap("", 5), [""]);
     }
 
     #[test]
-    fn times_are_told_in_a_fitting_unit() {
-        assert_eq!([0.04, 9.5, 43.2, 1934.5].map(time), ["0.0 ms", "9.5 ms", "43 ms", "1.93 s"]);
+    fn durations_have_a_suitable_unit() {
+        assert_eq!([0.04, 9.5, 43.2, 1934.5].map(format_ms), ["0.0 ms", "9.5 ms", "43 ms", "1.93 s"]);
     }
 }

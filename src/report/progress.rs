@@ -1,25 +1,24 @@
-//! What a reader sees while a run goes on: lines as they come where everything is asked for, else a
-//! progress line on a terminal, else nothing.
+//! Console output during a run: a line for each message and case in verbose mode, otherwise a progress bar on a
+//! terminal, otherwise nothing.
 //!
-//! The lines go to the writer that the report goes to; the progress line goes to standard error and is
-//! gone when the run is over.
+//! The lines go to the writer of the report; the progress bar goes to standard error and is removed at the end.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::layout::format_ms;
 use super::palette::{Palette, paint};
-use super::prose::time;
 use super::text::wire_line;
 use super::visible::{excerpt, visible};
 use crate::event::{CaseResult, Event, Sink};
 use crate::verdict::Verdict;
 
-/// How many characters of a message are shown as it goes by.
-const LINE: usize = 2000;
+/// The length at which a message is truncated, in characters.
+const MAX_LINE_CHARS: usize = 2000;
 
-/// Shows a run while it goes on.
+/// Shows the progress of a run on the console.
 pub struct Live<W> {
     out: W,
     palette: Palette,
@@ -30,13 +29,13 @@ pub struct Live<W> {
 }
 
 impl<W: Write + Send> Live<W> {
-    /// Shows each message and each case as a line of `out`.
+    /// Writes a line to `out` for each message and each case.
     #[must_use]
     pub fn lines(out: W, color: bool) -> Self {
         Self { out, palette: Palette::new(color), lines: true, notices: false, bar: None, failing: 0 }
     }
 
-    /// Shows a progress line on standard error, which has to be a terminal.
+    /// Shows a progress bar on standard error, which has to be a terminal.
     #[must_use]
     pub fn progress(out: W) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
@@ -49,42 +48,47 @@ impl<W: Write + Send> Live<W> {
         Self { out, palette: Palette::new(false), lines: false, notices: false, bar: None, failing: 0 }
     }
 
-    /// Shows only what has to be known before it happens: what will be fuzzed.
+    /// Only announces which tools will be fuzzed.
     #[must_use]
     pub fn notices(out: W) -> Self {
-        let mut live = Self::silent(out);
-        live.notices = true;
-        live
+        let mut reporter = Self::silent(out);
+        reporter.notices = true;
+        reporter
     }
 
-    fn case(&mut self, result: &CaseResult) -> io::Result<()> {
-        let word = format!("{:<5}", result.verdict.as_str());
+    fn write_case(&mut self, result: &CaseResult) -> io::Result<()> {
+        let verdict = format!("{:<5}", result.verdict.as_str());
         write!(
             self.out,
             "{} {}  {}",
-            paint(self.palette.of(result.verdict), word),
+            paint(self.palette.of(result.verdict), verdict),
             visible(&result.case),
             paint(self.palette.faint, result.revision)
         )?;
         if result.duration_ms > 0.0 {
-            write!(self.out, "  {}", paint(self.palette.faint, time(result.duration_ms)))?;
+            write!(self.out, "  {}", paint(self.palette.faint, format_ms(result.duration_ms)))?;
         }
         if let Some(reason) = &result.reason {
-            write!(self.out, "  {}", excerpt(reason, LINE, 0))?;
+            write!(self.out, "  {}", excerpt(reason, MAX_LINE_CHARS, 0))?;
         }
         writeln!(self.out)?;
         for finding in &result.findings {
-            writeln!(self.out, "        {}: {}", visible(&finding.requirement), excerpt(&finding.message, LINE, 0))?;
+            writeln!(
+                self.out,
+                "        {}: {}",
+                visible(&finding.requirement),
+                excerpt(&finding.message, MAX_LINE_CHARS, 0)
+            )?;
         }
         Ok(())
     }
 
-    fn advance(&mut self, event: &Event) {
+    fn update_bar(&mut self, event: &Event) {
         let Some(bar) = &self.bar else { return };
         match event {
             Event::RunStarted { .. } => {
                 bar.set_style(style("{spinner} {msg}"));
-                bar.set_message("finding out what the server speaks");
+                bar.set_message("probing the server");
                 bar.enable_steady_tick(Duration::from_millis(120));
             }
             Event::Probed { cases, .. } => {
@@ -97,12 +101,12 @@ impl<W: Write + Send> Live<W> {
                     self.failing += 1;
                 }
                 bar.inc(1);
-                // Case ids are files of ours or of the user's, never the server's words.
+                // Case ids come from case files, never from the server.
                 let failing = if self.failing == 0 { String::new() } else { format!("{} fail  ", self.failing) };
                 bar.set_message(format!("{failing}{} {}", result.revision, visible(&result.case)));
             }
             Event::FuzzingStarted { .. } => {
-                if let Some(line) = fuzzing(event) {
+                if let Some(line) = fuzzing_line(event) {
                     bar.println(line);
                 }
                 bar.set_message("fuzzing");
@@ -114,33 +118,33 @@ impl<W: Write + Send> Live<W> {
     }
 }
 
-/// What is about to be fuzzed, in one line.
-fn fuzzing(event: &Event) -> Option<String> {
-    const NAMES: usize = 40;
+/// Announces what will be fuzzed, in one line.
+fn fuzzing_line(event: &Event) -> Option<String> {
+    const MAX_NAMES: usize = 40;
     let Event::FuzzingStarted { revision, tools, left_out, calls, seed } = event else { return None };
-    let names: Vec<String> = tools.iter().take(NAMES).map(|name| excerpt(name, 60, 0)).collect();
-    let more = if tools.len() > NAMES { format!(" and {} more", tools.len() - NAMES) } else { String::new() };
-    let out = match left_out {
+    let names: Vec<String> = tools.iter().take(MAX_NAMES).map(|name| excerpt(name, 60, 0)).collect();
+    let more = if tools.len() > MAX_NAMES { format!(" and {} more", tools.len() - MAX_NAMES) } else { String::new() };
+    let excluded = match left_out {
         0 => String::new(),
-        1 => "; 1 tool is left out".to_owned(),
-        count => format!("; {count} tools are left out"),
+        1 => "; 1 tool is excluded".to_owned(),
+        count => format!("; {count} tools are excluded"),
     };
     Some(format!(
-        "fuzzing in {revision}, {calls} calls a tool, seed {seed}: {}{more}{out}",
+        "fuzzing in {revision}, {calls} calls per tool, seed {seed}: {}{more}{excluded}",
         if names.is_empty() { "no tool".to_owned() } else { names.join(", ") }
     ))
 }
 
-/// A style whose template is ours and therefore right.
+/// A style with a fixed, valid template.
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is fixed").progress_chars("=> ")
 }
 
 impl<W: Write + Send> Sink for Live<W> {
     fn on(&mut self, event: &Event) -> io::Result<()> {
-        self.advance(event);
+        self.update_bar(event);
         if self.notices
-            && let Some(line) = fuzzing(event)
+            && let Some(line) = fuzzing_line(event)
         {
             writeln!(self.out, "{line}")?;
             return self.out.flush();
@@ -150,28 +154,28 @@ impl<W: Write + Send> Sink for Live<W> {
         }
         match event {
             Event::RunStarted { server } => {
-                writeln!(self.out, "starting {}", excerpt(server, LINE, 0))?;
+                writeln!(self.out, "starting {}", excerpt(server, MAX_LINE_CHARS, 0))?;
             }
             Event::Probed { revisions, cases } => {
                 let names: Vec<&str> = revisions.iter().map(|revision| revision.as_str()).collect();
                 let names = if names.is_empty() { "no revision".to_owned() } else { names.join(", ") };
                 let cases = if *cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
-                writeln!(self.out, "judging it by {names}: {cases} to run")?;
+                writeln!(self.out, "judging {names}: {cases} to run")?;
             }
             Event::Wire { connection, evidence } => {
                 writeln!(
                     self.out,
                     "    {} {}",
                     paint(self.palette.faint, excerpt(connection, 60, 0)),
-                    wire_line(evidence, self.palette, LINE)
+                    wire_line(evidence, self.palette, MAX_LINE_CHARS)
                 )?;
             }
             Event::FuzzingStarted { .. } => {
-                if let Some(line) = fuzzing(event) {
+                if let Some(line) = fuzzing_line(event) {
                     writeln!(self.out, "{line}")?;
                 }
             }
-            Event::CaseFinished(result) => self.case(result)?,
+            Event::CaseFinished(result) => self.write_case(result)?,
             Event::TargetFinished(_) => {}
             Event::RunFinished(_) => writeln!(self.out)?,
         }
@@ -180,7 +184,7 @@ impl<W: Write + Send> Sink for Live<W> {
 }
 
 impl<W> Drop for Live<W> {
-    /// A run that ends without its last event leaves no progress line behind.
+    /// Removes the progress bar even if the run ends without its last event.
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -211,37 +215,37 @@ mod tests {
     }
 
     #[test]
-    fn each_case_and_each_message_is_a_line_and_none_acts_on_the_terminal() {
+    fn each_case_and_each_message_is_one_escaped_line() {
         let mut bytes = Vec::new();
-        let mut live = Live::lines(&mut bytes, false);
+        let mut reporter = Live::lines(&mut bytes, false);
         for event in events() {
-            live.on(&event).expect("a vector takes all that is written");
+            reporter.on(&event).expect("a vector takes all that is written");
         }
-        drop(live);
+        drop(reporter);
         let text = String::from_utf8(bytes).expect("UTF-8");
         assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)), "{text}");
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 5, "{text}");
-        assert_eq!(lines[1], "judging it by 2025-06-18: 1 case to run");
+        assert_eq!(lines[1], "judging 2025-06-18: 1 case to run");
         assert!(lines[2].starts_with("    ") && lines[2].contains("stderr"), "{}", lines[2]);
         assert!(lines[3].starts_with("fail  tools/call/unknown-tool  2025-06-18  4.5 ms  "), "{}", lines[3]);
     }
 
     #[test]
-    fn nothing_is_written_where_nothing_is_asked_for() {
+    fn silent_output_writes_nothing() {
         let mut bytes = Vec::new();
-        let mut live = Live::silent(&mut bytes);
+        let mut reporter = Live::silent(&mut bytes);
         for event in events() {
-            live.on(&event).expect("a vector takes all that is written");
+            reporter.on(&event).expect("a vector takes all that is written");
         }
-        drop(live);
+        drop(reporter);
         assert!(bytes.is_empty());
     }
 
     #[test]
-    fn a_reader_that_is_gone_is_told_of_and_nothing_panics() {
-        struct Gone;
-        impl Write for Gone {
+    fn a_closed_writer_is_reported_as_an_error() {
+        struct ClosedWriter;
+        impl Write for ClosedWriter {
             fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
                 Err(io::ErrorKind::BrokenPipe.into())
             }
@@ -249,8 +253,8 @@ mod tests {
                 Ok(())
             }
         }
-        let mut live = Live::lines(Gone, true);
-        let told = live.on(&events()[0]).map_err(|error| error.kind());
-        assert_eq!(told, Err(io::ErrorKind::BrokenPipe));
+        let mut reporter = Live::lines(ClosedWriter, true);
+        let result = reporter.on(&events()[0]).map_err(|error| error.kind());
+        assert_eq!(result, Err(io::ErrorKind::BrokenPipe));
     }
 }
