@@ -74,7 +74,7 @@ impl Concurrency {
             SearchState::Trying(slower)
                 if slower + 1 >= SLOWER_ROUNDS_BEFORE_SETTLING || self.current >= MAX_IN_FLIGHT =>
             {
-                self.settle()
+                self.settle();
             }
             SearchState::Trying(slower) => {
                 self.current = (self.current * 2).min(MAX_IN_FLIGHT);
