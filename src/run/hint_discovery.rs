@@ -343,8 +343,8 @@ fn contents(answered: &Transcript, response: &Value) -> BTreeSet<&'static str> {
     note(result.get("structuredContent").is_some(), "structured content");
     note(result.get("isError") == Some(&Value::Bool(true)), "tool error");
     note(response.get("error").is_some(), "error");
-    let mut messages_received = answered.entries.iter().filter_map(|entry| entry.received()).flat_map(messages);
-    note(messages_received.any(|message| message.get("result").is_some_and(asks_for_input)), "requests input");
+    let mut responses = answered.entries.iter().filter_map(|entry| entry.received()).flat_map(messages);
+    note(responses.any(|message| message.get("result").is_some_and(asks_for_input)), "requests input");
     note(result.get("task").is_some(), "task");
     note(contents.clone().any(|item| item.get("annotations").is_some()), "annotations");
     note(items("/contents").any(|one| one.get("text").is_some()), "text");

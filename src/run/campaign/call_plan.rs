@@ -79,7 +79,7 @@ pub(super) struct CallPlan {
     /// The keywords that apply to given arguments.
     applicable: ApplicableKeywords,
     pub(super) gaps: Vec<Gap>,
-    time_slice: u64,
+    call_number: u64,
 }
 
 /// How a budget of calls is divided among the phases.
@@ -150,7 +150,7 @@ impl CallPlan {
             corpus: Vec::new(),
             applicable,
             gaps,
-            time_slice: 0,
+            call_number: 0,
         }
     }
 
@@ -195,12 +195,12 @@ impl CallPlan {
     pub(super) fn malformed(&mut self, limit: u64) -> Vec<Arc<Call>> {
         let mut calls = Vec::new();
         while (calls.len() as u64) < limit {
-            let Some(malformed_kind) = self.malformed.pop_front() else { break };
-            let malformed_kind = malformed_kind.of(&self.plain);
+            let Some(kind) = self.malformed.pop_front() else { break };
+            let kind = kind.of(&self.plain);
             calls.push(Arc::new(Call {
                 kind: CallKind::Malformed,
-                standing: Standing::Malformed(malformed_kind.grammar, malformed_kind.name),
-                arguments: Arguments::Raw(malformed_kind.arguments),
+                standing: Standing::Malformed(kind.grammar, kind.name),
+                arguments: Arguments::Raw(kind.arguments),
                 tape: None,
             }));
         }
@@ -223,12 +223,12 @@ impl CallPlan {
         let mut sources = Vec::new();
         let mut left = limit;
         while left > 0 {
-            self.time_slice += 1;
+            self.call_number += 1;
             // While untried violations remain, most calls try one.
             let aims = self.next_round == 0 || self.targets.iter().any(|target| !target.aimed.is_empty());
             let every = if self.doubled { 6 } else { 3 };
             let is_valid =
-                if aims { self.time_slice.is_multiple_of(every) } else { !self.time_slice.is_multiple_of(2) };
+                if aims { self.call_number.is_multiple_of(every) } else { !self.call_number.is_multiple_of(2) };
             let made = if is_valid { Some(self.valid()) } else { self.invalid() };
             // If nothing can be violated, all calls are valid.
             let mut source = made.unwrap_or_else(|| self.valid());
