@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mcp_conformance::case::{Ask, Hint};
 use mcp_conformance::report::Conclusion;
 use mcp_conformance::report::visible::{is_treacherous, visible};
-use mcp_conformance::run::{Found, Plan, TriedOut, side_by_side, try_out};
+use mcp_conformance::run::{DiscoveredHint, DiscoveredHints, Plan, discover_hints, side_by_side};
 use mcp_conformance::spec::{Revision, RevisionSet};
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ pub(super) fn hints(args: &HintsArgs) -> Result<Conclusion, CliError> {
         created.map_err(|source| CliError::Create { path: path.clone(), source }).map(|file| (file, path))
     });
     let file = file.transpose()?;
-    let tried = until_stopped(|stop| try_out(plan, stop))?;
+    let tried = until_stopped(|stop| discover_hints(plan, stop))?;
     let tried = tried.map_err(|problem| {
         if let Some((_, path)) = &file {
             // What was created for nothing is not left behind; that it cannot be removed changes nothing.
@@ -71,7 +71,7 @@ pub(super) fn hints(args: &HintsArgs) -> Result<Conclusion, CliError> {
 }
 
 /// Says on standard error what came of it.
-fn tell(tried: &TriedOut) {
+fn tell(tried: &DiscoveredHints) {
     let mut said = String::new();
     let requirements: usize = tried.found.iter().map(|found| found.hint.purposes.len()).sum();
     let mut say = |line: String| {
@@ -86,7 +86,7 @@ fn tell(tried: &TriedOut) {
 }
 
 /// The hints as the text of a file.
-fn text(tried: &TriedOut, command: &str) -> String {
+fn text(tried: &DiscoveredHints, command: &str) -> String {
     let mut text = String::new();
     let mut line = |line: String| {
         let _infallible = writeln!(text, "{line}");
@@ -100,8 +100,8 @@ fn text(tried: &TriedOut, command: &str) -> String {
     line("{".to_owned());
     line("  \"hints\": [".to_owned());
     for found in &tried.found {
-        if !found.held.is_empty() {
-            line(format!("    // {}", found.held.join(", ")));
+        if !found.contents.is_empty() {
+            line(format!("    // {}", found.contents.join(", ")));
         }
         line("    {".to_owned());
         for (name, value) in members(found) {
@@ -124,7 +124,7 @@ fn text(tried: &TriedOut, command: &str) -> String {
 }
 
 /// The members of a hint, in the order in which they are written.
-fn members(found: &Found) -> Vec<(&'static str, Value)> {
+fn members(found: &DiscoveredHint) -> Vec<(&'static str, Value)> {
     let Hint { purposes, revisions, ask } = &found.hint;
     let mut members = Vec::new();
     if !purposes.is_empty() {
@@ -193,14 +193,14 @@ mod tests {
 
     use super::*;
 
-    fn found(purposes: &[&str], revisions: &str, ask: Ask, held: &[&'static str]) -> Found {
-        Found {
+    fn found(purposes: &[&str], revisions: &str, ask: Ask, contents: &[&'static str]) -> DiscoveredHint {
+        DiscoveredHint {
             hint: Hint {
                 purposes: purposes.iter().map(|id| (*id).to_owned()).collect(),
                 revisions: revisions.parse().expect("a set"),
                 ask,
             },
-            held: held.to_vec(),
+            contents: held.to_vec(),
         }
     }
 
@@ -214,7 +214,7 @@ mod tests {
             long.into_iter().filter(|id| known.contains(id)).chain(known.iter().take(4).copied()).collect();
         let mut purposes = long.clone();
         purposes.dedup();
-        let tried = TriedOut {
+        let tried = DiscoveredHints {
             found: vec![
                 found(
                     &purposes,
@@ -230,7 +230,7 @@ mod tests {
                     &[],
                 ),
             ],
-            ..TriedOut::default()
+            ..DiscoveredHints::default()
         };
         let text = text(&tried, " -- ./server 'a\nb'");
         assert!(!text.chars().any(|c| c != '\n' && c.is_control()) && !text.contains('\u{202e}'), "{text}");

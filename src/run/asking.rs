@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::offer::{Called, Offer};
+use super::inventory::{FirstCallOutcome, Inventory};
 use super::session::Session;
 use crate::spec::Era;
 use crate::wire::Kind;
@@ -14,13 +14,16 @@ const MOST_CALLS: usize = 12;
 
 /// Calls each tool again, alone, during whose call the server asked for something: several calls were under
 /// way, so that what was asked for may belong to any of them. In the stateless era the results tell.
-pub(super) async fn attribute(session: &mut Session, offer: &mut Offer, began: usize, timeout: Duration) {
+pub(super) async fn attribute(session: &mut Session, inventory: &mut Inventory, began: usize, timeout: Duration) {
     if session.revision.era() == Era::Stateless {
         return;
     }
     for name in suspects(session, began) {
-        let Some(tool) = offer.tools.iter_mut().find(|tool| tool.name == name) else { continue };
-        if tool.barred.is_some() || tool.called.is_none_or(|(how, _)| matches!(how, Called::Ended | Called::Unanswered))
+        let Some(tool) = inventory.tools.iter_mut().find(|tool| tool.name == name) else { continue };
+        if tool.exclusion.is_some()
+            || tool
+                .first_call
+                .is_none_or(|(how, _)| matches!(how, FirstCallOutcome::Ended | FirstCallOutcome::Unanswered))
         {
             continue;
         }
@@ -30,7 +33,7 @@ pub(super) async fn attribute(session: &mut Session, offer: &mut Offer, began: u
         let arguments = tool.arguments.clone().unwrap_or_else(|| json!({}));
         let from = session.connection.len();
         session.request("tools/call", json!({ "name": name, "arguments": arguments }), timeout).await;
-        tool.asked = session.transcript_from(from).asked();
+        tool.client_requests = session.transcript_from(from).asked();
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::offer::{Offer, Tool};
+use super::inventory::{Inventory, Tool};
 use super::session::{Session, stateless_meta};
 use crate::case::{Act, Ask, Case, Placeholder};
 use crate::client::OWN_VALUE;
@@ -34,20 +34,21 @@ impl<'a> Bound<'a> {
 pub(super) struct Bindings<'a> {
     case: &'a Case,
     tool: Option<Bound<'a>>,
-    offer: &'a Offer,
+    inventory: &'a Inventory,
     seed: u64,
     saved: BTreeMap<String, Value>,
 }
 
 impl<'a> Bindings<'a> {
     /// Bindings for a tool, or for none.
-    pub(super) fn new(case: &'a Case, offer: &'a Offer, tool: Option<Bound<'a>>, seed: u64) -> Self {
-        Self { case, tool, offer, seed, saved: BTreeMap::new() }
+    pub(super) fn new(case: &'a Case, inventory: &'a Inventory, tool: Option<Bound<'a>>, seed: u64) -> Self {
+        Self { case, tool, inventory, seed, saved: BTreeMap::new() }
     }
 
     /// What the first hint asks that is for the case and was served, of those that a function picks.
     fn hinted<T>(&self, session: &Session, pick: impl Fn(&'a Ask) -> Option<T>) -> Option<T> {
-        let mut followed = self.offer.hinted.iter().filter(|followed| followed.helps(self.case, session.revision));
+        let mut followed =
+            self.inventory.hint_results.iter().filter(|followed| followed.applies_to(self.case, session.revision));
         followed.find_map(|followed| pick(&followed.hint.ask))
     }
 
@@ -74,17 +75,17 @@ impl<'a> Bindings<'a> {
             | Placeholder::ToolArguments2020Only
             | Placeholder::ToolArgumentsAlternative
             | Placeholder::ToolSwappedCase => match &self.tool {
-                Some(tool) => of_tool(tool, placeholder, self.offer, self.seed),
+                Some(tool) => of_tool(tool, placeholder, self.inventory, self.seed),
                 None => unfilled("no tool that may be called fits the case"),
             },
             Placeholder::UnknownTool => Ok(json!(format!("conformance-no-such-tool-{:x}", self.seed))),
             Placeholder::UnknownMethod => Ok(json!(format!("conformance/none-{:x}", self.seed))),
             Placeholder::Random => Ok(json!(format!("conformance-{:x}", self.seed))),
-            Placeholder::NextCursor => match &self.offer.next_cursor {
+            Placeholder::NextCursor => match &self.inventory.next_cursor {
                 Some(cursor) => Ok(json!(cursor)),
                 None => unfilled("the list of tools has one page only"),
             },
-            Placeholder::AlteredCursor => match self.offer.next_cursor.as_deref().and_then(altered) {
+            Placeholder::AlteredCursor => match self.inventory.next_cursor.as_deref().and_then(altered) {
                 Some(cursor) => Ok(json!(cursor)),
                 None => unfilled("the list of tools has one page only"),
             },
@@ -93,7 +94,7 @@ impl<'a> Bindings<'a> {
                     Ask::Read { uri } => Some(uri),
                     Ask::Call { .. } | Ask::Get { .. } => None,
                 });
-                match hinted.or(self.offer.others.resources.first()) {
+                match hinted.or(self.inventory.primitives.resources.first()) {
                     Some(uri) => Ok(json!(uri)),
                     None => unfilled("the server lists no resource"),
                 }
@@ -103,7 +104,9 @@ impl<'a> Bindings<'a> {
                     Ask::Get { prompt, arguments } if !arguments.is_empty() => Some((prompt, arguments)),
                     Ask::Get { .. } | Ask::Call { .. } | Ask::Read { .. } => None,
                 });
-                let listed = || self.offer.others.demanding().map(|prompt| (&prompt.name, &prompt.arguments));
+                let listed = || {
+                    self.inventory.primitives.prompt_with_arguments().map(|prompt| (&prompt.name, &prompt.arguments))
+                };
                 let Some((name, arguments)) = hinted.or_else(listed) else {
                     return unfilled("no prompt with a required argument was served");
                 };
@@ -114,7 +117,7 @@ impl<'a> Bindings<'a> {
                 })
             }
             Placeholder::Text(length) => Ok(json!("x".repeat(*length))),
-            Placeholder::ListedVersion => match listed_version(&self.offer.terms) {
+            Placeholder::ListedVersion => match listed_version(&self.inventory.terms) {
                 Some(version) => Ok(json!(version)),
                 None => unfilled("the server lists no version that is opened by a handshake"),
             },
@@ -162,7 +165,7 @@ fn declined(request: &Value) -> Value {
     }
 }
 
-fn of_tool(bound: &Bound<'_>, placeholder: &Placeholder, offer: &Offer, seed: u64) -> Result<Value, Unfilled> {
+fn of_tool(bound: &Bound<'_>, placeholder: &Placeholder, inventory: &Inventory, seed: u64) -> Result<Value, Unfilled> {
     let tool = bound.tool;
     let broken = |breakage: Breakage, what: &str| {
         let schema = tool.schema.as_ref();
@@ -192,7 +195,7 @@ fn of_tool(bound: &Bound<'_>, placeholder: &Placeholder, offer: &Offer, seed: u6
                 .chars()
                 .map(|c| if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() })
                 .collect();
-            if swapped == tool.name || offer.tools.iter().any(|other| other.name == swapped) {
+            if swapped == tool.name || inventory.tools.iter().any(|other| other.name == swapped) {
                 return Err(Unfilled("no tool has a name whose other case is free".to_owned()));
             }
             Ok(json!(swapped))
@@ -260,7 +263,7 @@ pub(super) fn altered(cursor: &str) -> Option<String> {
 pub(super) fn candidates<'a>(
     case: &'a Case,
     body: &Act,
-    offer: &'a Offer,
+    inventory: &'a Inventory,
     session: &mut Session,
 ) -> Result<Vec<Option<Bound<'a>>>, Unfilled> {
     const MOST: usize = 40;
@@ -273,13 +276,13 @@ pub(super) fn candidates<'a>(
     let mut why = Unfilled("no tool that may be called was served".to_owned());
     let mut found: Vec<Bound<'a>> = Vec::new();
     let wanted = if body.for_each.is_some() { MOST } else { 1 };
-    let hinted = hinted(case, offer, session);
+    let hinted = hinted(case, inventory, session);
     // A tool whose plain call was served proves more than one that refuses everything, and one that asks
     // nothing of the client serves a case better that is not about asking.
-    let plain = offer.tools.iter().filter(|tool| tool.is_served() && tool.asked.is_empty());
-    let asking = offer.tools.iter().filter(|tool| tool.is_served() && !tool.asked.is_empty());
+    let plain = inventory.tools.iter().filter(|tool| tool.is_served() && tool.client_requests.is_empty());
+    let asking = inventory.tools.iter().filter(|tool| tool.is_served() && !tool.client_requests.is_empty());
     let all = body.for_each.is_some() || asked.is_some();
-    let refused = offer.tools.iter().filter(|tool| tool.is_usable() && !tool.is_served() && all);
+    let refused = inventory.tools.iter().filter(|tool| tool.is_usable() && !tool.is_served() && all);
     for bound in hinted.into_iter().chain(plain.chain(asking).chain(refused).map(Bound::plain)) {
         if found.len() >= wanted {
             break;
@@ -291,11 +294,11 @@ pub(super) fn candidates<'a>(
             why = Unfilled("no tool that may be called is of the kind that the case needs".to_owned());
             continue;
         }
-        if asked.is_some_and(|asked| !bound.tool.asked.iter().any(|request| asked.fits(request))) {
+        if asked.is_some_and(|asked| !bound.tool.client_requests.iter().any(|request| asked.fits(request))) {
             why = Unfilled("no call of a tool led the server to ask the client for such a thing".to_owned());
             continue;
         }
-        let bindings = Bindings::new(case, offer, Some(bound.clone()), 0);
+        let bindings = Bindings::new(case, inventory, Some(bound.clone()), 0);
         match of_tool.iter().try_for_each(|placeholder| bindings.value(placeholder, session).map(drop)) {
             Ok(()) => found.push(bound),
             Err(unfilled) => why = unfilled,
@@ -305,11 +308,11 @@ pub(super) fn candidates<'a>(
 }
 
 /// The tools that hints for the case were served by, with the arguments that they were served with.
-fn hinted<'a>(case: &Case, offer: &'a Offer, session: &Session) -> Vec<Bound<'a>> {
-    let helping = offer.hinted.iter().filter(|followed| followed.helps(case, session.revision));
+fn hinted<'a>(case: &Case, inventory: &'a Inventory, session: &Session) -> Vec<Bound<'a>> {
+    let helping = inventory.hint_results.iter().filter(|followed| followed.applies_to(case, session.revision));
     let bound = helping.filter_map(|followed| match &followed.hint.ask {
         Ask::Call { tool, arguments } => {
-            let tool = offer.tools.iter().find(|listed| listed.name == *tool && listed.is_usable())?;
+            let tool = inventory.tools.iter().find(|listed| listed.name == *tool && listed.is_usable())?;
             Some(Bound { tool, arguments: Some(Value::Object(arguments.clone())) })
         }
         Ask::Read { .. } | Ask::Get { .. } => None,

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::bindings::{Bindings, Unfilled, candidates};
-use super::offer::Offer;
+use super::discovery::MAX_PAGES;
+use super::http_steps::OpenResponses;
+use super::inventory::Inventory;
 use super::plan::Plan;
-use super::probing::Open;
 use super::retry::{self, Served};
-use super::session::{Session, unhurried};
-use super::survey::MOST_PAGES;
+use super::session::{Session, shutdown_grace_for};
 use crate::case::{Act, Case, Outcome, Placeholder, Poll, Step, fill, fill_text};
 use crate::check::Pass;
 use crate::client::Waited;
@@ -41,23 +41,23 @@ pub(super) async fn carry_out(
     case: &Case,
     body: &Act,
     session: &mut Session,
-    offer: &Offer,
+    inventory: &Inventory,
     plan: &Plan,
     new_pass: &mut (impl FnMut() -> usize + Send),
 ) -> Result<Vec<Pass>, Unfilled> {
-    let tools = candidates(case, body, offer, session)?;
+    let tools = candidates(case, body, inventory, session)?;
     let opener = opener(body);
     let mut passes = Vec::new();
     for tool in tools {
         let asked = opener.as_ref().zip(tool.as_ref()).map(|(opener, bound)| (opener.clone(), bound.tool.name.clone()));
-        if asked.as_ref().is_some_and(|asked| session.barren.contains(asked)) {
+        if asked.as_ref().is_some_and(|asked| session.fruitless_requests.contains(asked)) {
             continue;
         }
         let number = new_pass();
         let label = tool.as_ref().map(|bound| format!("tool {}", bound.tool.name)).unwrap_or_default();
-        let mut bindings = Bindings::new(case, offer, tool, plan.seed);
+        let mut bindings = Bindings::new(case, inventory, tool, plan.seed);
         let from = session.connection.len();
-        let offered = offer.listed();
+        let offered = inventory.listed_names();
         let mut pass = Pass { label, number, transcript: Transcript::default(), offered, trouble: None, void: None };
         session.replies.begin(&body.client_responses);
         let outcome = walk_steps(body, session, &mut bindings, plan, number).await;
@@ -67,7 +67,7 @@ pub(super) async fn carry_out(
         pass.transcript.entries = without_limited(&pass.transcript.entries);
         pass.void = void(case, body, &pass.transcript, answered);
         let saved = body.steps.first().is_some_and(|step| step.save.keys().all(|name| bindings.has_saved(name)));
-        session.barren.extend(asked.filter(|_| !saved));
+        session.fruitless_requests.extend(asked.filter(|_| !saved));
         match outcome {
             Ok(()) => {}
             // A value that an earlier step had to yield is trouble; one that the server lacks is no case.
@@ -124,7 +124,7 @@ async fn walk_steps(
     let mut pace = Duration::ZERO;
     // What was answered, by the name of its step.
     let mut served: BTreeMap<&str, Served> = BTreeMap::new();
-    let mut opened = Open::default();
+    let mut opened = OpenResponses::default();
     for (index, step) in body.steps.iter().enumerate() {
         if step.revisions.is_some_and(|revisions| !revisions.contains(session.revision)) {
             continue;
@@ -135,7 +135,7 @@ async fn walk_steps(
             served_after = true;
         } else if let Some(call) = &step.http {
             let limit = patience(session, plan);
-            opened.call(step, call, session, bindings, mark, limit).await?;
+            opened.send(step, call, session, bindings, mark, limit).await?;
         } else if let Some(name) = &step.close {
             if let Some(at) = body.steps.iter().position(|step| step.name.as_ref() == Some(name)) {
                 opened.close(at);
@@ -158,7 +158,7 @@ async fn walk_steps(
                 open.push((from, id));
             } else {
                 let asked = Instant::now();
-                let waited = session.answer(from, &id, patience(session, plan)).await;
+                let waited = session.wait_for_response(from, &id, patience(session, plan)).await;
                 if matches!(waited, Waited::Came(_)) {
                     served_after = true;
                     pace = pace.max(asked.elapsed());
@@ -179,7 +179,7 @@ async fn walk_steps(
             let is_judged = !step.expect.is_empty() || step.otherwise.is_some();
             awaited |= unsure.len() > before && is_judged && !may_be_silent(step);
             if step.shutdown.is_some() {
-                let grace = unhurried(plan.shutdown_grace, &session.connection);
+                let grace = shutdown_grace_for(plan.shutdown_grace, &session.connection);
                 session.connection.end(grace).await;
             }
         }
@@ -189,7 +189,7 @@ async fn walk_steps(
     }
     for (from, id) in open {
         let limit = patience(session, plan);
-        session.answer(from, &id, limit).await;
+        session.wait_for_response(from, &id, limit).await;
     }
     // What a server is given follows its own pace: on a busy machine both are slower.
     let limit = if served_after && !awaited { SETTLE } else { SETTLE_ALONE }.max(SETTLE_LONGEST.min(pace * 4));
@@ -237,7 +237,7 @@ async fn send_until(
         session.send(&request, Some(mark)).await;
         sent += 1;
         let id = request.get("id").cloned().unwrap_or(Value::Null);
-        let waited = session.answer(from, &id, patience(session, plan)).await;
+        let waited = session.wait_for_response(from, &id, patience(session, plan)).await;
         let Waited::Came(response) = &waited else { return Ok(waited) };
         if poll.until.fits(response) || response.get("result").is_none() {
             return Ok(waited);
@@ -275,7 +275,8 @@ async fn request_of(
         let request = session.complete(&again, true, step.meta.as_ref());
         let from = session.connection.len();
         session.send(&request, None).await;
-        let Waited::Came(response) = session.answer(from, &request["id"], patience(session, plan)).await else {
+        let Waited::Came(response) = session.wait_for_response(from, &request["id"], patience(session, plan)).await
+        else {
             return Ok(None);
         };
         last = Served { request, response };
@@ -313,7 +314,7 @@ fn patience(session: &Session, plan: &Plan) -> Duration {
     if session.unanswered > 0 {
         plan.timeout.min(Duration::from_secs(2))
     } else if session.connection.first_line().is_none() {
-        plan.timeout + session.starting
+        plan.timeout + session.startup_allowance
     } else {
         plan.timeout
     }
@@ -373,11 +374,12 @@ fn keep(step: &Step, waited: &Waited<Value>, bindings: &mut Bindings<'_>) {
 async fn walk(session: &mut Session, method: &str, mark: Mark, plan: &Plan) {
     let mut cursors: Vec<Value> = Vec::new();
     let mut params = serde_json::json!({});
-    for _ in 0..MOST_PAGES {
+    for _ in 0..MAX_PAGES {
         let message = session.complete(&serde_json::json!({ "method": method, "params": params }), true, None);
         let from = session.connection.len();
         session.send(&message, Some(mark)).await;
-        let Waited::Came(response) = session.answer(from, &message["id"], patience(session, plan)).await else {
+        let Waited::Came(response) = session.wait_for_response(from, &message["id"], patience(session, plan)).await
+        else {
             return;
         };
         let Some(cursor) = response.pointer("/result/nextCursor").filter(|cursor| cursor.is_string()) else { return };

@@ -1,6 +1,6 @@
-//! How a connection to the server comes to be: a process of it, its address, or a server within this process.
+//! Connects to the server: starts a process, uses its address, or runs it in this process.
 //!
-//! It owns nothing that is said on the connection.
+//! It is not responsible for the messages on the connection.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio::io::DuplexStream;
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
-use super::conduct::Context;
+use super::conductor::Context;
 use super::plan::{Launcher, ServerCommand};
 use super::reply::Replies;
 use super::session::full_capabilities;
@@ -62,9 +62,13 @@ pub(super) fn connect(
     }
 }
 
-/// Starts the server and connects to it without a record; a server over HTTP is connected to as it runs. `mirrored`
-/// says which parameters of its tools go into headers as well.
-pub(super) fn lean(context: &Context, revision: Revision, mirrored: &Mirrored) -> Result<Pipe, LaunchError> {
+/// Starts the server and connects to it without recording; an HTTP server must be running. `mirrored` says which tool
+/// parameters are mirrored into headers.
+pub(super) fn connect_unrecorded(
+    context: &Context,
+    revision: Revision,
+    mirrored: &Mirrored,
+) -> Result<Pipe, LaunchError> {
     match &context.plan.launcher {
         Launcher::Command(server) => {
             let (program, command) = command_of(server)?;
@@ -87,14 +91,14 @@ pub(super) fn lean(context: &Context, revision: Revision, mirrored: &Mirrored) -
     }
 }
 
-/// Runs the built-in server in this process; returns our end of the pipe to it.
+/// Runs the built-in server in this process; returns the client's end of the pipe.
 fn built_in(faults: &Arc<FaultSet>) -> (DuplexStream, JoinHandle<()>) {
-    let (ours, theirs) = tokio::io::duplex(256 << 10);
+    let (client_end, server_end) = tokio::io::duplex(256 << 10);
     let faults = Arc::clone(faults);
     let server = tokio::spawn(async move {
-        let (reader, writer) = tokio::io::split(theirs);
-        // What ends the built-in server ends the connection, which is what is judged.
+        let (reader, writer) = tokio::io::split(server_end);
+        // An error of the built-in server ends the connection, which is what gets judged.
         let _ended = reference::serve(reader, writer, &faults).await;
     });
-    (ours, server)
+    (client_end, server)
 }

@@ -1,34 +1,34 @@
-//! The conductor: finds out what a server speaks, runs the cases and tells a sink what came of it.
+//! The conductor: finds out which revisions a server supports, runs the cases and reports the results to a sink.
 
-mod again;
 mod asking;
-mod astray;
 mod bindings;
-mod common;
-mod conduct;
+mod campaign;
+mod case_runner;
+mod conductor;
+mod confirm;
+mod discovery;
+mod example_arguments;
 mod exchange;
-mod fuzz;
-mod guess;
-mod hinted;
-mod host;
-mod lane;
+mod hint_discovery;
+mod hint_requests;
+mod http_failure;
+mod http_host;
+mod http_steps;
+mod inventory;
 mod launch;
-mod listen;
-mod offer;
-mod others;
 mod permits;
 mod plan;
-mod probe;
-mod probing;
+mod primitives;
 mod reply;
 mod retry;
+mod revision_probe;
 mod session;
-mod survey;
+mod shared_results;
+mod subscription;
 mod target;
-mod tryout;
 
-pub use conduct::{Stop, run};
-pub use fuzz::{Earlier, Fed, Regression, RegressionError};
+pub use campaign::{PrecedingCall, Regression, RegressionError, ReusedArgument};
+pub use conductor::{Stop, run};
+pub use hint_discovery::{DiscoveredHint, DiscoveredHints, discover_hints};
 pub(crate) use plan::shell_words;
 pub use plan::{Calls, FuzzPlan, HttpServer, Launcher, Plan, Revisions, ServerCommand, side_by_side};
-pub use tryout::{Found, TriedOut, try_out};

@@ -1,79 +1,79 @@
-//! Leave to keep a process of the server busy: so many have it at a time, and whoever is in a hurry gets it first.
+//! Permits for keeping server processes busy: a limited number, granted by priority.
 //!
-//! It owns who goes next, and nothing of what is done with the leave.
+//! It is responsible for the order only, not for what is done with a permit.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// Who goes before whom; among equals, whoever asked first.
+/// The priority of a request; requests of equal priority are granted in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Haste {
-    /// More follows that waits for it.
-    Urgent,
-    /// Nothing waits for it.
-    Usual,
+pub(super) enum Priority {
+    /// Other work depends on it.
+    High,
+    /// Nothing depends on it.
+    Normal,
 }
 
-/// So many permits, and who waits for one.
+/// A fixed number of permits, and the queue of requests.
 #[derive(Debug)]
-pub(super) struct Permits(Mutex<Queue>);
+pub(super) struct ProcessPermits(Mutex<Queue>);
 
 #[derive(Debug)]
 struct Queue {
     free: usize,
-    asked: u64,
-    waiting: BTreeMap<(Haste, u64), oneshot::Sender<Permit>>,
+    requested: u64,
+    waiting: BTreeMap<(Priority, u64), oneshot::Sender<ProcessPermit>>,
 }
 
-/// Leave to keep one process busy, until it is dropped.
+/// Permission to keep one process busy, until dropped.
 #[derive(Debug)]
-pub(super) struct Permit(Arc<Permits>);
+pub(super) struct ProcessPermit(Arc<ProcessPermits>);
 
-/// A place in the queue.
+/// A request in the queue.
 #[derive(Debug)]
-pub(super) struct Asked {
-    given: oneshot::Receiver<Permit>,
-    /// Who waits keeps the queue.
-    _permits: Arc<Permits>,
+pub(super) struct PermitRequest {
+    granted: oneshot::Receiver<ProcessPermit>,
+    /// Keeps the queue alive while waiting.
+    _permits: Arc<ProcessPermits>,
 }
 
-impl Permits {
+impl ProcessPermits {
     pub(super) fn new(free: usize) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Queue { free, asked: 0, waiting: BTreeMap::new() })))
+        Arc::new(Self(Mutex::new(Queue { free, requested: 0, waiting: BTreeMap::new() })))
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place in the queue, at once; the permit is there when its turn has come.
-    pub(super) fn ask(self: &Arc<Self>, haste: Haste) -> Asked {
+    /// Queues a request immediately; the permit arrives when it is granted.
+    pub(super) fn request(self: &Arc<Self>, priority: Priority) -> PermitRequest {
         let mut queue = self.queue();
-        let (give, given) = oneshot::channel();
+        let (grant, granted) = oneshot::channel();
         if queue.free > 0 {
             queue.free -= 1;
             drop(queue);
-            // The receiver is right here.
-            let _given = give.send(Permit(Arc::clone(self)));
+            // The receiver is still in scope.
+            let _granted = grant.send(ProcessPermit(Arc::clone(self)));
         } else {
-            queue.asked += 1;
-            let place = (haste, queue.asked);
-            queue.waiting.insert(place, give);
+            queue.requested += 1;
+            let place = (priority, queue.requested);
+            queue.waiting.insert(place, grant);
         }
-        Asked { given, _permits: Arc::clone(self) }
+        PermitRequest { granted, _permits: Arc::clone(self) }
     }
 }
 
-impl Asked {
+impl PermitRequest {
     /// Waits for the permit.
-    pub(super) async fn given(self) -> Permit {
-        self.given.await.expect("the queue is kept, and with it whoever gives the permit")
+    pub(super) async fn granted(self) -> ProcessPermit {
+        self.granted.await.expect("the queue outlives its requests")
     }
 }
 
-impl Drop for Permit {
+impl Drop for ProcessPermit {
     fn drop(&mut self) {
         let next = {
             let mut queue = self.0.queue();
@@ -84,8 +84,8 @@ impl Drop for Permit {
             next
         };
         if let Some((_, next)) = next {
-            // Where nobody waits there any more, the permit comes back and is dropped, which gives it to the next.
-            let _unwanted = next.send(Permit(Arc::clone(&self.0)));
+            // If the receiver is gone, the returned permit is dropped, which grants it to the next request.
+            let _unwanted = next.send(ProcessPermit(Arc::clone(&self.0)));
         }
     }
 }
@@ -97,8 +97,8 @@ mod tests {
 
     use super::*;
 
-    /// Looks once whether a future is done.
-    fn look<T>(future: &mut Pin<Box<impl Future<Output = T>>>) -> Option<T> {
+    /// Polls a future once.
+    fn poll_once<T>(future: &mut Pin<Box<impl Future<Output = T>>>) -> Option<T> {
         match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(value) => Some(value),
             Poll::Pending => None,
@@ -106,39 +106,39 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_in_a_hurry_goes_first_and_then_whoever_asked_first() {
-        let permits = Permits::new(1);
-        let first = look(&mut Box::pin(permits.ask(Haste::Usual).given())).expect("one is free");
-        let mut usual = Box::pin(permits.ask(Haste::Usual).given());
-        let mut urgent = Box::pin(permits.ask(Haste::Urgent).given());
-        let mut later = Box::pin(permits.ask(Haste::Urgent).given());
+    fn permits_are_granted_by_priority_and_then_in_order() {
+        let permits = ProcessPermits::new(1);
+        let first = poll_once(&mut Box::pin(permits.request(Priority::Normal).granted())).expect("one is free");
+        let mut usual = Box::pin(permits.request(Priority::Normal).granted());
+        let mut urgent = Box::pin(permits.request(Priority::High).granted());
+        let mut later = Box::pin(permits.request(Priority::High).granted());
         for waiting in [&mut usual, &mut urgent, &mut later] {
-            assert!(look(waiting).is_none());
+            assert!(poll_once(waiting).is_none());
         }
         drop(first);
-        assert!(look(&mut usual).is_none());
-        assert!(look(&mut later).is_none());
-        drop(look(&mut urgent).expect("it is in a hurry and asked first"));
-        assert!(look(&mut usual).is_none());
-        drop(look(&mut later).expect("it is in a hurry"));
-        assert!(look(&mut usual).is_some());
+        assert!(poll_once(&mut usual).is_none());
+        assert!(poll_once(&mut later).is_none());
+        drop(poll_once(&mut urgent).expect("it has high priority and came first"));
+        assert!(poll_once(&mut usual).is_none());
+        drop(poll_once(&mut later).expect("it has high priority"));
+        assert!(poll_once(&mut usual).is_some());
     }
 
     #[test]
-    fn nothing_is_lost_to_one_who_waits_no_more() {
-        let permits = Permits::new(1);
-        let first = look(&mut Box::pin(permits.ask(Haste::Usual).given())).expect("one is free");
-        let mut gone = Box::pin(permits.ask(Haste::Urgent).given());
-        let mut patient = Box::pin(permits.ask(Haste::Usual).given());
-        let mut given = Box::pin(permits.ask(Haste::Urgent).given());
-        for waiting in [&mut gone, &mut patient, &mut given] {
-            assert!(look(waiting).is_none());
+    fn abandoned_requests_do_not_lose_permits() {
+        let permits = ProcessPermits::new(1);
+        let first = poll_once(&mut Box::pin(permits.request(Priority::Normal).granted())).expect("one is free");
+        let mut abandoned = Box::pin(permits.request(Priority::High).granted());
+        let mut waiting_request = Box::pin(permits.request(Priority::Normal).granted());
+        let mut granted = Box::pin(permits.request(Priority::High).granted());
+        for waiting in [&mut abandoned, &mut waiting_request, &mut granted] {
+            assert!(poll_once(waiting).is_none());
         }
-        drop(gone);
+        drop(abandoned);
         drop(first);
-        // It was given one, and leaves before it has seen it.
-        drop(given);
-        drop(look(&mut patient).expect("the others are gone"));
-        assert!(look(&mut Box::pin(permits.ask(Haste::Usual).given())).is_some());
+        // The permit was granted but not yet received.
+        drop(granted);
+        drop(poll_once(&mut waiting_request).expect("the other requests are gone"));
+        assert!(poll_once(&mut Box::pin(permits.request(Priority::Normal).granted())).is_some());
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::fuzz::Regression;
+use super::Regression;
 use crate::case::{Case, Hint, HttpKind, Shard};
 use crate::client::{Site, Within};
 use crate::reference::FaultSet;

@@ -1,4 +1,4 @@
-//! A session: a connection that has been opened in one revision, and how requests are made on it.
+//! A session: a connection opened in one revision, and the requests made on it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::astray::{self, Astray};
-use super::conduct::Context;
+use super::conductor::Context;
+use super::http_failure::{self, HttpFailure};
 use super::launch::connect;
 use super::reply::Replies;
 use crate::client::{Connection, Keeping, LaunchError, Waited};
@@ -15,99 +15,103 @@ use crate::spec::{Era, Revision};
 use crate::transcript::{Entry, Event, Mark, Terms, Transcript, follows_unanswerable, messages};
 use crate::wire::{Damage, Frame, Id, Kind, same_id, same_id_loosely};
 
-/// How long a response whose id is a damaged copy waits for a better one.
-const LOOSE_PATIENCE: Duration = Duration::from_millis(100);
+/// How long to wait for the right response after one with an altered id.
+const LOOSE_ID_WAIT: Duration = Duration::from_millis(100);
 
-/// The share of the time for starting after which a process that does nothing at all is given up, and the
-/// least time that it gets: what waits for a neighbour or a network is idle as well.
-const IDLE_SHARE: u32 = 6;
-const IDLE_LEAST: Duration = Duration::from_secs(5);
+/// The share of the startup timeout after which an idle process is abandoned, and the minimum time: a process that
+/// waits for a neighbour or a network is idle as well.
+const IDLE_SHARE_OF_STARTUP: u32 = 6;
+const MIN_IDLE_TIME: Duration = Duration::from_secs(5);
 
-/// The longest that a server is given at a step of its shutdown because it took long to start.
-const LONGEST_GRACE: Duration = Duration::from_secs(10);
+/// The maximum grace time at a shutdown step that a slow startup allows.
+const MAX_GRACE: Duration = Duration::from_secs(10);
 
-/// How long a server is given to end, at least `grace`: what takes long to start, or runs on a busy
-/// machine, takes long to end as well.
-pub(super) fn unhurried(grace: Duration, connection: &Connection) -> Duration {
+/// How long a server gets to exit, at least `grace`: a server that starts slowly, or runs on a busy machine, exits
+/// slowly as well.
+pub(super) fn shutdown_grace_for(grace: Duration, connection: &Connection) -> Duration {
     let startup = connection.first_line().unwrap_or_default();
-    grace.max((startup * 3).min(LONGEST_GRACE))
+    grace.max((startup * 3).min(MAX_GRACE))
 }
 
-/// A connection that has been opened in one revision.
+/// A connection opened in one revision.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) connection: Connection,
     pub(super) revision: Revision,
     pub(super) terms: Terms,
-    /// How what the server asks for is answered.
+    /// How to answer the server's requests.
     pub(super) replies: Replies,
-    /// What it is for, in words.
+    /// The purpose, for the report.
     pub(super) purpose: String,
-    /// Requests in a row that ran into their timeout.
+    /// The number of consecutive requests that timed out.
     pub(super) unanswered: usize,
-    /// Whether a better answer than the first sign of one was waited for in vain: it is not waited for again.
-    settled: bool,
-    /// What was asked of a tool in vain: how the cases that did so begin, and the name of the tool.
-    pub(super) barren: BTreeSet<(String, String)>,
-    /// How long past its timeout a request waits while the process has not written anything yet.
-    pub(super) starting: Duration,
+    /// Whether a right response was awaited in vain after an altered one: do not wait again.
+    skip_loose_wait: bool,
+    /// Pairs of opening request and tool name that yielded nothing for a case, not to be tried again.
+    pub(super) fruitless_requests: BTreeSet<(String, String)>,
+    /// How much longer a request may take while the process has not written anything yet.
+    pub(super) startup_allowance: Duration,
     next_id: i64,
 }
 
-/// Why a connection could not be opened in a revision.
+/// The reason why a connection could not be opened in a revision.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(super) enum OpeningFailure {
     /// The process could not be started.
     NotStarted(LaunchError),
-    /// It ended, or closed its output, before it answered.
+    /// It exited, or closed its output, before it answered.
     Ended,
     /// It did not answer in time.
     Silent,
-    /// It did not answer, nor did it do anything at all for this long.
+    /// It did not answer, and was idle for this long.
     Idle(Duration),
-    /// It wrote more than is kept.
+    /// It exceeded the output limit.
     CutOff,
-    /// It wrote a message that we do not read.
+    /// It wrote a message that cannot be read.
     Unreadable(Damage),
-    /// It wrote back what we sent.
+    /// It echoed the request.
     Echo,
-    /// It answered by HTTP alone, with this status and these words.
-    Http(Astray),
+    /// It answered over HTTP without a message.
+    Http(HttpFailure),
     /// It answered with an error.
     Error(Value),
-    /// It answered with something that opens nothing.
+    /// It answered with a result that opens no session.
     Unusable(Value),
-    /// It speaks another revision.
+    /// It supports another revision.
     Other(String),
 }
 
-impl Refusal {
-    /// What came of it, as the end of the sentence "the server ...".
+impl OpeningFailure {
+    /// The reason, as the end of the sentence "the server ...".
     pub(super) fn describe(&self) -> String {
         match self {
             Self::NotStarted(error) => format!("could not be started: {error}"),
-            Self::Ended => "ended before it answered the first message".to_owned(),
+            Self::Ended => "exited before it answered the first message".to_owned(),
             Self::Silent => "did not answer the first message in time".to_owned(),
-            Self::Idle(time) => format!("did not answer the first message, nor do anything for {time:.0?}"),
-            Self::CutOff => "wrote more than is kept before it answered the first message, and was cut off".to_owned(),
+            Self::Idle(time) => format!("did not answer the first message, and was idle for {time:.0?}"),
+            Self::CutOff => {
+                "exceeded the output limit before it answered the first message, and was stopped".to_owned()
+            }
             Self::Unreadable(damage) => format!("answers the first message with a line that {}", damage.describe()),
-            Self::Echo => "writes back what it is sent".to_owned(),
-            Self::Http(astray) => format!("answers the first message with no message: {}", astray.words),
+            Self::Echo => "echoes its input".to_owned(),
+            Self::Http(http_failure) => {
+                format!("answers the first message without a message: {}", http_failure.description)
+            }
             Self::Error(error) => format!("answers the first message with the error {error}"),
-            Self::Unusable(_) => "answers the first message with a result that opens nothing".to_owned(),
-            Self::Other(version) => format!("speaks {version}"),
+            Self::Unusable(_) => "answers the first message with an unusable result".to_owned(),
+            Self::Other(version) => format!("supports {version}"),
         }
     }
 }
 
-/// A connection that was not opened: why, and what was recorded.
+/// A connection that could not be opened, with the reason.
 #[derive(Debug)]
-pub(super) struct Refused {
-    pub(super) reason: Refusal,
+pub(super) struct RejectedOpening {
+    pub(super) reason: OpeningFailure,
     pub(super) connection: Option<Connection>,
 }
 
-/// The capabilities that the client declares where a case does not say otherwise.
+/// The capabilities that the client declares unless a case says otherwise.
 pub(super) fn full_capabilities(revision: Revision) -> Value {
     let roots = json!({ "listChanged": true });
     match revision {
@@ -141,7 +145,7 @@ pub(super) fn initialize_params(revision: &str, capabilities: &Value) -> Value {
 }
 
 impl Session {
-    /// A session in which nothing has been sent yet.
+    /// A session on which nothing has been sent yet.
     pub(super) fn unopened(
         connection: Connection,
         revision: Revision,
@@ -157,16 +161,16 @@ impl Session {
             replies,
             purpose,
             unanswered: 0,
-            settled: false,
-            barren: BTreeSet::new(),
-            starting: Duration::ZERO,
+            skip_loose_wait: false,
+            fruitless_requests: BTreeSet::new(),
+            startup_allowance: Duration::ZERO,
             next_id: 0,
         }
     }
 
     /// Starts a server and opens it in a revision.
     ///
-    /// `insist` opens a stateless server also where its answer to `server/discover` leaves the revision out.
+    /// With `insist`, opens a stateless server even if its response to `server/discover` does not list the revision.
     pub(super) async fn open(
         context: &Context,
         revision: Revision,
@@ -174,10 +178,10 @@ impl Session {
         purpose: String,
         insist: bool,
         keeping: Keeping,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, RejectedOpening> {
         let replies = Replies::default();
         let connection = connect(context, revision, &capabilities, &replies, keeping)
-            .map_err(|error| Refused { reason: Refusal::NotStarted(error), connection: None })?;
+            .map_err(|error| RejectedOpening { reason: OpeningFailure::NotStarted(error), connection: None })?;
         let mut session = Self::unopened(connection, revision, capabilities, replies, purpose);
         let limit = context.plan.startup_timeout;
         let opened = match revision.era() {
@@ -186,59 +190,59 @@ impl Session {
         };
         match opened {
             Ok(()) => {
-                context.see_runner(&session.connection);
+                context.detect_runner(&session.connection);
                 Ok(session)
             }
-            Err(reason) => Err(Refused { reason, connection: Some(session.connection) }),
+            Err(reason) => Err(RejectedOpening { reason, connection: Some(session.connection) }),
         }
     }
 
-    async fn initialize(&mut self, limit: Duration) -> Result<(), Refusal> {
+    async fn initialize(&mut self, limit: Duration) -> Result<(), OpeningFailure> {
         let params = initialize_params(self.revision.as_str(), &self.terms.client_capabilities);
-        let result = self.opening("initialize", params, limit).await?;
+        let result = self.send_opening("initialize", params, limit).await?;
         match result.get("protocolVersion").and_then(Value::as_str) {
             Some(version) if version == self.revision.as_str() => {}
-            Some(version) => return Err(Refusal::Other(version.to_owned())),
-            None => return Err(Refusal::Unusable(result)),
+            Some(version) => return Err(OpeningFailure::Other(version.to_owned())),
+            None => return Err(OpeningFailure::Unusable(result)),
         }
         self.terms.opening = Some(result);
         self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }), None).await;
         Ok(())
     }
 
-    async fn discover(&mut self, limit: Duration, insist: bool) -> Result<(), Refusal> {
+    async fn discover(&mut self, limit: Duration, insist: bool) -> Result<(), OpeningFailure> {
         let params = json!({ "_meta": stateless_meta(&self.terms.client_capabilities) });
-        let result = match self.opening("server/discover", params, limit).await {
-            Err(Refusal::Error(error)) if insist => return self.serves_anyway(error, limit).await,
+        let result = match self.send_opening("server/discover", params, limit).await {
+            Err(OpeningFailure::Error(error)) if insist => return self.serves_revision_anyway(error, limit).await,
             opened => opened?,
         };
         let Some(versions) = result.get("supportedVersions").and_then(Value::as_array) else {
-            return Err(Refusal::Unusable(result));
+            return Err(OpeningFailure::Unusable(result));
         };
         let listed = versions.iter().any(|version| version == self.revision.as_str());
         if !listed && !insist {
             let other = versions.iter().filter_map(Value::as_str).max().unwrap_or_default().to_owned();
-            return Err(Refusal::Other(other));
+            return Err(OpeningFailure::Other(other));
         }
         self.terms.opening = Some(result);
         Ok(())
     }
 
-    /// Whether a server that refuses `server/discover` serves the revision all the same, as it may be asked to.
-    async fn serves_anyway(&mut self, error: Value, limit: Duration) -> Result<(), Refusal> {
+    /// Whether a server that rejects `server/discover` still serves the revision, as clients may skip that request.
+    async fn serves_revision_anyway(&mut self, error: Value, limit: Duration) -> Result<(), OpeningFailure> {
         let id = self.new_id();
         let params = json!({ "_meta": stateless_meta(&self.terms.client_capabilities) });
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params }), None).await;
         let id = json!(id);
         let waited = self.connection.wait(0, limit, |entries| response_to(entries, &id)).await;
-        // A result of the stateless era tells itself by its type; one of the older era proves nothing.
+        // A result of the stateless era has a `resultType`; one of an older era proves nothing.
         match waited {
             Waited::Came(response) if response.pointer("/result/resultType").is_some() => Ok(()),
-            _ => Err(Refusal::Error(error)),
+            _ => Err(OpeningFailure::Error(error)),
         }
     }
 
-    async fn opening(&mut self, method: &str, params: Value, limit: Duration) -> Result<Value, Refusal> {
+    async fn send_opening(&mut self, method: &str, params: Value, limit: Duration) -> Result<Value, OpeningFailure> {
         let id = self.new_id();
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }), None).await;
         let echoed = |entries: &[Arc<Entry>]| {
@@ -249,60 +253,60 @@ impl Session {
             })
         };
         let id = json!(id);
-        let (began, idle) = (Instant::now(), IDLE_LEAST.max(limit / IDLE_SHARE));
+        let (began, idle) = (Instant::now(), MIN_IDLE_TIME.max(limit / IDLE_SHARE_OF_STARTUP));
         let sign = |entries: &[Arc<Entry>]| if echoed(entries) { Some(None) } else { sign_of(entries, &id).map(Some) };
         let waited = self.connection.wait_for_start(limit, idle, sign).await;
         let settled = match waited {
-            Waited::Came(None) => return Err(Refusal::Echo),
-            Waited::Came(Some(sign)) => self.settle(0, &id, sign).await,
+            Waited::Came(None) => return Err(OpeningFailure::Echo),
+            Waited::Came(Some(sign)) => self.resolve_sign(0, &id, sign).await,
             Waited::TimedOut => {
-                let said = astray::refused(&self.connection.entries_from(0));
+                let rejection = http_failure::http_rejection(&self.connection.entries_from(0));
                 let waited = began.elapsed().min(limit);
                 self.connection.note(Event::TimedOut { waited });
-                let silent = if waited < limit { Refusal::Idle(idle) } else { Refusal::Silent };
-                return Err(said.map_or(silent, Refusal::Http));
+                let silent = if waited < limit { OpeningFailure::Idle(idle) } else { OpeningFailure::Silent };
+                return Err(rejection.map_or(silent, OpeningFailure::Http));
             }
-            Waited::Closed if self.connection.is_cut_off() => return Err(Refusal::CutOff),
+            Waited::Closed if self.connection.is_cut_off() => return Err(OpeningFailure::CutOff),
             Waited::Closed if self.connection.is_http() => {
-                return Err(self.astray().map_or(Refusal::Ended, Refusal::Http));
+                return Err(self.http_failure().map_or(OpeningFailure::Ended, OpeningFailure::Http));
             }
-            Waited::Closed => return Err(Refusal::Ended),
+            Waited::Closed => return Err(OpeningFailure::Ended),
         };
         let response = settled.map_err(|damage| match damage {
-            Some(damage) => Refusal::Unreadable(damage),
-            None if self.connection.is_cut_off() => Refusal::CutOff,
-            None => self.astray().map_or(Refusal::Silent, Refusal::Http),
+            Some(damage) => OpeningFailure::Unreadable(damage),
+            None if self.connection.is_cut_off() => OpeningFailure::CutOff,
+            None => self.http_failure().map_or(OpeningFailure::Silent, OpeningFailure::Http),
         })?;
         match response.get("result") {
             Some(result) => Ok(result.clone()),
-            None => Err(Refusal::Error(response.get("error").cloned().unwrap_or_default())),
+            None => Err(OpeningFailure::Error(response.get("error").cloned().unwrap_or_default())),
         }
     }
 
-    /// Makes of the first sign of an answer what it comes to, once a better one has had its chance.
-    async fn settle(&mut self, from: usize, id: &Id, sign: Sign) -> Result<Value, Option<Damage>> {
-        if let Sign::Exact(response) = sign {
+    /// Resolves the first sign of a response, after waiting briefly for a better one.
+    async fn resolve_sign(&mut self, from: usize, id: &Id, sign: ResponseSign) -> Result<Value, Option<Damage>> {
+        if let ResponseSign::Exact(response) = sign {
             return Ok(response);
         }
-        // An id of null, or one that nobody used, may have its own reasons.
+        // A null id, or one that nobody used, may have other causes.
         let damaged = match &sign {
-            Sign::Loose(response) => response.get("id").is_some_and(|id| !id.is_null()),
-            Sign::Unreadable(_) => true,
-            // Nothing else can come: the answer to the request is over.
-            Sign::Over => return Err(None),
-            Sign::Exact(_) | Sign::Foreign => false,
+            ResponseSign::Loose(response) => response.get("id").is_some_and(|id| !id.is_null()),
+            ResponseSign::Unreadable(_) => true,
+            // The HTTP response is complete, so nothing else can arrive.
+            ResponseSign::Over => return Err(None),
+            ResponseSign::Exact(_) | ResponseSign::Foreign => false,
         };
-        if !(self.settled && damaged) {
+        if !(self.skip_loose_wait && damaged) {
             let exact = |entries: &[Arc<Entry>]| response_to(entries, id);
-            if let Waited::Came(response) = self.connection.wait(from, LOOSE_PATIENCE, exact).await {
+            if let Waited::Came(response) = self.connection.wait(from, LOOSE_ID_WAIT, exact).await {
                 return Ok(response);
             }
-            self.settled |= damaged;
+            self.skip_loose_wait |= damaged;
         }
         match sign {
-            Sign::Exact(response) | Sign::Loose(response) => Ok(response),
-            Sign::Unreadable(damage) => Err(Some(damage)),
-            Sign::Foreign | Sign::Over => Err(None),
+            ResponseSign::Exact(response) | ResponseSign::Loose(response) => Ok(response),
+            ResponseSign::Unreadable(damage) => Err(Some(damage)),
+            ResponseSign::Foreign | ResponseSign::Over => Err(None),
         }
     }
 
@@ -317,12 +321,12 @@ impl Session {
         self.send_frame(Frame::of(message), mark).await;
     }
 
-    /// Sends a line as it stands.
+    /// Sends a line unchanged.
     pub(super) async fn send_frame(&self, frame: Frame, mark: Option<Mark>) {
         self.connection.send(frame, mark, Duration::from_secs(2)).await;
     }
 
-    /// Fills in what a message leaves out: `jsonrpc`, an id for a request, and in the stateless era `_meta`.
+    /// Fills in missing members of a message: `jsonrpc`, the id of a request, and `_meta` in the stateless era.
     pub(super) fn complete(&mut self, message: &Value, is_request: bool, meta: Option<&Value>) -> Value {
         let Value::Object(given) = message else { return message.clone() };
         let mut whole = Map::new();
@@ -339,7 +343,7 @@ impl Session {
         Value::Object(whole)
     }
 
-    /// A request with the `_meta` that the revision asks for.
+    /// A request with the `_meta` that the revision requires.
     pub(super) fn with_meta(&self, request: Value) -> Value {
         let Value::Object(mut request) = request else { return request };
         if self.revision.era() == Era::Stateless {
@@ -368,42 +372,42 @@ impl Session {
         }
     }
 
-    /// Waits for the response to an id among the entries from a position on. One that is beyond what we
-    /// read, or that came under an id of nobody's, is one that never came, but is not waited for.
-    pub(super) async fn answer(&mut self, from: usize, id: &Id, limit: Duration) -> Waited<Value> {
-        let soon = limit.min(LOOSE_PATIENCE);
-        // What was sent right before may have an answer under no id of its own, which is not this one's.
+    /// Waits for the response to an id among the entries from a position on. A response that cannot be read, or whose
+    /// id belongs to no request, counts as missing, but without waiting any longer.
+    pub(super) async fn wait_for_response(&mut self, from: usize, id: &Id, limit: Duration) -> Waited<Value> {
+        let soon = limit.min(LOOSE_ID_WAIT);
+        // A response with an unknown id may belong to the preceding message.
         let known = self.connection.entries_from(0);
-        let apart = follows_unanswerable(known.get(..from).unwrap_or_default());
+        let after_unanswerable = follows_unanswerable(known.get(..from).unwrap_or_default());
         let sign = |entries: &[Arc<Entry>]| {
-            if !apart {
+            if !after_unanswerable {
                 return sign_of(entries, id);
             }
             let copy = || find_response(entries, |got| !got.is_null() && same_id_loosely(id, got));
-            let own = response_to(entries, id).map(Sign::Exact).or_else(|| copy().map(Sign::Loose));
-            own.or_else(|| is_over(entries, id).then_some(Sign::Over))
+            let own = response_to(entries, id).map(ResponseSign::Exact).or_else(|| copy().map(ResponseSign::Loose));
+            own.or_else(|| is_over(entries, id).then_some(ResponseSign::Over))
         };
         let mut waited = self.connection.wait(from, soon, sign).await;
         if matches!(waited, Waited::TimedOut) && soon < limit {
             let known = self.connection.entries_from(0);
             let sign = |entries: &[Arc<Entry>]| {
-                sign(entries).or_else(|| has_foreign_response(entries, &known).then_some(Sign::Foreign))
+                sign(entries).or_else(|| has_foreign_response(entries, &known).then_some(ResponseSign::Foreign))
             };
             waited = self.connection.wait(from, limit.saturating_sub(soon), sign).await;
         }
         let waited = match waited {
-            Waited::Came(sign) => match self.settle(from, id, sign).await {
+            Waited::Came(sign) => match self.resolve_sign(from, id, sign).await {
                 Ok(response) => Waited::Came(response),
                 Err(_) => return Waited::TimedOut,
             },
             Waited::TimedOut => Waited::TimedOut,
             Waited::Closed => Waited::Closed,
         };
-        self.told(waited, limit)
+        self.note_wait(waited, limit)
     }
 
-    /// Takes note of how a wait for an answer ended.
-    fn told(&mut self, waited: Waited<Value>, limit: Duration) -> Waited<Value> {
+    /// Updates the counters after waiting for a response.
+    fn note_wait(&mut self, waited: Waited<Value>, limit: Duration) -> Waited<Value> {
         match &waited {
             Waited::Came(_) => self.unanswered = 0,
             Waited::TimedOut => {
@@ -415,40 +419,40 @@ impl Session {
         waited
     }
 
-    /// What came instead of a message over HTTP.
-    fn astray(&self) -> Option<Astray> {
-        astray::astray(&self.connection.entries_from(0))
+    /// The HTTP response that arrived instead of a message.
+    fn http_failure(&self) -> Option<HttpFailure> {
+        http_failure::http_failure(&self.connection.entries_from(0))
     }
 
-    /// Makes a request of the session's own and waits for its answer.
+    /// Sends a request of the session itself and waits for the response.
     pub(super) async fn request(&mut self, method: &str, params: Value, limit: Duration) -> Waited<Value> {
         let message = self.complete(&json!({ "method": method, "params": params }), true, None);
         let from = self.connection.len();
         self.send(&message, None).await;
-        self.answer(from, &message["id"], limit).await
+        self.wait_for_response(from, &message["id"], limit).await
     }
 
-    /// What was recorded so far, from a position on.
+    /// The transcript from a position on.
     pub(super) fn transcript_from(&self, position: usize) -> Transcript {
         Transcript { entries: self.connection.entries_from(position), terms: self.terms.clone() }
     }
 }
 
 /// A sign that a request was answered.
-enum Sign {
-    /// A response that carries its id.
+enum ResponseSign {
+    /// A response with its id.
     Exact(Value),
-    /// A response that carries a damaged copy of its id.
+    /// A response with an altered copy of its id.
     Loose(Value),
-    /// A message that is beyond what we read.
+    /// A message that cannot be read.
     Unreadable(Damage),
-    /// A response under an id that no request carries.
+    /// A response with an id that no request has.
     Foreign,
-    /// The HTTP answer to the request ended without a response.
+    /// The HTTP response ended without a JSON-RPC response.
     Over,
 }
 
-/// Whether there is a response under an id that nothing we sent carries, in whatever form.
+/// Whether there is a response with an id that nothing sent contains, in any form.
 fn has_foreign_response(entries: &[Arc<Entry>], known: &[Arc<Entry>]) -> bool {
     let carried = |entry: &Arc<Entry>, got: &Id| match &entry.event {
         Event::Sent { frame, .. } => match frame.json() {
@@ -456,7 +460,7 @@ fn has_foreign_response(entries: &[Arc<Entry>], known: &[Arc<Entry>]) -> bool {
                 let mut ids = messages(value).filter_map(|message| message.get("id"));
                 ids.any(|id| same_id(id, got) || same_id_loosely(id, got))
             }
-            // A lenient server may find an id in a line that is no message.
+            // A lenient server may find an id in a line that is not a message.
             None => String::from_utf8_lossy(&frame.raw).contains(&got.to_string()),
         },
         _ => false,
@@ -464,21 +468,21 @@ fn has_foreign_response(entries: &[Arc<Entry>], known: &[Arc<Entry>]) -> bool {
     find_response(entries, |got| !known.iter().chain(entries).any(|entry| carried(entry, got))).is_some()
 }
 
-/// The best sign of an answer among the entries.
-fn sign_of(entries: &[Arc<Entry>], id: &Id) -> Option<Sign> {
+/// The best sign of a response among the entries.
+fn sign_of(entries: &[Arc<Entry>], id: &Id) -> Option<ResponseSign> {
     let unreadable = || {
         entries.iter().find_map(|entry| match &entry.event {
             Event::Received(Frame { value: Err(damage), .. }) if damage.is_our_bound() => Some(damage.clone()),
             _ => None,
         })
     };
-    let loose = || loose_response_to(entries, id).map(Sign::Loose);
-    let over = || is_over(entries, id).then_some(Sign::Over);
-    let exact = response_to(entries, id).map(Sign::Exact);
-    exact.or_else(loose).or_else(|| unreadable().map(Sign::Unreadable)).or_else(over)
+    let loose = || loose_response_to(entries, id).map(ResponseSign::Loose);
+    let over = || is_over(entries, id).then_some(ResponseSign::Over);
+    let exact = response_to(entries, id).map(ResponseSign::Exact);
+    exact.or_else(loose).or_else(|| unreadable().map(ResponseSign::Unreadable)).or_else(over)
 }
 
-/// Whether the HTTP answer to a request ended without a response to it.
+/// Whether the HTTP response to a request ended without a JSON-RPC response.
 fn is_over(entries: &[Arc<Entry>], id: &Id) -> bool {
     entries.iter().any(|entry| match &entry.event {
         Event::HttpEnd(end) => end.unanswered.as_ref().is_some_and(|own| same_id(own, id)),
@@ -486,12 +490,12 @@ fn is_over(entries: &[Arc<Entry>], id: &Id) -> bool {
     })
 }
 
-/// The response that carries exactly this id.
+/// The response with exactly this id.
 fn response_to(entries: &[Arc<Entry>], id: &Id) -> Option<Value> {
     find_response(entries, |got| same_id(got, id))
 }
 
-/// A response that carries a damaged copy of the id: another type, or null while nothing else is open.
+/// A response with an altered copy of the id: another type, or null if nothing else is pending.
 fn loose_response_to(entries: &[Arc<Entry>], id: &Id) -> Option<Value> {
     let sent = entries.iter().filter(|entry| entry.sent().is_some()).count();
     let others: Vec<&Value> = bodies_for_others(entries, id);
@@ -501,8 +505,8 @@ fn loose_response_to(entries: &[Arc<Entry>], id: &Id) -> Option<Value> {
     })
 }
 
-/// The bodies over HTTP that answer another request than the one with this id: the end of an answer stands right
-/// behind its body, and tells which request it belongs to.
+/// The bodies of HTTP responses to other requests: the entry for the end of an HTTP response directly follows its
+/// body and identifies the request.
 fn bodies_for_others<'a>(entries: &'a [Arc<Entry>], id: &Id) -> Vec<&'a Value> {
     let is_own = |number: usize| {
         entries.iter().any(|entry| match &entry.event {

@@ -9,14 +9,14 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::again::{self, Doubt};
-use super::conduct::{Context, Ended, UnderWay, milliseconds};
-use super::fuzz;
-use super::hinted::Followed;
-use super::lane::{self, Done, LIMITED};
-use super::offer::{Called, Offer};
+use super::campaign;
+use super::case_runner::{self, ClosedSessions, RATE_LIMITED};
+use super::conductor::{ActiveRevision, ClosedConnection, Context, milliseconds};
+use super::confirm::{self, UnconfirmedResult};
+use super::discovery::discover;
+use super::hint_requests::HintResult;
+use super::inventory::{FirstCallOutcome, Inventory};
 use super::session::Session;
-use super::survey::survey;
 use crate::case::{Act, Body, Case, Process};
 use crate::check::{self, Connected, Judged, Watched, stderr_of};
 use crate::event::{CaseResult, Event, FuzzSummary, Launch, Problem, ProblemKind, Skipped, TargetSummary, ToolNote};
@@ -24,60 +24,60 @@ use crate::spec::{Revision, Transport};
 use crate::transcript::{self, Terms, Transcript, without_limited};
 use crate::verdict::{Totals, Verdict};
 
-/// What the lanes of a target share.
+/// What the tasks of one revision share.
 #[derive(Clone)]
 pub(super) struct Target {
     pub(super) context: Context,
     pub(super) revision: Revision,
-    /// What the server offers, once the survey is done.
-    pub(super) offer: watch::Receiver<Option<Arc<Offer>>>,
-    /// Why nothing more is asked of the server, once that is so.
-    pub(super) dead: Arc<watch::Sender<Option<String>>>,
-    /// How many processes stayed silent at their start, though the server is known to speak.
-    pub(super) stuck: Arc<AtomicUsize>,
-    /// How often each verdict was given.
+    /// The server's inventory, once discovery is done.
+    pub(super) inventory: watch::Receiver<Option<Arc<Inventory>>>,
+    /// Why no further requests are sent, once that is so.
+    pub(super) stop_reason: Arc<watch::Sender<Option<String>>>,
+    /// How many processes were silent at startup although the server is known to work.
+    pub(super) silent_starts: Arc<AtomicUsize>,
+    /// The number of cases per verdict.
     pub(super) totals: Arc<Mutex<Totals>>,
-    /// Takes the failures of acting cases, to be tried again before they are told; none where they are told at once.
-    pub(super) doubts: Option<UnboundedSender<Doubt>>,
+    /// Receives failures of active cases for confirmation; `None` if failures are reported immediately.
+    pub(super) unconfirmed: Option<UnboundedSender<UnconfirmedResult>>,
 }
 
 impl Target {
-    /// What the server offers; waits for the survey.
-    pub(super) async fn offer(&mut self) -> Arc<Offer> {
-        let seen = self.offer.wait_for(Option::is_some).await.ok().and_then(|offer| offer.clone());
-        seen.unwrap_or_default()
+    /// The server's inventory; waits for discovery.
+    pub(super) async fn inventory(&mut self) -> Arc<Inventory> {
+        let current = self.inventory.wait_for(Option::is_some).await.ok().and_then(|inventory| inventory.clone());
+        current.unwrap_or_default()
     }
 
-    /// Why nothing more is asked of the server.
-    pub(super) fn dead(&self) -> Option<String> {
-        self.dead.borrow().clone()
+    /// Why no further requests are sent, if so.
+    pub(super) fn stop_reason(&self) -> Option<String> {
+        self.stop_reason.borrow().clone()
     }
 
-    /// Gives the server up.
+    /// Abandons the server.
     pub(super) fn give_up(&self, reason: &str) {
-        self.dead.send_if_modified(|dead| {
-            let first = dead.is_none();
-            dead.get_or_insert_with(|| reason.to_owned());
+        self.stop_reason.send_if_modified(|stop_reason| {
+            let first = stop_reason.is_none();
+            stop_reason.get_or_insert_with(|| reason.to_owned());
             first
         });
     }
 
-    /// Tells what an acting case says, or has it tried again first if it fails.
-    pub(super) fn tell(&self, case: &Arc<Case>, judged: Judged, began: Option<Instant>) {
+    /// Reports the result of an active case; a failure is confirmed first.
+    pub(super) fn report(&self, case: &Arc<Case>, judged: Judged, began: Option<Instant>) {
         let took = began.map(|began| began.elapsed());
-        if let (Verdict::Fail, Some(took), Some(doubts)) = (judged.verdict, took, &self.doubts) {
-            let doubt = Doubt { case: Arc::clone(case), judged, took };
-            // Where nobody tries again any more, it is told as it is.
-            if let Err(SendError(doubt)) = doubts.send(doubt) {
-                self.tell_now(&doubt.case, doubt.judged, Some(doubt.took));
+        if let (Verdict::Fail, Some(took), Some(unconfirmed)) = (judged.verdict, took, &self.unconfirmed) {
+            let unconfirmed_result = UnconfirmedResult { case: Arc::clone(case), judged, took };
+            // If confirmation has ended, report it unconfirmed.
+            if let Err(SendError(unconfirmed_result)) = unconfirmed.send(unconfirmed_result) {
+                self.report_now(&unconfirmed_result.case, unconfirmed_result.judged, Some(unconfirmed_result.took));
             }
             return;
         }
-        self.tell_now(case, judged, took);
+        self.report_now(case, judged, took);
     }
 
-    /// Makes a case's judgement a result and tells it.
-    pub(super) fn tell_now(&self, case: &Case, mut judged: Judged, took: Option<Duration>) {
+    /// Turns a judgement into a result and reports it.
+    pub(super) fn report_now(&self, case: &Case, mut judged: Judged, took: Option<Duration>) {
         for finding in &mut judged.findings {
             let origin = finding.origin.and_then(|pass| self.context.case_of(pass));
             let cases: Vec<&str> = std::iter::once(case.id.as_str()).chain(origin.as_deref()).collect();
@@ -108,41 +108,42 @@ impl Target {
     }
 }
 
-/// A connection of the target that has ended.
-pub(super) struct Kept {
-    pub(super) ended: Ended,
+/// A closed session of this revision.
+pub(super) struct ClosedSession {
+    pub(super) ended: ClosedConnection,
     pub(super) terms: Terms,
-    /// Whether it was opened, and is counted, for another revision.
-    pub(super) lent: bool,
+    /// Whether it was opened, and is counted, by another revision.
+    pub(super) borrowed: bool,
 }
 
 /// Judges the server in the revision of an opened session.
 ///
-/// Where it is `fuzzed`, that is done once its cases are through: beside those of other revisions as far as its tools
-/// only read, unless one process serves all of them. Its places among those who wait for a permit are taken at once.
+/// If `fuzzed`, fuzzing starts when the cases of this revision have finished. It overlaps with cases of other
+/// revisions only as far as its tools are read-only, and not at all if one process serves all revisions. Permits are
+/// requested immediately.
 pub(super) fn judge(
     context: Context,
     mut main: Session,
     fuzzed: bool,
-    under_way: UnderWay,
+    under_way: ActiveRevision,
 ) -> impl Future<Output = Option<Problem>> + Send {
     let revision = main.revision;
     let runs = |case: &&Arc<Case>| case.runs_in(revision);
-    let (cases, elsewhere): (Vec<_>, Vec<_>) =
+    let (cases, inapplicable): (Vec<_>, Vec<_>) =
         context.plan.cases.iter().filter(runs).cloned().partition(|case| context.plan.reaches(case));
-    let (offers, offer) = watch::channel(None);
-    let (doubts, doubted) = unbounded_channel();
+    let (inventory_sender, inventory) = watch::channel(None);
+    let (unconfirmed, to_confirm) = unbounded_channel();
     let mut target = Target {
         context: context.clone(),
         revision,
-        offer,
-        dead: Arc::new(watch::Sender::new(None)),
-        stuck: Arc::default(),
+        inventory,
+        stop_reason: Arc::new(watch::Sender::new(None)),
+        silent_starts: Arc::default(),
         totals: Arc::default(),
-        doubts: (context.plan.retries > 0).then_some(doubts),
+        unconfirmed: (context.plan.retries > 0).then_some(unconfirmed),
     };
-    for case in elsewhere {
-        target.tell(&case, Judged::inapplicable("it is for servers that are reached in another way"), None);
+    for case in inapplicable {
+        target.report(&case, Judged::inapplicable("it is for another kind of server"), None);
     }
     let acting = |process: Process| -> Vec<Arc<Case>> {
         cases
@@ -152,41 +153,42 @@ pub(super) fn judge(
             .collect()
     };
     let opening = main.terms.opening.clone().unwrap_or_default();
-    let asked = context.ask();
-    let mut lanes: JoinSet<Done> = JoinSet::new();
-    // It ends when every lane that may send it something has.
-    lanes.spawn(again::again(Target { doubts: None, ..target.clone() }, doubted));
-    let expendable = acting(Process::Disposable);
-    if !expendable.is_empty() {
-        lanes.spawn(lane::expendable(target.clone(), expendable));
+    let permit_request = context.request_permit();
+    let mut queues: JoinSet<ClosedSessions> = JoinSet::new();
+    // It ends when all tasks that may send to it have ended.
+    queues.spawn(confirm::confirm_all(Target { unconfirmed: None, ..target.clone() }, to_confirm));
+    let disposable = acting(Process::Disposable);
+    if !disposable.is_empty() {
+        queues.spawn(case_runner::run_on_disposable_session(target.clone(), disposable));
     }
     for case in acting(Process::Fresh).into_iter().chain(acting(Process::Uninitialized)) {
-        lanes.spawn(lane::alone(target.clone(), case));
+        queues.spawn(case_runner::run_on_own_process(target.clone(), case));
     }
-    let shared = acting(Process::Shared);
+    let run_on_main_session = acting(Process::Shared);
     async move {
-        let permit = asked.given().await;
-        let (surveyed, stragglers) = survey(&mut main, &context.plan).await;
+        let permit = permit_request.granted().await;
+        let (discovered, unanswered_calls) = discover(&mut main, &context.plan).await;
         let startup = main.connection.first_line().unwrap_or_default();
-        let surveyed = Arc::new(Offer { terms: main.terms.clone(), startup, ..surveyed });
-        if let Some(reason) = &surveyed.dead {
+        let discovered = Arc::new(Inventory { terms: main.terms.clone(), startup, ..discovered });
+        if let Some(reason) = &discovered.stop_reason {
             target.give_up(reason);
         }
-        offers.send_replace(Some(Arc::clone(&surveyed)));
-        let mut done = lane::shared(target.clone(), main, shared, stragglers, permit).await;
-        target.doubts = None;
-        while let Some(finished) = lanes.join_next().await {
+        inventory_sender.send_replace(Some(Arc::clone(&discovered)));
+        let mut done =
+            case_runner::run_on_main_session(target.clone(), main, run_on_main_session, unanswered_calls, permit).await;
+        target.unconfirmed = None;
+        while let Some(finished) = queues.join_next().await {
             match finished {
                 Ok(more) => done.extend(more),
-                Err(error) => target.give_up(&format!("the suite failed: {error}")),
+                Err(error) => target.give_up(&format!("an internal task failed: {error}")),
             }
         }
-        tell_watching(&target, &cases, &done).await;
+        report_passive_cases(&target, &cases, &done).await;
         drop(under_way);
-        let fuzz = if fuzzed { in_turn(&target, &cases, &surveyed).await } else { None };
+        let fuzz = if fuzzed { fuzz_when_allowed(&target, &cases, &discovered).await } else { None };
         let totals = *target.totals.lock().unwrap_or_else(PoisonError::into_inner);
-        let dead = target.dead();
-        let stderr: String = done.iter().map(|kept| stderr_of(&kept.ended.entries, 4_000)).collect();
+        let stop_reason = target.stop_reason();
+        let stderr: String = done.iter().map(|session| stderr_of(&session.ended.entries, 4_000)).collect();
         context.emit(&Event::TargetFinished(Box::new(TargetSummary {
             revision,
             server_info: opening
@@ -194,28 +196,28 @@ pub(super) fn judge(
                 .or_else(|| opening.pointer("/_meta/io.modelcontextprotocol~1serverInfo"))
                 .cloned(),
             capabilities: opening.get("capabilities").cloned(),
-            tools: notes(&surveyed),
-            hints: surveyed.hinted.iter().map(Followed::note).collect(),
-            launches: done.iter().filter(|kept| !kept.lent).map(|kept| launch(&kept.ended)).collect(),
+            tools: tool_notes(&discovered),
+            hints: discovered.hint_results.iter().map(HintResult::note).collect(),
+            launches: done.iter().filter(|session| !session.borrowed).map(|session| launch(&session.ended)).collect(),
             stderr: tail(&stderr, 8_000),
-            stopped_early: dead.clone(),
+            stopped_early: stop_reason.clone(),
             fuzz,
             totals,
         })));
-        let limited = done.iter().any(|kept| kept.ended.limited > 0);
-        stopped(revision, limited, dead, tail(&stderr, 4_000))
+        let limited = done.iter().any(|session| session.ended.limited > 0);
+        stop_problem(revision, limited, stop_reason, tail(&stderr, 4_000))
     }
 }
 
-/// Why not everything could be judged in a revision, if that is so.
-fn stopped(revision: Revision, limited: bool, dead: Option<String>, stderr: String) -> Option<Problem> {
+/// Why the judgement of a revision is incomplete, if so.
+fn stop_problem(revision: Revision, limited: bool, stop_reason: Option<String>, stderr: String) -> Option<Problem> {
     let (reason, hint) = if limited {
         (
-            format!("{LIMITED}, so not everything could be judged"),
-            "ask less often with --max-rate, which counts requests a second, or lift the limit for the run",
+            format!("{RATE_LIMITED}, so the judgement is incomplete"),
+            "lower the rate with --max-rate (requests per second), or raise the server's limit for the run",
         )
     } else {
-        (dead?, "run with -v to see every message up to there; --timeout gives a slow server longer")
+        (stop_reason?, "run with -v to see every message up to that point; give a slow server more time with --timeout")
     };
     Some(Problem {
         kind: ProblemKind::Stopped,
@@ -226,22 +228,22 @@ fn stopped(revision: Revision, limited: bool, dead: Option<String>, stderr: Stri
     })
 }
 
-/// Fuzzes the target when that disturbs nobody.
-async fn in_turn(target: &Target, cases: &[Arc<Case>], surveyed: &Offer) -> Option<FuzzSummary> {
+/// Fuzzes the revision when that disturbs nobody.
+async fn fuzz_when_allowed(target: &Target, cases: &[Arc<Case>], discovered: &Inventory) -> Option<FuzzSummary> {
     let context = &target.context;
     if context.plan.transport() == Transport::Http {
-        // What calls do to the one process of the server is done to whoever else uses it.
-        context.cases_through().await;
+        // The calls affect the one process that everyone uses.
+        context.wait_for_cases().await;
     }
-    let _turn = context.fuzzing_turn().await;
+    let _turn = context.lock_fuzzing().await;
     context.fuzzing().fetch_add(1, Ordering::Relaxed);
-    let summary = fuzz::fuzz(target, cases, surveyed).await;
+    let summary = campaign::fuzz(target, cases, discovered).await;
     context.fuzzing().fetch_sub(1, Ordering::Relaxed);
     summary
 }
 
-/// The cases that need nothing of a server but what it answers to anybody.
-pub(super) fn seen_from_outside(context: &Context, revision: Revision) -> Vec<Arc<Case>> {
+/// The cases that send only requests outside a session.
+pub(super) fn cases_without_session(context: &Context, revision: Revision) -> Vec<Arc<Case>> {
     let is_seen = |case: &&Arc<Case>| {
         let Body::Act(act) = &case.body else { return false };
         act.process == Process::Uninitialized && act.steps.iter().all(|step| step.http.is_some())
@@ -250,21 +252,21 @@ pub(super) fn seen_from_outside(context: &Context, revision: Revision) -> Vec<Ar
     context.plan.cases.iter().filter(runs).filter(is_seen).cloned().collect()
 }
 
-/// Judges a server that opens for nobody by such cases.
-pub(super) async fn judge_from_outside(context: &Context, revision: Revision, cases: Vec<Arc<Case>>) {
-    let (_offers, offer) = watch::channel(Some(Arc::default()));
+/// Judges a server that cannot be opened by such cases.
+pub(super) async fn judge_cases_without_session(context: &Context, revision: Revision, cases: Vec<Arc<Case>>) {
+    let (_offers, inventory) = watch::channel(Some(Arc::default()));
     let target = Target {
         context: context.clone(),
         revision,
-        offer,
-        dead: Arc::new(watch::Sender::new(None)),
-        stuck: Arc::default(),
+        inventory,
+        stop_reason: Arc::new(watch::Sender::new(None)),
+        silent_starts: Arc::default(),
         totals: Arc::default(),
-        doubts: None,
+        unconfirmed: None,
     };
     let mut done = Vec::new();
     for case in cases {
-        done.extend(lane::alone(target.clone(), case).await);
+        done.extend(case_runner::run_on_own_process(target.clone(), case).await);
     }
     let totals = *target.totals.lock().unwrap_or_else(PoisonError::into_inner);
     context.emit(&Event::TargetFinished(Box::new(TargetSummary {
@@ -273,51 +275,53 @@ pub(super) async fn judge_from_outside(context: &Context, revision: Revision, ca
         capabilities: None,
         tools: Vec::new(),
         hints: Vec::new(),
-        launches: done.iter().map(|kept: &Kept| launch(&kept.ended)).collect(),
+        launches: done.iter().map(|session: &ClosedSession| launch(&session.ended)).collect(),
         stderr: String::new(),
-        stopped_early: target.dead(),
+        stopped_early: target.stop_reason(),
         fuzz: None,
         totals,
     })));
 }
 
-/// Judges the watching cases by every connection of the target.
-async fn tell_watching(target: &Target, cases: &[Arc<Case>], done: &Done) {
+/// Judges the passive cases by every session of the revision.
+async fn report_passive_cases(target: &Target, cases: &[Arc<Case>], done: &ClosedSessions) {
     let connected: Vec<Connected> = done
         .iter()
-        .map(|kept| Connected {
-            label: kept.ended.purpose.clone(),
-            transcript: Transcript { entries: without_limited(&kept.ended.entries), terms: kept.terms.clone() },
+        .map(|session| Connected {
+            label: session.ended.purpose.clone(),
+            transcript: Transcript { entries: without_limited(&session.ended.entries), terms: session.terms.clone() },
         })
         .collect();
     let cases: Vec<Arc<Case>> = cases.iter().filter(|case| matches!(case.body, Body::Watch { .. })).cloned().collect();
     let revision = target.revision;
-    let judging = target.context.judging_beside(move || {
+    let judging = target.context.judge_in_background(move || {
         let watched = Watched::new(&connected, revision);
         let judge = |case: Arc<Case>| {
             let Body::Watch { watch, rules } = &case.body else { return None };
-            let judged = if needs_are_met(&case, &connected) {
+            let judged = if are_needs_met(&case, &connected) {
                 check::watch(&case, watch, rules, revision, &watched)
             } else {
-                Judged::inapplicable(unmet(&case))
+                Judged::inapplicable(missing_capabilities(&case))
             };
             Some((case, judged))
         };
         cases.into_iter().filter_map(judge).collect::<Vec<_>>()
     });
     match judging.await {
-        Ok(judged) => judged.into_iter().for_each(|(case, judged)| target.tell(&case, judged, None)),
-        Err(error) => target.give_up(&format!("the suite failed: {error}")),
+        Ok(judged) => judged.into_iter().for_each(|(case, judged)| target.report(&case, judged, None)),
+        Err(error) => target.give_up(&format!("an internal task failed: {error}")),
     }
 }
 
-fn needs_are_met(case: &Case, connected: &[Connected]) -> bool {
+fn are_needs_met(case: &Case, connected: &[Connected]) -> bool {
     case.needs.capabilities.is_empty()
-        || connected.iter().any(|c| c.transcript.terms.opening.is_some() && meets(case, &c.transcript.terms))
+        || connected
+            .iter()
+            .any(|c| c.transcript.terms.opening.is_some() && declares_needed_capabilities(case, &c.transcript.terms))
 }
 
 /// Whether the capabilities that a case needs were declared (or, with `!`, were not).
-pub(super) fn meets(case: &Case, terms: &Terms) -> bool {
+pub(super) fn declares_needed_capabilities(case: &Case, terms: &Terms) -> bool {
     case.needs.capabilities.iter().all(|name| match name.strip_prefix('!') {
         Some(name) => !terms.declares(name),
         None => terms.declares(name),
@@ -325,7 +329,7 @@ pub(super) fn meets(case: &Case, terms: &Terms) -> bool {
 }
 
 /// Why a case does not apply to a server with these capabilities.
-pub(super) fn unmet(case: &Case) -> String {
+pub(super) fn missing_capabilities(case: &Case) -> String {
     let words: Vec<String> = case
         .needs
         .capabilities
@@ -338,29 +342,32 @@ pub(super) fn unmet(case: &Case) -> String {
     format!("it is for servers with {}", words.join(" and "))
 }
 
-fn notes(offer: &Offer) -> Vec<ToolNote> {
-    let tools = offer.tools.iter();
+fn tool_notes(inventory: &Inventory) -> Vec<ToolNote> {
+    let tools = inventory.tools.iter();
     tools
         .map(|tool| {
-            let note = match (&tool.barred, tool.called) {
+            let note = match (&tool.exclusion, tool.first_call) {
                 (Some(reason), _) => Some(reason.clone()),
-                (None, Some((Called::Unanswered, _))) => {
-                    Some("its call took longer than the survey waits, so the cases did without it".to_owned())
+                (None, Some((FirstCallOutcome::Unanswered, _))) => {
+                    Some("its call took longer than the discovery timeout, so the cases did not use it".to_owned())
                 }
-                (None, Some((Called::Ended, _))) => Some("the server ended before its call was answered".to_owned()),
-                (None, Some((Called::Refused, _))) => Some("its plain call was refused".to_owned()),
-                (None, Some((Called::Lacking, _))) => Some(
-                    "it asks for what the client lacks: a capability, a visited page, or a call as a task".to_owned(),
+                (None, Some((FirstCallOutcome::Ended, _))) => {
+                    Some("the server exited before it answered the call".to_owned())
+                }
+                (None, Some((FirstCallOutcome::Failed, _))) => Some("its plain call failed".to_owned()),
+                (None, Some((FirstCallOutcome::MissingClientFeature, _))) => Some(
+                    "it requires something that the client lacks: a capability, a visited page, or a call as a task"
+                        .to_owned(),
                 ),
-                (None, Some((Called::Served, _))) => None,
-                (None, None) => Some("the survey ended before its turn".to_owned()),
+                (None, Some((FirstCallOutcome::Served, _))) => None,
+                (None, None) => Some("discovery ended before it was called".to_owned()),
             };
-            ToolNote { name: tool.name.clone(), called: tool.called.is_some(), note }
+            ToolNote { name: tool.name.clone(), called: tool.first_call.is_some(), note }
         })
         .collect()
 }
 
-fn launch(ended: &Ended) -> Launch {
+fn launch(ended: &ClosedConnection) -> Launch {
     let count =
         |wanted: fn(&transcript::Event) -> bool| ended.entries.iter().filter(|entry| wanted(&entry.event)).count();
     Launch {

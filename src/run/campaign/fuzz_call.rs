@@ -1,0 +1,100 @@
+//! Calls as they are sent, the values they reuse from earlier results, and the results of bursts of calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::response_cache::KnownResponse;
+use super::value_pool::Origin;
+use crate::check::fuzz::{Arguments, Call, Exchange};
+
+/// A call of a tool, which is identified by its index.
+#[derive(Debug, Clone)]
+pub(super) struct FuzzCall {
+    pub(super) tool: usize,
+    pub(super) call: Arc<Call>,
+    /// The arguments that come from earlier results.
+    pub(super) reused: Arc<[ReusedValue]>,
+}
+
+/// An argument whose value comes from an earlier result.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ReusedValue {
+    pub(super) property: String,
+    pub(super) origin: Origin,
+    /// The call that returned the value, if known.
+    pub(super) source: Option<Arc<Call>>,
+}
+
+/// A successful call with the index of its tool and its result.
+pub(super) type ServedCall = (usize, Arc<Call>, Value);
+
+impl FuzzCall {
+    pub(super) fn new(tool: usize, call: Arc<Call>) -> Self {
+        Self { tool, call, reused: Arc::default() }
+    }
+
+    /// The same call with current values from earlier results: from the call that returned the value originally, or
+    /// else from the last call of the same tool.
+    pub(super) fn with_values_from(&self, served: &[ServedCall]) -> Self {
+        self.with_current_values(served, true)
+    }
+
+    /// The same call with current values from repetitions of the calls that returned the values originally.
+    pub(super) fn with_values_exactly_from(&self, served: &[ServedCall]) -> Self {
+        self.with_current_values(served, false)
+    }
+
+    fn with_current_values(&self, served: &[ServedCall], or_same_tool: bool) -> Self {
+        let Arguments::Json(arguments) = &self.call.arguments else { return self.clone() };
+        let mut with_current_values = arguments.clone();
+        for reused_value in self.reused.iter() {
+            let own =
+                |known: &&ServedCall| reused_value.source.as_ref().is_some_and(|source| Arc::ptr_eq(source, &known.1));
+            let of_tool = |known: &&ServedCall| or_same_tool && known.0 == reused_value.origin.tool;
+            let found = served.iter().rev().find(own).or_else(|| served.iter().rev().find(of_tool));
+            let value = found.and_then(|(_, _, result)| reused_value.origin.extract(result));
+            if let (Some(value), Some(place)) = (value, with_current_values.get_mut(&reused_value.property)) {
+                *place = value;
+            }
+        }
+        if with_current_values == *arguments {
+            return self.clone();
+        }
+        let call = Call { arguments: Arguments::Json(with_current_values), ..(*self.call).clone() };
+        Self { call: Arc::new(call), ..self.clone() }
+    }
+}
+
+/// The reason why a burst ended early.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum BurstEnd {
+    Ended { status: String, stderr: String },
+    Silent,
+    Flooded,
+}
+
+/// A response that the cache recognized.
+#[derive(Debug)]
+pub(super) struct RecognizedResponse {
+    /// The index of the call.
+    pub(super) index: usize,
+    pub(super) response: Arc<KnownResponse>,
+    /// The latency, if nothing else was in flight.
+    pub(super) alone: Option<Duration>,
+}
+
+/// The results of a burst of calls.
+#[derive(Debug, Default)]
+pub(super) struct Burst {
+    /// Answered calls, by index.
+    pub(super) done: Vec<(usize, Exchange)>,
+    /// Calls whose responses were recognized.
+    pub(super) recognized: Vec<RecognizedResponse>,
+    /// Calls that were sent and not answered.
+    pub(super) open: Vec<(usize, Exchange)>,
+    /// The index of the first call that was not sent.
+    pub(super) unsent: usize,
+    pub(super) end: Option<BurstEnd>,
+}

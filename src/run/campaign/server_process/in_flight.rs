@@ -1,0 +1,344 @@
+//! Sends calls concurrently and matches them with the lines that the server writes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::super::fuzz_call::{Burst, BurstEnd, FuzzCall, RecognizedResponse};
+use super::super::response_cache::ResponseCache;
+use super::super::slow_process::SlowProcess;
+use super::{
+    MAX_HISTORY, MAX_HISTORY_BYTES, MAX_LOST_SESSIONS, MAX_UNRELATED_LINES, SHORT_WRONG_ID_WAIT, ServerProcess,
+    WRONG_ID_WAIT, WRONG_IDS_BEFORE_SHORT_WAIT, write_line,
+};
+use crate::check::fuzz::{Exchange, Fate, is_noise};
+use crate::client::{Over, Waited};
+use crate::spec::Era;
+use crate::wire::{Damage, Frame, Kind, same_id, same_id_loosely};
+
+/// A call that is in flight.
+pub(super) struct PendingCall {
+    index: usize,
+    id: i64,
+    /// The id of a request sent after a line that need not be answered.
+    fence: Option<i64>,
+    since: Instant,
+    alone: bool,
+}
+
+impl PendingCall {
+    /// A call that was made earlier.
+    pub(super) fn of(id: i64) -> Self {
+        Self { index: 0, id, fence: None, since: Instant::now(), alone: false }
+    }
+
+    /// The id of the request that has to be answered.
+    fn answered_id(&self) -> i64 {
+        self.fence.unwrap_or(self.id)
+    }
+}
+
+/// The calls in flight, and the results so far.
+struct InFlight<'s> {
+    fuzz_calls: &'s [FuzzCall],
+    /// In the order of their ids.
+    pending: VecDeque<PendingCall>,
+    burst: Burst,
+    /// Lines that are not messages, reported with the next answered call.
+    noise: Vec<String>,
+    /// A response whose id matches no call.
+    unmatched: Option<Value>,
+}
+
+impl InFlight<'_> {
+    /// The position of the pending call with an id.
+    fn position(&self, id: i64) -> Option<usize> {
+        match self.pending.front() {
+            Some(first) if first.answered_id() == id => Some(0),
+            _ => self.pending.binary_search_by_key(&id, PendingCall::answered_id).ok(),
+        }
+    }
+
+    /// Handles a line if it is a cached response that needs no further judgement; returns whether it did.
+    fn recognize(&mut self, response_cache: &mut ResponseCache<'_>, line: &[u8]) -> bool {
+        if !self.noise.is_empty() || self.unmatched.is_some() {
+            return false;
+        }
+        let Some((index, id)) = response_cache.find(line) else { return false };
+        let Some(at) = self.position(id).filter(|at| self.pending[*at].fence.is_none()) else { return false };
+        let Some(known_response) = response_cache.lookup(index, &self.fuzz_calls[self.pending[at].index].call) else {
+            return false;
+        };
+        let Some(pending_call) = self.pending.remove(at) else { return false };
+        let alone = pending_call.alone.then(|| pending_call.since.elapsed());
+        self.burst.recognized.push(RecognizedResponse {
+            index: pending_call.index,
+            response: Arc::clone(known_response),
+            alone,
+        });
+        true
+    }
+}
+
+impl ServerProcess {
+    /// Sends calls, keeping at most `max_in_flight` of them in flight, until all are answered or none is within the
+    /// limit. Responses in the cache are reported as recognized.
+    pub(in super::super) async fn burst(
+        &mut self,
+        fuzz_calls: &[FuzzCall],
+        max_in_flight: usize,
+        limit: Duration,
+        mut response_cache: Option<&mut ResponseCache<'_>>,
+    ) -> Result<Burst, String> {
+        self.slow_process = None;
+        self.ensure_started().await?;
+        let burst = Burst::default();
+        let mut state = InFlight { fuzz_calls, pending: VecDeque::new(), burst, noise: Vec::new(), unmatched: None };
+        let (mut left, mut unrelated) = (limit, 0_usize);
+        loop {
+            self.refill(&mut state, max_in_flight).await;
+            if state.pending.is_empty() {
+                return Ok(state.burst);
+            }
+            let began = Instant::now();
+            let Some(pipe) = &mut self.pipe else { return Err("the server is gone".to_owned()) };
+            let grace = if self.wrong_ids < WRONG_IDS_BEFORE_SHORT_WAIT { WRONG_ID_WAIT } else { SHORT_WRONG_ID_WAIT };
+            let known = state.burst.recognized.len();
+            let wait = if state.unmatched.is_some() { grace.min(left) } else { left };
+            let recognize = |line: &[u8]| {
+                response_cache.as_mut().is_some_and(|response_cache| state.recognize(response_cache, line))
+            };
+            let waited = pipe.next_unless(wait, recognize).await;
+            left = left.saturating_sub(began.elapsed());
+            if state.burst.recognized.len() > known {
+                (left, unrelated) = (limit, 0);
+            }
+            match waited {
+                Waited::Came(None) => {}
+                Waited::Came(Some(frame)) => {
+                    if let (Some(response_cache), Ok(message)) = (response_cache.as_mut(), &frame.value) {
+                        response_cache.learn(&frame.raw, message);
+                    }
+                    if self.take_frame(frame, &mut state) {
+                        self.wrong_ids = if state.unmatched.is_some() { 0 } else { self.wrong_ids };
+                        (left, unrelated, state.unmatched) = (limit, 0, None);
+                    } else {
+                        unrelated += 1;
+                        if unrelated > MAX_UNRELATED_LINES {
+                            state.burst.end = Some(BurstEnd::Flooded);
+                        }
+                    }
+                }
+                Waited::TimedOut if state.unmatched.is_some() && state.pending.len() == 1 => {
+                    // The response with the wrong id is the only one.
+                    let Some(pending_call) = state.pending.pop_front() else { continue };
+                    self.wrong_ids += 1;
+                    let answers = state.unmatched.take().into_iter().collect();
+                    self.close(&pending_call, answers, &mut state);
+                    (left, unrelated) = (limit, 0);
+                }
+                Waited::TimedOut => state.burst.end = Some(BurstEnd::Silent),
+                Waited::Closed if pipe.over() == Some(&Over::Forgotten) => {
+                    // A server may end a session at any time; pending calls are sent again in a new one.
+                    self.lost_sessions += 1;
+                    if self.lost_sessions > MAX_LOST_SESSIONS {
+                        return Err(Over::Forgotten.describe());
+                    }
+                    self.restart().await?;
+                    for pending_call in &state.pending {
+                        let request_line = self.request_line(&fuzz_calls[pending_call.index], pending_call.id);
+                        if let Some(pipe) = &mut self.pipe {
+                            pipe.queue(&request_line);
+                        }
+                    }
+                    (left, unrelated, state.unmatched) = (limit, 0, None);
+                }
+                Waited::Closed => state.burst.end = Some(self.end_of_connection().await?),
+            }
+            if state.burst.end.is_some() {
+                return Ok(self.abort(state, limit));
+            }
+        }
+    }
+
+    /// Sends calls until `max_in_flight` calls are in flight.
+    async fn refill(&mut self, state: &mut InFlight<'_>, max_in_flight: usize) {
+        let mut now: Option<Instant> = None;
+        while let Some(fuzz_call) = state.fuzz_calls.get(state.burst.unsent)
+            && state.pending.len() < max_in_flight
+            && (state.pending.is_empty() || !fuzz_call.call.is_unparsable())
+            && state.pending.back().is_none_or(|pending_call| pending_call.fence.is_none())
+        {
+            if self.pause.is_some() {
+                self.wait_for_rate_limit().await;
+                now = None;
+            }
+            // Calls that are sent together share a timestamp.
+            let since = *now.get_or_insert_with(Instant::now);
+            let alone = state.pending.is_empty() && max_in_flight == 1;
+            let pending_call = self.send(state.burst.unsent, fuzz_call, alone, since);
+            state.pending.push_back(pending_call);
+            state.burst.unsent += 1;
+        }
+    }
+
+    fn send(&mut self, index: usize, fuzz_call: &FuzzCall, alone: bool, since: Instant) -> PendingCall {
+        self.next_id += 1;
+        let id = self.next_id;
+        self.calls += 1;
+        let fence = fuzz_call.call.is_unparsable().then(|| {
+            self.next_id += 1;
+            self.next_id
+        });
+        let mut length = 0;
+        if let Some(pipe) = &mut self.pipe {
+            let (name, meta) = (&self.tool_names[fuzz_call.tool], &self.meta);
+            length = pipe.queue_with(|line| write_line(line, name, meta, fuzz_call, id));
+            if let Some(fence) = fence {
+                let method = if self.revision.era() == Era::Stateless { "tools/list" } else { "ping" };
+                let meta = meta.trim_start_matches(',');
+                let params = if meta.is_empty() { "{}".to_owned() } else { format!("{{{meta}}}") };
+                let request_line = format!(r#"{{"jsonrpc":"2.0","id":{fence},"method":"{method}","params":{params}}}"#);
+                pipe.queue(request_line.as_bytes());
+            }
+        }
+        self.history_bytes += length;
+        self.history.push_back((id, fuzz_call.clone(), length));
+        while self.history.len() > MAX_HISTORY || self.history_bytes > MAX_HISTORY_BYTES {
+            let Some((_, fuzz_call, bytes)) = self.history.pop_front() else { break };
+            self.history_bytes -= bytes;
+            if self.history.is_empty() {
+                // This call alone exceeds the limit, but it is still the last one.
+                self.last_of_previous = Some((id, fuzz_call));
+            } else if self.discarded.len() < MAX_HISTORY {
+                self.discarded.push(fuzz_call);
+            }
+        }
+        PendingCall { index, id, fence, since, alone }
+    }
+
+    /// Abandons the calls in flight.
+    fn abort(&mut self, state: InFlight<'_>, limit: Duration) -> Burst {
+        let InFlight { fuzz_calls, pending, mut burst, mut noise, .. } = state;
+        for pending_call in pending {
+            let fate = match &burst.end {
+                Some(BurstEnd::Ended { status, stderr }) => {
+                    Fate::Ended { status: status.clone(), stderr: stderr.clone() }
+                }
+                // An HTTP response can end early, without the JSON-RPC response.
+                _ => Fate::Silent { waited: limit.min(pending_call.since.elapsed()) },
+            };
+            let exchange = self.exchange(&fuzz_calls[pending_call.index], &pending_call, Vec::new(), fate, &mut noise);
+            burst.open.push((pending_call.index, exchange));
+        }
+        // A silent process may only be slow.
+        let slow_process = self.pipe.take().map(SlowProcess::new);
+        self.slow_process = slow_process.filter(|_| burst.end == Some(BurstEnd::Silent));
+        burst
+    }
+
+    /// Records the responses to a call.
+    fn close(&self, pending_call: &PendingCall, answers: Vec<Value>, state: &mut InFlight<'_>) {
+        let exchange = self.exchange(
+            &state.fuzz_calls[pending_call.index],
+            pending_call,
+            answers,
+            Fate::Answered,
+            &mut state.noise,
+        );
+        state.burst.done.push((pending_call.index, exchange));
+    }
+
+    /// Handles a line from the server; returns whether it answers a call.
+    fn take_frame(&mut self, frame: Frame, state: &mut InFlight<'_>) -> bool {
+        match &frame.value {
+            Err(Damage::Blank) => return false,
+            Err(damage) if damage.is_our_bound() => {
+                // A message over the client's size limit still counts as a response; it is not judged here.
+                let Some(pending_call) = state.pending.pop_front() else { return false };
+                let unread =
+                    json!({"jsonrpc": "2.0", "id": pending_call.id, "result": {"content": []}, "unread": true});
+                self.close(&pending_call, vec![unread], state);
+                return true;
+            }
+            _ if is_noise(frame.json()) => {
+                self.add_noise(&frame);
+                state.noise.append(&mut self.noise);
+                return false;
+            }
+            _ => {}
+        }
+        let mut progress = false;
+        let several = match frame.value {
+            Ok(Value::Array(messages)) => messages,
+            Ok(message) => return self.take_message(message, state),
+            Err(_) => Vec::new(),
+        };
+        for message in several {
+            progress |= self.take_message(message, state);
+        }
+        progress
+    }
+
+    /// Handles a message from the server; returns whether it answers a call.
+    fn take_message(&mut self, message: Value, state: &mut InFlight<'_>) -> bool {
+        match Kind::of(&message) {
+            Kind::Request { id, method } => self.answer(id, method, message.get("params")),
+            Kind::Response { id } => {
+                let id = id.cloned().unwrap_or_default();
+                return self.match_response(message, &id, state);
+            }
+            _ => {}
+        }
+        false
+    }
+
+    fn match_response(&mut self, message: Value, id: &Value, state: &mut InFlight<'_>) -> bool {
+        let exact = |pending_call: &PendingCall| same_id(&pending_call.answered_id().into(), id);
+        let loose =
+            |pending_call: &PendingCall| !id.is_null() && same_id_loosely(&pending_call.answered_id().into(), id);
+        let pending = &state.pending;
+        let at = id.as_i64().and_then(|id| state.position(id));
+        let at = at.or_else(|| pending.iter().position(exact)).or_else(|| pending.iter().position(loose));
+        if let Some(at) = at
+            && let Some(pending_call) = state.pending.remove(at)
+        {
+            let answers = if pending_call.fence.is_some() { Vec::new() } else { vec![message] };
+            self.close(&pending_call, answers, state);
+            return true;
+        }
+        // Input that cannot be parsed is answered without an id, or not at all.
+        if state.pending.iter().any(|pending_call| pending_call.fence.is_some()) {
+            return false;
+        }
+        if self.history.iter().any(|(known, ..)| same_id(&(*known).into(), id)) {
+            self.record_duplicate(&message, id);
+            return false;
+        }
+        state.unmatched.get_or_insert(message);
+        false
+    }
+
+    /// Combines a call with its outcome.
+    pub(super) fn exchange(
+        &self,
+        fuzz_call: &FuzzCall,
+        pending_call: &PendingCall,
+        answers: Vec<Value>,
+        fate: Fate,
+        noise: &mut Vec<String>,
+    ) -> Exchange {
+        Exchange {
+            call: Arc::clone(&fuzz_call.call),
+            line: self.request_line(fuzz_call, pending_call.id),
+            id: pending_call.id,
+            answers,
+            noise: std::mem::take(noise),
+            fate,
+            took: pending_call.since.elapsed(),
+            alone: pending_call.alone,
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! A process that stopped answering, kept while it may only be slow.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::server_process::END_TIMEOUTS;
+use crate::client::{Pipe, Waited};
+use crate::transcript::messages;
+use crate::wire::{Kind, same_id_loosely};
+
+/// A process that did not answer a call in time, while others are used.
+pub(super) struct SlowProcess {
+    pipe: Option<Pipe>,
+}
+
+impl SlowProcess {
+    pub(super) fn new(pipe: Pipe) -> Self {
+        Self { pipe: Some(pipe) }
+    }
+
+    /// The response to a request, if it arrives in time.
+    pub(super) async fn response_to(mut self, id: i64, limit: Duration) -> Option<Value> {
+        let pipe = self.pipe.as_mut()?;
+        let began = Instant::now();
+        while let Waited::Came(frame) = pipe.next(limit.saturating_sub(began.elapsed())).await {
+            let own = |message: &&Value| match Kind::of(message) {
+                Kind::Response { id: Some(got) } => !got.is_null() && same_id_loosely(&id.into(), got),
+                _ => false,
+            };
+            if let Some(answer) = frame.json().into_iter().flat_map(messages).find(own) {
+                return Some(answer.clone());
+            }
+        }
+        None
+    }
+}
+
+impl Drop for SlowProcess {
+    fn drop(&mut self) {
+        if let Some(pipe) = self.pipe.take() {
+            tokio::spawn(pipe.end(END_TIMEOUTS));
+        }
+    }
+}

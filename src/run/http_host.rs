@@ -1,0 +1,183 @@
+//! The process of a server that the client starts and reaches over HTTP; all connections share it.
+
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpStream;
+use tokio::sync::Mutex;
+
+use super::launch::command_of;
+use super::plan::{HttpServer, ServerCommand};
+use crate::client::{Companion, LaunchError, Patience, Site};
+
+/// How often to poll whether the server listens: initially, and at most.
+const FIRST_POLL_INTERVAL: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
+
+/// How long a process gets to exit before its replacement starts.
+const REPLACED_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(50);
+
+/// How often a server that has ended is restarted in a run.
+const MAX_RESTARTS: usize = 40;
+
+/// The reason why a server is not available.
+#[derive(Debug)]
+pub(super) enum HostError {
+    /// It could not be started.
+    NotStarted(LaunchError),
+    /// It exited before it listened.
+    Ended(String),
+    /// It does not listen at the given address.
+    NotListening,
+    /// It ended too often.
+    TooManyRestarts,
+}
+
+impl HostError {
+    /// The reason in words.
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Self::NotStarted(error) => error.to_string(),
+            Self::Ended(status) => format!("the server exited before it listened ({status})"),
+            Self::NotListening => "the server does not listen at the address".to_owned(),
+            Self::TooManyRestarts => "the server ended too often".to_owned(),
+        }
+    }
+}
+
+/// The state of a server that stopped answering.
+#[derive(Debug)]
+pub(super) enum HostState {
+    /// Its process ended; with the end of its output.
+    Ended { status: String, stderr: String },
+    /// It does not listen any more, and the client cannot restart it.
+    Unreachable,
+    /// It still accepts connections.
+    Listening,
+}
+
+/// Whether a server accepts connections at its address, now or within a limit.
+pub(super) async fn is_listening(server: &HttpServer, limit: Duration) -> bool {
+    let Some((host, port)) = server.site.host_and_port() else { return false };
+    let began = Instant::now();
+    loop {
+        let reached = tokio::time::timeout(limit, TcpStream::connect((host.as_str(), port))).await;
+        if matches!(reached, Ok(Ok(_))) {
+            return true;
+        }
+        if began.elapsed() >= limit {
+            return false;
+        }
+        tokio::time::sleep(POLL_INTERVAL * 4).await;
+    }
+}
+
+/// The server process that a run starts and reaches over HTTP.
+#[derive(Debug, Default)]
+pub(super) struct HttpHost {
+    process: Mutex<Option<Companion>>,
+    starts: AtomicUsize,
+    /// How often it was not running when it was needed, including the first start.
+    ends: AtomicUsize,
+    /// The end of its output, with secrets masked.
+    stderr: std::sync::Mutex<String>,
+}
+
+impl HttpHost {
+    /// Starts the server if the client is responsible for it and it is not running.
+    pub(super) async fn ensure_running(&self, server: &HttpServer, limit: Duration) -> Result<(), HostError> {
+        let Some(command) = &server.command else { return Ok(()) };
+        let mut process = self.process.lock().await;
+        if let Some(running) = process.as_ref() {
+            if running.status().is_none() {
+                return Ok(());
+            }
+            self.record_output(running, &server.site);
+        }
+        if self.ends.fetch_add(1, Ordering::Relaxed) > MAX_RESTARTS {
+            return Err(HostError::TooManyRestarts);
+        }
+        *process = None;
+        self.start(&mut process, server, command, limit).await
+    }
+
+    /// Restarts the server if the client is responsible for it; returns the id of the new process.
+    pub(super) async fn restart(&self, server: &HttpServer, limit: Duration) -> Result<Option<i32>, HostError> {
+        let Some(command) = &server.command else { return Ok(None) };
+        let mut process = self.process.lock().await;
+        if let Some(process) = process.take() {
+            process.end(Patience { input_closed: Duration::ZERO, sigterm: REPLACED_SHUTDOWN_TIMEOUT }).await;
+        }
+        self.start(&mut process, server, command, limit).await?;
+        Ok(process.as_ref().map(Companion::process_id))
+    }
+
+    async fn start(
+        &self,
+        process: &mut Option<Companion>,
+        server: &HttpServer,
+        command: &ServerCommand,
+        limit: Duration,
+    ) -> Result<(), HostError> {
+        self.starts.fetch_add(1, Ordering::Relaxed);
+        let started = process.insert(start(command).map_err(HostError::NotStarted)?);
+        let Some((host, port)) = server.site.host_and_port() else { return Err(HostError::NotListening) };
+        let (began, mut pause) = (Instant::now(), FIRST_POLL_INTERVAL);
+        loop {
+            if let Some(status) = started.status() {
+                self.record_output(started, &server.site);
+                return Err(HostError::Ended(status));
+            }
+            let reached = tokio::time::timeout(POLL_INTERVAL * 20, TcpStream::connect((host.as_str(), port))).await;
+            if matches!(reached, Ok(Ok(_))) {
+                return Ok(());
+            }
+            if began.elapsed() > limit {
+                self.record_output(started, &server.site);
+                return Err(HostError::NotListening);
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(POLL_INTERVAL);
+        }
+    }
+
+    /// The exit status and the end of the output, if the client started the process and it exits within a limit.
+    pub(super) async fn ended_within(&self, server: &HttpServer, limit: Duration) -> Option<(String, String)> {
+        let mut process = self.process.lock().await;
+        let running = process.as_mut()?;
+        let status = running.ended_within(limit).await?;
+        self.record_output(running, &server.site);
+        Some((status, self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone()))
+    }
+
+    /// How many processes were started.
+    pub(super) fn launches(&self) -> usize {
+        self.starts.load(Ordering::Relaxed)
+    }
+
+    fn record_output(&self, process: &Companion, site: &Site) {
+        *self.stderr.lock().unwrap_or_else(PoisonError::into_inner) = site.masked(&process.output());
+    }
+
+    /// The end of its output.
+    pub(super) async fn output(&self, server: &HttpServer) -> String {
+        if let Some(process) = self.process.lock().await.as_ref() {
+            self.record_output(process, &server.site);
+        }
+        self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends the process.
+    pub(super) async fn end(&self, grace: Duration) {
+        if let Some(process) = self.process.lock().await.take() {
+            // A listening server does not exit when its input closes, so do not wait for that.
+            process.end(Patience { input_closed: Duration::from_millis(50), sigterm: grace }).await;
+        }
+    }
+}
+
+fn start(server: &ServerCommand) -> Result<Companion, LaunchError> {
+    let (program, command) = command_of(server)?;
+    Companion::start(&program, command)
+}

@@ -1,0 +1,141 @@
+//! Runs cases once for all revisions: those that send the same messages in every handshake revision to an unopened
+//! process. Each revision judges the transcript itself.
+//!
+//! It decides which cases these are and which revision runs them. A failure is confirmed in each revision separately.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::OnceCell;
+
+use super::case_runner::{self, CaseRun, ClosedSessions, OpenError};
+use super::conductor::ClosedConnection;
+use super::inventory::Inventory;
+use super::session::full_capabilities;
+use super::target::{ClosedSession, Target};
+use crate::case::{Act, Case, Process, Step};
+use crate::check::{Judged, Pass};
+use crate::spec::{Era, Transport};
+use crate::transcript::Terms;
+
+/// The results of the cases that run once for all revisions, by case id.
+#[derive(Debug, Default)]
+pub(super) struct SharedResults(Mutex<BTreeMap<String, Arc<OnceCell<SharedRun>>>>);
+
+/// The result of one case.
+#[derive(Debug)]
+struct SharedRun {
+    run: CaseRun,
+    ended: ClosedConnection,
+    terms: Terms,
+    cut_off: bool,
+}
+
+impl SharedResults {
+    fn cell_of(&self, case: &Case) -> Arc<OnceCell<SharedRun>> {
+        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(cells.entry(case.id.clone()).or_default())
+    }
+}
+
+/// Whether a case runs once for all revisions.
+pub(super) fn is_shared(target: &Target, case: &Case, body: &Act) -> bool {
+    target.revision.era() == Era::Handshake
+        && target.context.plan.transport() == Transport::Stdio
+        && is_independent_of_revision(case, body)
+}
+
+/// Whether neither the messages of a case nor their receiver depend on the revision or on the server's inventory.
+fn is_independent_of_revision(case: &Case, body: &Act) -> bool {
+    let is_plain = |step: &Step| {
+        (step.send.is_some() || step.raw.is_some())
+            && step.revisions.is_none()
+            && step.poll.is_none()
+            && step.shutdown.is_none()
+    };
+    let needs = &case.needs;
+    body.process == Process::Uninitialized
+        && body.for_each.is_none()
+        && body.client_responses.is_empty()
+        && needs.capabilities.is_empty()
+        && needs.tool.is_none()
+        && needs.client_request.is_none()
+        && body.steps.iter().all(is_plain)
+        && case.placeholders().is_empty()
+}
+
+/// Judges the transcript of such a case; the first revision to get here runs it.
+pub(super) async fn report_shared(mut target: Target, case: &Arc<Case>, body: &Act) -> ClosedSessions {
+    // The waiting revisions hold no permit, and the first to complete discovery runs the case.
+    let inventory = target.inventory().await;
+    let began = Instant::now();
+    let cell = target.context.shared_results().cell_of(case);
+    let run_target = target.clone();
+    let mut ran_here = false;
+    let outcome = cell
+        .get_or_try_init(|| {
+            ran_here = true;
+            run_once(run_target, case, body, &inventory)
+        })
+        .await;
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(OpenError { reason, sessions }) => {
+            target.report(case, Judged::error(reason), None);
+            return sessions;
+        }
+    };
+    let judged = if let Some(reason) = target.stop_reason() {
+        Judged::error(reason)
+    } else {
+        let own = |pass: &Pass| Pass { offered: inventory.listed_names(), ..pass.clone() };
+        let own = |passes: &Vec<Pass>| passes.iter().map(own).collect();
+        case_runner::judge(&target, case, body, outcome.run.as_ref().map(own).map_err(Clone::clone))
+    };
+    target.report(case, judged, Some(began));
+    if outcome.cut_off {
+        case_runner::give_up_cut_off(&target);
+    }
+    let mut terms = outcome.terms.clone();
+    if terms.opening.is_none() {
+        terms.client_capabilities = full_capabilities(target.revision);
+    }
+    vec![ClosedSession { ended: outcome.ended.clone(), terms, borrowed: !ran_here }]
+}
+
+/// Runs a case on its own process, and closes that.
+async fn run_once(target: Target, case: &Case, body: &Act, inventory: &Inventory) -> Result<SharedRun, OpenError> {
+    // Every revision waits for it.
+    let context = target.context.with_priority(true);
+    let permit = context.request_permit().granted().await;
+    if let Some(reason) = target.stop_reason() {
+        return Err(reason.into());
+    }
+    let mut session = case_runner::open_for_case(&target, body, case_runner::purpose_of(case)).await?;
+    let run = case_runner::carry_out_fresh(&target, case, body, &mut session, inventory).await;
+    let cut_off = session.connection.is_cut_off();
+    let _permit = context.release_if_idle(permit);
+    let ClosedSession { ended, terms, .. } = case_runner::close_own(&target, session).await;
+    Ok(SharedRun { run, ended, terms, cut_off })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::{Body, load};
+
+    #[test]
+    fn only_independent_cases_run_once_for_all_revisions() {
+        let cases = load(None, &[]).expect("they are sound");
+        let shared_results: Vec<&str> = cases
+            .iter()
+            .filter(|case| matches!(&case.body, Body::Act(act) if is_independent_of_revision(case, act)))
+            .map(|case| case.id.as_str())
+            .collect();
+        assert!(shared_results.contains(&"lifecycle/version-unknown"));
+        for id in ["stdio/exit-on-eof", "lifecycle/ping", "stateless/prior-context"] {
+            assert!(!shared_results.contains(&id), "{id}");
+        }
+    }
+}
