@@ -1,22 +1,22 @@
-//! Waiting for a server, with the time left out in which we were busy ourselves.
+//! Waiting for a server without counting the time in which this program was busy itself.
 //!
-//! Everything runs on one thread. While that judges, answers lie unread and questions unsent, so a clock on
-//! the wall would count against the server what it has no part in.
+//! Everything runs on one thread. While that thread judges, responses stay unread and requests unsent, so wall-clock
+//! time would charge the server for delays that it did not cause.
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-/// How often the clock is looked at.
+/// How often the clock is read during a wait.
 pub(super) const GLANCE: Duration = Duration::from_millis(100);
 
-/// The most that the time between two looks may exceed what was asked for; beyond that we were busy.
+/// How much longer than requested a poll may take; any time beyond it was spent by this program.
 const SLACK: Duration = Duration::from_millis(50);
 
-/// What is left of the time that a server gets.
+/// The remaining time of a wait for a server.
 #[derive(Debug)]
 pub(super) struct Allotted {
     left: Duration,
-    /// What the last look took.
+    /// The duration of the last poll.
     last: Duration,
 }
 
@@ -25,17 +25,17 @@ impl Allotted {
         Self { left: limit, last: Duration::ZERO }
     }
 
-    /// Gives back what the last look took: it was no time of the server's.
+    /// Adds the duration of the last poll back: the server was not responsible for it.
     pub(super) fn give_back(&mut self) {
         self.left += std::mem::take(&mut self.last);
     }
 
-    /// Whether nothing is left.
+    /// Whether no time is left.
     pub(super) fn is_over(&self) -> bool {
         self.left.is_zero()
     }
 
-    /// Waits for something, until the next look at the clock at most.
+    /// Waits for a future, until the next poll at most.
     pub(super) async fn glance<T>(&mut self, something: impl Future<Output = T>) -> Option<T> {
         let step = self.left.min(GLANCE);
         let began = Instant::now();
@@ -46,7 +46,7 @@ impl Allotted {
     }
 }
 
-/// Waits for something that a server has so much time for.
+/// Waits for a future that depends on a server, for at most `limit` of the server's time.
 pub(super) async fn within<T>(limit: Duration, something: impl Future<Output = T>) -> Option<T> {
     let mut allotted = Allotted::new(limit);
     let mut something = pin!(something);
@@ -68,11 +68,11 @@ mod tests {
     }
 
     #[test]
-    fn time_in_which_we_are_busy_does_not_count() {
+    fn time_in_which_this_program_is_busy_does_not_count() {
         let came = run(async {
             let answer = tokio::spawn(async {
                 tokio::time::sleep(Duration::from_millis(20)).await;
-                // The judge is at work.
+                // Stands for the judging.
                 std::thread::sleep(Duration::from_millis(400));
                 tokio::time::sleep(Duration::from_millis(20)).await;
             });
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn time_that_passes_idly_counts() {
+    fn idle_time_counts() {
         let began = Instant::now();
         let came = run(within(Duration::from_millis(250), std::future::pending::<()>()));
         assert!(came.is_none());

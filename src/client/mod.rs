@@ -1,7 +1,7 @@
-//! Moves bytes to and from a server and records everything that goes either way.
+//! Moves bytes to and from a server and records them.
 //!
-//! Decides nothing: what is sent comes from the caller, illegal or not, and what comes back is kept
-//! as it came. Reads, waits and memory are bounded.
+//! Decides nothing: the caller chooses what is sent, valid or not, and everything is recorded as received. Reads,
+//! waits and memory are limited.
 
 mod allotted;
 mod companion;

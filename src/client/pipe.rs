@@ -1,8 +1,8 @@
-//! A lean connection: lines out, frames in, and nothing kept of either.
+//! A connection that records nothing: lines out, frames in.
 //!
-//! For calls by the thousand, where a record of everything would be memory without end. Over standard streams
-//! there is one task and no queue between: whoever waits for a frame also writes what is to be written
-//! meanwhile, so that neither side can block the other. Over HTTP each line is a request.
+//! For thousands of calls, where a full record would take unlimited memory. Over standard streams there is one task
+//! and no queue: waiting for a frame also writes the queued lines, so that neither side can block the other. Over
+//! HTTP each line is a request.
 
 use std::fmt;
 use std::ops::Range;
@@ -19,20 +19,20 @@ use super::http::{Over, Posts, PostsOrder};
 use super::process::Process;
 use crate::wire::{Frame, Line, Splitter};
 
-/// How much of standard error is kept, in bytes: the end says why a server ended.
+/// How much of standard error is kept, in bytes: its end explains why a server exited.
 const STDERR: usize = 16 << 10;
-/// How long a line may grow without end before the server is cut off, in bytes.
+/// How long an unfinished line may grow before the server is disconnected, in bytes.
 const LINE: usize = 32 << 20;
-/// How much is read at once.
+/// How much is read at once, in bytes.
 const BUFFER: usize = 64 << 10;
-/// How long a process whose output is closed is given to say how it ended.
+/// How long to wait for the exit status of a process whose output is closed.
 const EPITAPH: Duration = Duration::from_millis(300);
 
-/// A connection that keeps nothing but what has not been read yet.
+/// A connection that keeps nothing but unread input.
 #[derive(Debug)]
 pub struct Pipe(Peer);
 
-/// What is at the other end.
+/// The server side of a connection.
 #[derive(Debug)]
 enum Peer {
     Streams(Box<Streams>),
@@ -47,9 +47,9 @@ struct Streams {
     written: usize,
     splitter: Splitter,
     buffer: Vec<u8>,
-    /// The part of the buffer that was read and not yet split.
+    /// The part of the buffer that was read and not yet split into lines.
     unread: Range<usize>,
-    /// The line that the stream ended in.
+    /// The unfinished line at the end of the stream.
     last: Option<Frame>,
     process: Option<Process>,
     tasks: Vec<JoinHandle<()>>,
@@ -82,7 +82,7 @@ impl Pipe {
         Ok(Self(Peer::Streams(Box::new(pipe))))
     }
 
-    /// Connects to a server in this process; `server` runs it over the other end of the pipe.
+    /// Connects to a server in this process; `server` runs at the other end of the pipe.
     #[must_use]
     pub fn within(pipe: DuplexStream, server: JoinHandle<()>) -> Self {
         let (output, input) = tokio::io::split(pipe);
@@ -91,14 +91,14 @@ impl Pipe {
         Self(Peer::Streams(Box::new(pipe)))
     }
 
-    /// Connects to a server over HTTP; nothing is sent before the first line. What the server asks for is answered
-    /// by the connection itself.
+    /// Connects to a server over HTTP; nothing is sent before the first line. The connection itself answers the
+    /// server's requests.
     #[must_use]
     pub fn over_http(order: PostsOrder) -> Self {
         Self(Peer::Http(Box::new(Posts::new(order))))
     }
 
-    /// Puts up a line to be sent with the next wait.
+    /// Queues a line, which is sent during the next wait.
     pub fn queue(&mut self, line: &[u8]) {
         match &mut self.0 {
             Peer::Streams(streams) => streams.queue(line),
@@ -106,8 +106,8 @@ impl Pipe {
         }
     }
 
-    /// Puts up a line that `write` appends to what is to be sent, and says how long it is: where lines go out by the
-    /// thousand, each is written once.
+    /// Queues a line that `write` appends to the output buffer, and returns its length: for thousands of lines, this
+    /// saves copying each.
     pub fn queue_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         match &mut self.0 {
             Peer::Streams(streams) => {
@@ -126,7 +126,7 @@ impl Pipe {
         }
     }
 
-    /// The next line that the server writes, while what is put up is written.
+    /// The next line of the server; queued lines are sent meanwhile.
     pub async fn next(&mut self, limit: Duration) -> Waited<Frame> {
         loop {
             match self.next_unless(limit, |_| false).await {
@@ -138,8 +138,8 @@ impl Pipe {
         }
     }
 
-    /// The next line that the server writes and `take` does not take, which is asked before a line is parsed; nothing
-    /// where it took all that came at once. Over HTTP there is nothing to be taken.
+    /// The next line of the server that `take` does not consume; `take` sees each line before it is parsed. `None` if
+    /// it consumed every line of one read. Over HTTP `take` is not called.
     pub async fn next_unless(
         &mut self,
         limit: Duration,
@@ -155,7 +155,7 @@ impl Pipe {
         }
     }
 
-    /// Whether the server closed its output, ended or was cut off.
+    /// Whether the server closed its output, exited or was disconnected.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         match &self.0 {
@@ -164,7 +164,7 @@ impl Pipe {
         }
     }
 
-    /// The id of the process, if the server is one that was started with the connection.
+    /// The id of the server's process, if the connection started one.
     #[must_use]
     pub fn process_id(&self) -> Option<i32> {
         match &self.0 {
@@ -173,7 +173,7 @@ impl Pipe {
         }
     }
 
-    /// Why nothing more comes over HTTP, where that is so.
+    /// Why an HTTP connection has ended, if it has.
     #[must_use]
     pub fn over(&self) -> Option<&Over> {
         match &self.0 {
@@ -182,7 +182,7 @@ impl Pipe {
         }
     }
 
-    /// The end of what the server wrote to its error stream.
+    /// The end of the server's standard error.
     #[must_use]
     pub fn stderr(&self) -> String {
         match &self.0 {
@@ -191,7 +191,7 @@ impl Pipe {
         }
     }
 
-    /// How a server that closed its output ended, in words.
+    /// How a server that closed its output ended, as text.
     pub async fn epitaph(&mut self) -> String {
         match &mut self.0 {
             Peer::Streams(streams) => streams.epitaph().await,
@@ -199,8 +199,8 @@ impl Pipe {
         }
     }
 
-    /// Ends the server: closes its input, waits, sends SIGTERM, waits, kills its group. Over HTTP it ends the
-    /// session, and the server runs on.
+    /// Ends the server: closes its input, waits, sends SIGTERM, waits, kills its process group. Over HTTP it only ends
+    /// the session.
     pub async fn end(self, patience: Patience) {
         match self.0 {
             Peer::Streams(mut streams) => {
@@ -236,13 +236,13 @@ impl Streams {
         }
     }
 
-    /// Puts up a line to be written with the next wait; a newline is added.
+    /// Queues a line, which is written during the next wait; a newline is added.
     fn queue(&mut self, line: &[u8]) {
         self.outgoing.extend_from_slice(line);
         self.outgoing.push(b'\n');
     }
 
-    /// The next line that the server writes and `take` does not take, while what is put up is written.
+    /// The next line of the server that `take` does not consume; queued lines are written meanwhile.
     async fn next(&mut self, limit: Duration, mut take: impl FnMut(&[u8]) -> bool + Send) -> Waited<Option<Frame>> {
         let mut allotted = Allotted::new(limit);
         loop {
@@ -279,13 +279,13 @@ impl Streams {
                 && let Some(process) = &self.process
                 && process.status().is_some()
             {
-                // A child of the ended process may hold its output open for ever.
+                // A child of the exited process may hold its output open for ever.
                 self.closed = true;
             }
         }
     }
 
-    /// Writes or reads once, whichever can be done.
+    /// Writes or reads once, whichever is possible.
     async fn step(&mut self) {
         if self.written < self.outgoing.len()
             && let Some(input) = &mut self.input
@@ -302,35 +302,35 @@ impl Streams {
                             let _flushed = input.flush().await;
                         }
                     }
-                    // A server that closed its input says by its output what it does next.
+                    // A server that closed its input shows by its output what it does next.
                     _ => self.input = None,
                 },
                 read = self.output.read(&mut self.buffer) => self.take(read.unwrap_or(0)),
             }
         } else {
             let read = self.output.read(&mut self.buffer).await;
-            // An error ends the stream as much as its end does.
+            // A read error ends the stream as its end does.
             self.take(read.unwrap_or(0));
         }
     }
 
     fn take(&mut self, count: usize) {
         self.unread = 0..count;
-        // Nothing was read at the end of the stream.
+        // A read of nothing is the end of the stream.
         if count == 0 {
             self.last = self.splitter.finish();
             self.closed = true;
         }
     }
 
-    /// How a server that closed its output ended, in words.
+    /// How a server that closed its output ended, as text.
     async fn epitaph(&mut self) -> String {
         match &mut self.process {
             Some(process) => {
                 let status = process.ended_within(EPITAPH).await;
-                // What it wrote last may still be on its way.
+                // The last of its standard error may still be on its way.
                 tokio::time::sleep(Duration::from_millis(2)).await;
-                status.unwrap_or_else(|| "it closed its output and runs on".to_owned())
+                status.unwrap_or_else(|| "it closed its output and keeps running".to_owned())
             }
             None => "it closed its output".to_owned(),
         }

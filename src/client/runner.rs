@@ -1,9 +1,9 @@
-//! What a package runner starts: `npx` takes as long to look a package up as many a server to start, and does so
-//! for each process, though what it then starts is the same every time.
+//! The program that a package runner starts: `npx` often takes as long to resolve a package as the server takes to
+//! start, and does so for each process, though it starts the same program every time.
 //!
-//! So what the first one started is looked up in the system's table of processes, and the others are started as that
-//! was: the same program, arguments, environment and folder. Where anything about it is in doubt, nothing is known,
-//! and the runner goes on being used.
+//! After the first start the program is looked up in the system's process table, and later processes are started
+//! directly with the same arguments, environment and working directory. If anything about it is uncertain, the
+//! runner is used again.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -14,22 +14,22 @@ use tokio::process::Command;
 
 use super::table::{Row, rows};
 
-/// Shells that a runner has a package's program started by.
+/// Shells through which a runner may start a package's program.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ash", "busybox"];
-/// The folder that packages are in.
+/// The directory that contains packages.
 const PACKAGES: &str = "node_modules";
 
-/// A program that a package runner started, to be started again without that.
+/// A program that a package runner started, which can be started again without the runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packaged {
     program: PathBuf,
-    /// The name that it was called by comes first.
+    /// The arguments, beginning with the program name (`argv[0]`).
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     directory: PathBuf,
 }
 
-/// Whether a command is one of a package runner: `npx …`, `npm exec …` or `npm x …`.
+/// Whether a command uses a package runner: `npx …`, `npm exec …` or `npm x …`.
 #[must_use]
 pub fn is_package_runner(command: &[String]) -> bool {
     let Some((program, arguments)) = command.split_first() else { return false };
@@ -42,8 +42,8 @@ pub fn is_package_runner(command: &[String]) -> bool {
 }
 
 impl Packaged {
-    /// What the runner with this process id has started and still runs, if that is told and beyond doubt: its only
-    /// child, or that of its shell, which speaks over the same streams and lies in a folder of packages.
+    /// The program that the runner with this process id has started and that still runs, if it can be identified with
+    /// certainty: the only child, or the only child of its shell, with the same streams and within a package directory.
     #[must_use]
     pub fn of(runner: i32) -> Option<Self> {
         let rows = rows();
@@ -74,8 +74,8 @@ impl Packaged {
         command
     }
 
-    /// Whether its arguments are still those that it was started with, as a program may write its title over them:
-    /// the first names the program, and the program or what it is to read lies in a folder of packages.
+    /// Whether its arguments are still the original ones, since a program may overwrite them with a title: the first
+    /// names the program, and the program or a file argument is within a package directory.
     fn is_whole(&self) -> bool {
         let Some(name) = self.arguments.first().map(Path::new) else { return false };
         let is_named = name.file_name() == self.program.file_name()
@@ -104,16 +104,16 @@ fn is_shell(line: &[u8]) -> bool {
     name.is_some_and(|name| SHELLS.contains(&name)) && words.get(1).is_some_and(|word| word == "-c")
 }
 
-/// Words that end with a NUL each.
+/// Splits NUL-terminated strings.
 fn words(bytes: &[u8]) -> Vec<OsString> {
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
     bytes.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect()
 }
 
-/// The name and the value of a variable.
+/// Splits an environment variable into name and value.
 fn variable(word: OsString) -> (OsString, OsString) {
     let mut name = word.into_vec();
-    // The first letter is the name's in any case.
+    // The first character belongs to the name in any case.
     let at = name.iter().skip(1).position(|byte| *byte == b'=').map_or(name.len(), |at| at + 1);
     let value = name.split_off(at).into_iter().skip(1).collect();
     (OsString::from_vec(name), OsString::from_vec(value))
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_table_reads_back() {
+    fn process_table_strings_are_parsed() {
         assert_eq!(words(b"sh\0-c\0a b\0"), ["sh", "-c", "a b"]);
         assert!(is_shell(b"/bin/sh\0-c\0a\0") && !is_shell(b"sh\0a\0") && !is_shell(b"node\0-c\0"));
         assert_eq!(variable("A=b=c".into()), ("A".into(), "b=c".into()));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_has_written_over_its_arguments_is_not_started_again() {
+    fn a_program_that_has_overwritten_its_arguments_is_not_started_again() {
         let folder = tempfile::tempdir().expect("a folder");
         let script = folder.path().join("node_modules/a.js");
         fs::create_dir_all(script.parent().expect("it has one")).expect("a folder");

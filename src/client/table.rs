@@ -1,32 +1,32 @@
-//! The system's table of processes, where it shows one (Linux, in `/proc`).
+//! Reads the system's process table, if it shows one (Linux, `/proc`).
 
-/// A process, as the table shows it.
+/// A process in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) pid: i32,
     pub(super) parent: i32,
     pub(super) group: i32,
-    /// A letter: `R` runs, `D` waits for a disk, `Z` has ended and was not waited for.
+    /// The state: `R` is running, `D` waits for a disk, `Z` has ended and was not reaped.
     pub(super) state: char,
-    /// Processor time, that of children that have ended included, in ticks of the system's clock.
+    /// Processor time, including that of children that have ended, in ticks of the system's clock.
     pub(super) ticks: u64,
 }
 
-/// The processes that there are; none where the system shows no table.
+/// All processes; none if the system shows no table.
 pub(super) fn rows() -> Vec<Row> {
     if !cfg!(target_os = "linux") {
         return Vec::new();
     }
     let Ok(names) = std::fs::read_dir("/proc") else { return Vec::new() };
     let numbers = names.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    // One that has ended meanwhile is left out.
+    // A process that has ended meanwhile is left out.
     numbers.filter_map(|pid| row(pid, &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)).collect()
 }
 
-/// Reads a line of the table.
+/// Parses a line of `/proc/*/stat`.
 fn row(pid: i32, stat: &str) -> Option<Row> {
-    // After the name of the command, which stands in brackets and may hold anything: the state, the parent, the
-    // group; the four times stand from the twelfth on.
+    // After the command name, which is in parentheses and may contain anything, follow the state, the parent and the
+    // group; the four times follow from the twelfth field on.
     let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
     Some(Row {
         pid,
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_read_whatever_the_command_is_called() {
+    fn a_line_is_parsed_whatever_the_command_name_is() {
         let line = "7 (a) R 1 (b) S 3 5 5 0 -1 0 0 0 0 0 1 2 30 400 20 0 1 0";
         assert_eq!(row(7, line), Some(Row { pid: 7, parent: 3, group: 5, state: 'S', ticks: 433 }));
         assert_eq!(row(7, "7 (a)"), None);
@@ -50,7 +50,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn this_process_is_among_them() {
+    fn this_process_is_in_the_table() {
         let own = i32::try_from(std::process::id()).expect("ids are small");
         assert!(rows().iter().any(|row| row.pid == own && row.group > 0));
     }

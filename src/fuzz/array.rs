@@ -1,4 +1,4 @@
-//! The nodes of arrays: slots, the rest, and what has to be contained.
+//! Compiles array schemas: prefix items, other items, and elements required by `contains`.
 
 use jsonschema::canonical::{ArrayView, CanonicalSchema, CanonicalView, Distinctness};
 
@@ -13,7 +13,7 @@ impl Compiler<'_> {
         let mut fillers = view.items.clone();
         let mut approximate = false;
         let mut filled_prefix = view.prefix_items.clone();
-        // Where a match is counted, what is not meant to match must not match by chance.
+        // Where matches are counted, other elements must not match by chance.
         for counted in view.contains.iter().filter(|c| c.max_contains.is_some()) {
             let Ok(outside) = counted.schema.negate() else {
                 approximate = true;
@@ -47,7 +47,7 @@ impl Compiler<'_> {
         let mut met: Option<CanonicalSchema> = None;
         for contains in &view.contains {
             let min = contains.min_contains.as_ref().map_or(1, count);
-            // One element may answer several demands; asking for it saves room under `maxItems`.
+            // One element may satisfy several `contains`; requiring that saves elements under `maxItems`.
             let together = met.as_ref().and_then(|met| met.intersect(&contains.schema).ok());
             let together = together.filter(|both| !matches!(both.view(), CanonicalView::False));
             if let (Some(both), true, Some(last)) = (together, min == 1, demands.last_mut()) {

@@ -1,8 +1,8 @@
-//! From a canonical schema to a plan.
+//! Compiles a canonical schema into a plan.
 //!
-//! The canonical form has done the hard part: `allOf` is folded, conditionals are unions, and what
-//! contradicts itself is gone. This walk turns its views into nodes and asks its algebra where two
-//! demands meet on one value.
+//! The canonical form has done the hard part: `allOf` is folded, conditionals are unions, and
+//! contradictions are removed. This module turns its views into nodes, and intersects schemas where two
+//! of them constrain the same value.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -21,17 +21,17 @@ use super::{
     text::Text,
 };
 
-/// A plan of more nodes is refused.
+/// The maximum number of nodes of a plan; a larger one is rejected.
 pub(super) const NODES: usize = 20_000;
-/// Nesting of views beyond which the walk stops: the schema's own depth is bounded, but algebra
-/// may nest its results further.
+/// The maximum nesting of views: the depth of the schema itself is limited, but results of
+/// intersections and negations may nest further.
 const DEPTH: usize = 256;
-/// No string longer than this is generated.
+/// The maximum length of a generated string.
 const LONGEST: usize = 65_536;
-/// How many keywords are taken away from a schema that the canonical form does not model.
+/// How many keywords are removed from a schema that the canonical form does not model.
 const STRIPPED: usize = 16;
 
-/// Keywords that the canonical form may fail to model, in the order in which they are given up.
+/// Keywords that the canonical form may fail to model, in the order in which they are removed.
 const UNMODELLED: [&str; 12] = [
     "contentEncoding",
     "contentMediaType",
@@ -51,7 +51,7 @@ const UNMODELLED: [&str; 12] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooManyNodes;
 
-/// Compiles what any of the given forms admits; `hints` are the values that the author suggests.
+/// Compiles the union of the given forms; `hints` are the values that the schema's author suggests.
 pub(super) fn compile(forms: &[CanonicalSchema], dialect: Dialect, hints: &Hints) -> Result<Plan, TooManyNodes> {
     let mut compiler = Compiler::new(dialect, hints);
     let root = match forms {
@@ -59,7 +59,7 @@ pub(super) fn compile(forms: &[CanonicalSchema], dialect: Dialect, hints: &Hints
         forms => {
             let mut roots = Vec::with_capacity(forms.len());
             for form in forms {
-                // A reference means something else in each form.
+                // A reference has another meaning in each form.
                 compiler.references.clear();
                 roots.push(compiler.place(form)?);
             }
@@ -69,7 +69,7 @@ pub(super) fn compile(forms: &[CanonicalSchema], dialect: Dialect, hints: &Hints
     Ok(compiler.finish(root))
 }
 
-/// Compiles the instances of `schema` whose value at the end of `way` lies in `target` as well.
+/// Compiles the instances of `schema` whose value at the end of `way` also matches `target`.
 pub(super) fn compile_spliced(
     schema: &CanonicalSchema,
     way: &[Step],
@@ -82,7 +82,7 @@ pub(super) fn compile_spliced(
     Ok(compiler.finish(root))
 }
 
-/// The canonical form of a schema in `dialect`, formats asserted and nothing fetched.
+/// The canonical form of a schema in `dialect`, with formats asserted and nothing fetched.
 pub(super) fn canonicalize(
     schema: &Value,
     dialect: Dialect,
@@ -94,7 +94,7 @@ pub(super) fn canonicalize(
         .canonicalize(schema)
 }
 
-/// The validator of a schema in `dialect`, formats asserted and nothing fetched.
+/// The validator of a schema in `dialect`, with formats asserted and nothing fetched.
 pub(super) fn validator(schema: &Value, dialect: Dialect) -> Result<Validator, jsonschema::ValidationError<'static>> {
     jsonschema::options().with_draft(dialect.draft()).should_validate_formats(true).offline().build(schema)
 }
@@ -102,7 +102,7 @@ pub(super) fn validator(schema: &Value, dialect: Dialect) -> Result<Validator, j
 pub(super) struct Compiler<'h> {
     pub(super) dialect: Dialect,
     hints: &'h Hints,
-    /// Where in an instance the walk is, as [`Hints`] write it.
+    /// The current path in an instance, as [`Hints`] write it.
     path: String,
     pub(super) nodes: Vec<Node>,
     references: HashMap<String, NodeId>,
@@ -154,7 +154,7 @@ impl<'h> Compiler<'h> {
         Ok(NodeId(id))
     }
 
-    /// A node for what may exist but is not generated.
+    /// A node for values that may exist but are not generated.
     pub(super) fn never(&mut self) -> Compiled {
         self.exact = false;
         self.add(Node::Never)
@@ -165,7 +165,7 @@ impl<'h> Compiler<'h> {
         validator(&schema, self.dialect).ok().map(Arc::new)
     }
 
-    /// Compiles a schema at the current path, with the suggestions for that path.
+    /// Compiles a schema at the current path, including the suggestions for that path.
     pub(super) fn place(&mut self, schema: &CanonicalSchema) -> Compiled {
         let node = self.schema(schema)?;
         let Some(suggested) = self.hints.at(&self.path) else {
@@ -252,7 +252,7 @@ impl<'h> Compiler<'h> {
         let CanonicalView::Reference(uri) = inner.view() else {
             return self.opposite(schema, inner);
         };
-        // What negates a recursive schema negates it again further down.
+        // The negation of a recursive schema refers to itself further down.
         let key = format!("not {uri}");
         if let Some(&known) = self.references.get(&key) {
             return Ok(known);
@@ -264,7 +264,7 @@ impl<'h> Compiler<'h> {
         Ok(id)
     }
 
-    /// What the algebra can say of a negation, or else anything, checked.
+    /// The computed negation if there is one, and any value, both checked against the schema.
     fn opposite(&mut self, schema: &CanonicalSchema, inner: &CanonicalSchema) -> Compiled {
         let mut candidates = vec![self.anything()?];
         if let Ok(negated) = inner.negate()
@@ -288,8 +288,8 @@ impl<'h> Compiler<'h> {
         Ok(id)
     }
 
-    /// A schema that the canonical form keeps as it stands: what is left when the keywords that
-    /// stopped it are taken away, checked against all of it.
+    /// A schema that the canonical form keeps unchanged: generated without the keywords that it cannot
+    /// model, and checked against the whole schema.
     fn raw(&mut self, view: &RawView) -> Compiled {
         let Ok(check) = validator(&view.schema, self.dialect) else {
             return self.never();
@@ -324,8 +324,8 @@ impl<'h> Compiler<'h> {
         }
     }
 
-    /// A node of all values of one type. Those that lead to others are made once; a leaf is made
-    /// for each place, so that each place has its boundaries tried.
+    /// A node of all values of one type. Containers are compiled once; a leaf is compiled for each
+    /// place, so that its boundaries are tested in each place.
     pub(super) fn any_of_type(&mut self, name: &'static str) -> Compiled {
         if let Some(&known) = self.builtin.get(name) {
             return Ok(known);
@@ -410,8 +410,8 @@ impl<'h> Compiler<'h> {
     }
 }
 
-/// What the canonical form models of a schema, with as few keywords taken away as are found to
-/// stop it.
+/// The canonical form of a schema without the keywords that it cannot model; as few as possible are
+/// removed.
 pub(super) fn modelled(view: &RawView, dialect: Dialect) -> Option<CanonicalSchema> {
     let mut schema = view.schema.clone();
     let mut pointer = view.pointer.clone().unwrap_or_default();
@@ -428,7 +428,7 @@ pub(super) fn modelled(view: &RawView, dialect: Dialect) -> Option<CanonicalSche
     None
 }
 
-/// What a schema refers to, or the schema itself.
+/// The target of a reference, or the schema itself.
 fn resolve(schema: &CanonicalSchema) -> CanonicalSchema {
     if let CanonicalView::Reference(uri) = schema.view()
         && let Some(definition) = schema.definition(&uri)
@@ -442,8 +442,8 @@ pub(super) fn count(number: &Number) -> usize {
     number.as_u64().map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-/// Takes one keyword away from the schema at `pointer`, the likeliest culprit first; or replaces
-/// the whole subschema. Says whether anything changed.
+/// Removes one keyword from the schema at `pointer`, the likeliest obstacle first; or replaces the
+/// whole subschema. Returns whether anything changed.
 fn strip(schema: &mut Value, pointer: &str) -> bool {
     let Some(place) = schema.pointer_mut(pointer) else {
         return false;

@@ -1,9 +1,9 @@
-//! Both sides of every boundary and branch of a schema, one after the other.
+//! Coverage goals: both sides of every boundary and every branch of a schema.
 //!
 //! An [`Obligation`] is one decision at one node: this value of an enumeration, this branch, this
-//! length, this entry present. It is met by forcing that decision and those that lead to it, with
-//! the simplest choices elsewhere. Decisions are forced at the first visit of a node only, so a
-//! recursive schema is not driven as deep as it can be.
+//! length, this entry present. It is covered by forcing that decision and those that lead to it, with
+//! the simplest choices elsewhere. Decisions are forced at the first visit of a node only, so that a
+//! recursive schema is not generated as deep as possible.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -17,43 +17,43 @@ use super::{
     text::ODD_NAMES,
 };
 
-/// How many obligations one generator states.
+/// How many goals one generator has at most.
 const STATED: usize = 4_096;
 /// How many values of one enumeration are tried.
 const VALUES: usize = 64;
-/// How many entries take part in pairs, and how many alternatives of each.
+/// How many entries take part in pairwise combinations, and how many alternatives of each.
 const PAIRED: (usize, usize) = (24, 6);
-/// How many random completions are tried when the simplest one is rejected.
+/// How many random completions are tried if the simplest one is rejected.
 const COMPLETIONS: u64 = 8;
 
 const PRESENT: &str = "present";
 
 type Way = Vec<(NodeId, Forced)>;
 
-/// One decision that an instance is asked to take.
+/// A coverage goal: one decision that an instance should make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Obligation {
     place: String,
     aim: String,
     way: Way,
-    /// How many decisions it stands for, if it is a bundle.
+    /// How many decisions it covers: one, several for a bundle, none for a pairwise combination.
     bundled: usize,
 }
 
 impl Obligation {
-    /// Where the decision is taken, as a JSON pointer in which `*` is any element or entry.
+    /// The path of the decision in an instance, as a JSON pointer in which `*` is any element or entry.
     #[must_use]
     pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// How many decisions it stands for: one, more for a bundle of them, none for a pair of others.
+    /// How many decisions it covers: one, several for a bundle, none for a pairwise combination.
     #[must_use]
     pub fn bundled(&self) -> usize {
         self.bundled
     }
 
-    /// What is decided there, in words: `length 3`, `branch 2`, `present`.
+    /// The decision as text: `length 3`, `branch 2`, `present`.
     #[must_use]
     pub fn aim(&self) -> &str {
         &self.aim
@@ -61,8 +61,8 @@ impl Obligation {
 }
 
 impl Generator {
-    /// Every decision of the class: each value, branch, bound, length, and entry, in the order of
-    /// the distance from the root.
+    /// Every decision of the class: each value, branch, bound, length and entry, in breadth-first order
+    /// from the root.
     #[must_use]
     pub fn obligations(&self) -> Vec<Obligation> {
         let mut cover = Cover { generator: self, stated: Vec::new(), seen: HashSet::new(), pending: VecDeque::new() };
@@ -72,9 +72,9 @@ impl Generator {
         cover.stated
     }
 
-    /// The decisions of [`obligations`](Self::obligations) in few bundles: decisions that concern different
-    /// properties of the root are met by one instance. About half of the properties take part in each, so
-    /// that what one of them leads to does not hide the others for good.
+    /// The decisions of [`obligations`](Self::obligations) in few bundles: one instance covers decisions about
+    /// different properties of the root. About half of the properties take part in each bundle, so that the effects of one
+    /// property do not always hide those of the others.
     #[must_use]
     pub fn bundles(&self) -> Vec<Obligation> {
         let obligations = self.obligations();
@@ -103,7 +103,7 @@ impl Generator {
             let (mut way, mut aims, mut ranks) = (lead.clone(), Vec::new(), Vec::new());
             let mut ways = Way::new();
             for (at, (rank, own)) in properties.iter_mut().enumerate() {
-                // The one with most to do always takes part, so that there are no more bundles than need be.
+                // The property with the most decisions left always takes part, which keeps the number of bundles small.
                 if rank.is_some() && own.len() < longest && (turn + at) % 2 == 1 {
                     continue;
                 }
@@ -119,8 +119,8 @@ impl Generator {
         bundles
     }
 
-    /// The decisions at the very place that a class of invalid instances breaks: which wrong type it is, on
-    /// which side of the bound, and so on. None of a class of valid ones.
+    /// The decisions at the place that a class of invalid instances violates: which wrong type, on which side of the
+    /// bound, and so on. Empty for a class of valid instances.
     #[must_use]
     pub fn aimed(&self) -> Vec<Obligation> {
         let Class::Violates(site) = &self.class else { return Vec::new() };
@@ -138,8 +138,8 @@ impl Generator {
         obligations
     }
 
-    /// Combinations of decisions such that any two that concern different properties of the root
-    /// occur together, as far as the class allows.
+    /// Pairwise combinations: any two decisions about different properties of the root occur together in
+    /// one of them, as far as the class allows.
     #[must_use]
     pub fn pairs(&self) -> Vec<Obligation> {
         if self.check_possible().is_err() {
@@ -194,8 +194,8 @@ impl Generator {
             .collect()
     }
 
-    /// The simplest instance found that takes the decision, or `None` if none was found: the
-    /// decision may be impossible in combination with what leads to it.
+    /// The simplest instance found that makes the decision, or `None` if none was found: the decision may
+    /// be impossible in combination with those that lead to it.
     #[must_use]
     pub fn meet(&self, obligation: &Obligation) -> Option<Value> {
         let taken = |(value, reached): (Value, bool)| reached.then_some(value);
@@ -204,7 +204,7 @@ impl Generator {
         })
     }
 
-    /// The decisions that lead from the root of the plan to the object it describes.
+    /// The decisions that lead from the root of the plan to the object that it describes.
     fn lead_to_object(&self) -> Way {
         let mut way = Way::new();
         let mut id = self.plan.root;
@@ -229,7 +229,7 @@ impl Generator {
     }
 }
 
-/// A property of the root, and what may be decided about it.
+/// A property of the root with the alternatives for it.
 struct Factor {
     levels: Vec<Level>,
 }
@@ -240,10 +240,10 @@ struct Level {
     aim: String,
 }
 
-/// Rows of levels, one of each factor, that contain every pair of levels of different factors.
+/// Rows with one level of each factor that together contain every pair of levels of different factors.
 ///
 /// Greedy: each row starts from a pair that is still missing and takes for every other factor the
-/// level that completes most of the missing pairs.
+/// level that completes the most missing pairs.
 fn rows(factors: &[Factor]) -> Vec<Vec<usize>> {
     let mut missing = HashSet::new();
     let mut order = Vec::new();
@@ -283,7 +283,7 @@ fn rows(factors: &[Factor]) -> Vec<Vec<usize>> {
                 row.iter().enumerate().filter(|it| completes(*it)).count()
             };
             let levels = 0..factors[factor].levels.len();
-            // The first of equals is the simplest.
+            // Of equally good levels the first is the simplest.
             row[factor] = levels.rev().max_by_key(|level| gain(*level));
         }
         let row: Vec<usize> = row.into_iter().map(Option::unwrap_or_default).collect();
@@ -305,7 +305,7 @@ struct Cover<'g> {
 }
 
 impl Cover<'_> {
-    /// Walks breadth first, so that the way to each node is the shortest one.
+    /// Traverses breadth-first, so that the path to each node is the shortest one.
     fn visit(&mut self, root: NodeId, way: Way, place: String) {
         self.pending.push_back((root, way, place));
         while let Some((id, way, place)) = self.pending.pop_front() {
@@ -409,7 +409,7 @@ impl Cover<'_> {
             way.push((id, Forced::Length(position + 1)));
             self.lead(*slot, way, below(place, "*"));
         }
-        // The first free place comes after those that have to contain something.
+        // The first unconstrained place follows those that `contains` requires.
         let demanded: usize = array.demands.iter().map(|demand| demand.min).sum();
         let length = array.prefix.len().saturating_add(demanded).saturating_add(1);
         if length <= array.max {
@@ -454,7 +454,7 @@ impl Cover<'_> {
     }
 }
 
-/// One step down in a JSON pointer.
+/// Appends a token to a JSON pointer.
 fn below(place: &str, step: &str) -> String {
     format!("{place}/{}", step.replace('~', "~0").replace('/', "~1"))
 }
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_of_every_boundary_are_met() {
+    fn both_sides_of_every_boundary_are_covered() {
         let schema = compile(&json!({
             "type": "object",
             "properties": {
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recursive_schema_is_not_driven_deep() {
+    fn a_recursive_schema_is_not_generated_deep() {
         let schema = compile(&json!({
             "type": "object",
             "properties": {"next": {"$ref": "#"}, "v": {"type": "integer"}},
@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn bundles_meet_every_decision_in_fewer_instances() {
+    fn bundles_cover_every_decision_in_fewer_instances() {
         let schema = compile(&json!({
             "type": "object",
             "properties": {
@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wrong_type_is_aimed_at() {
+    fn each_wrong_type_is_a_goal() {
         let schema = compile(&json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
         let site = schema.sites().into_iter().find(|site| site.to_string() == "/properties/n type").expect("a site");
         let generator = schema.violating(&site).expect("it has an effect");

@@ -1,21 +1,20 @@
-//! Single changes of a value that make it simpler, and what simpler means.
+//! Single edits that simplify a value, and the order of values by simplicity.
 //!
-//! Owns the list of edits and the order of values. Refuses to know classes and failures: whether an edit is of use
-//! is found by [`Shrinker`](super::Shrinker).
+//! Knows neither classes nor failures: [`Shrinker`](super::Shrinker) finds out whether an edit helps.
 
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
-/// How far below its place what a lift puts there may lie, and how many lifts of one place are tried.
+/// How deep a lifted value may be below its new place, and how many lifts of one place are tried.
 const LIFTED: (usize, usize) = (4, 24);
 
-/// The place in a value that a path of positions leads to.
+/// The value at a path of positions.
 pub(super) fn at_path<'v>(value: &'v mut Value, path: &[usize]) -> Option<&'v mut Value> {
     path.iter().try_fold(value, |place, &position| child_mut(place, position))
 }
 
-/// What is bisected: the magnitude of an integer, the length of a text or array.
+/// The size for bisection: the magnitude of an integer, the length of a string or array.
 pub(super) fn size(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => magnitude(number),
@@ -25,7 +24,7 @@ pub(super) fn size(value: &Value) -> Option<u64> {
     }
 }
 
-/// Gives a value another size; the sign of a number, and the beginning of the others, is kept.
+/// Changes the size of a value; keeps the sign of a number and the beginning of anything else.
 pub(super) fn resize(value: &mut Value, size: u64) -> Option<()> {
     match value {
         Value::Number(number) => {
@@ -42,7 +41,7 @@ pub(super) fn resize(value: &mut Value, size: u64) -> Option<()> {
     Some(())
 }
 
-/// One change of a value, at the place that a path of positions leads to.
+/// One change of the value at a path of positions.
 #[derive(Debug, Clone)]
 pub(super) struct Edit {
     pub(super) path: Vec<usize>,
@@ -51,16 +50,16 @@ pub(super) struct Edit {
 
 #[derive(Debug, Clone)]
 pub(super) enum Change {
-    /// Remove the child at this position, and as many after it.
+    /// Remove the child at this position and the following ones, this many in all.
     Remove(usize, usize),
     Become(Value),
-    /// Put the child at this position in place of its parent.
+    /// Replace the parent by the child at this position.
     Promote(usize),
-    /// Put what lies further down, of the same kind, in the place: a level of a recursion less.
+    /// Replace the value by a deeper one of the same kind: one level of recursion less.
     Lift(Vec<usize>),
-    /// Find the least size by bisection.
+    /// Find the smallest size by bisection.
     Search,
-    /// Give all integers of this magnitude below the place another one, each keeping its sign.
+    /// Replace all integers of this magnitude below the path by another one, each keeping its sign.
     Together(f64, u64),
 }
 
@@ -102,7 +101,7 @@ fn child_mut(value: &mut Value, position: usize) -> Option<&mut Value> {
     }
 }
 
-/// What a value holds, in order.
+/// The children of a value, in order.
 fn children(value: &Value) -> Vec<&Value> {
     match value {
         Value::Array(items) => items.iter().collect(),
@@ -111,7 +110,7 @@ fn children(value: &Value) -> Vec<&Value> {
     }
 }
 
-/// The ways from a value to those of its kind that lie below its children, the nearest first.
+/// The paths to values of the same kind below the children of a value, the nearest first.
 fn lifts(value: &Value) -> Vec<Vec<usize>> {
     let (deepest, most) = LIFTED;
     let mut ways = Vec::new();
@@ -134,12 +133,12 @@ fn lifts(value: &Value) -> Vec<Vec<usize>> {
     ways
 }
 
-/// Every single edit that may simplify a value, those that save most first; at most so many.
+/// Every single edit that may simplify a value, those that remove most first; at most `most`.
 pub(super) fn edits(value: &Value, most: usize) -> Vec<Edit> {
     let mut edits = Vec::new();
     let mut pending = vec![(Vec::new(), value)];
     let mut at = 0;
-    // Breadth first: what is removed near the root need not be simplified below.
+    // Breadth first: parts that are removed near the root need not be simplified below.
     while at < pending.len() && edits.len() < most {
         let (path, value) = pending[at].clone();
         at += 1;
@@ -198,17 +197,17 @@ fn removals(length: usize, push: &mut impl FnMut(Change)) {
     }
 }
 
-/// The magnitude of a number that is whole, also of one that is spelled otherwise.
+/// The magnitude of an integer.
 fn magnitude(number: &serde_json::Number) -> Option<u64> {
     number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs))
 }
 
-/// How far a number is from zero, as a double: programs that add in doubles take what is near for equal.
+/// The magnitude as a double: programs that calculate in doubles treat close numbers as equal.
 fn size_of(number: &serde_json::Number) -> f64 {
     number.as_f64().map_or(f64::MAX, f64::abs)
 }
 
-/// Gives all integers of a magnitude another one.
+/// Replaces all integers of a magnitude by another one.
 fn replace_all(value: &mut Value, from: f64, to: u64) {
     match value {
         Value::Number(number) if magnitude(number).is_some() && size_of(number).total_cmp(&from).is_eq() => {
@@ -220,7 +219,7 @@ fn replace_all(value: &mut Value, from: f64, to: u64) {
     }
 }
 
-/// Numbers that have to be equal but for their sign get simpler at once or not at all.
+/// Numbers that must be equal except for their sign can only be simplified together.
 fn pairs_of_numbers(value: &Value, push: &mut impl FnMut(Change)) {
     fn collect(value: &Value, found: &mut Vec<f64>) {
         match value {
@@ -252,7 +251,7 @@ fn simpler_numbers(number: &serde_json::Number, push: &mut impl FnMut(Change)) {
         }
         push(Change::Search);
         if let Some(whole) = number.as_i64() {
-            // Where only some integers are admitted the bisection may miss them.
+            // If only some integers are valid, the bisection may miss them.
             let mut distance = whole;
             while distance != 0 {
                 push(Change::Become(Value::from(whole - distance)));
@@ -279,7 +278,7 @@ fn simpler_numbers(number: &serde_json::Number, push: &mut impl FnMut(Change)) {
 }
 
 fn simpler_texts(text: &str, push: &mut impl FnMut(Change)) {
-    /// How many odd characters are tried alone.
+    /// How many unusual characters are tried alone.
     const ALONE: usize = 16;
     let letters: Vec<char> = text.chars().collect();
     let become_text = |letters: &[char]| Change::Become(Value::String(letters.iter().collect()));
@@ -287,7 +286,7 @@ fn simpler_texts(text: &str, push: &mut impl FnMut(Change)) {
     if letters.len() > 1 {
         push(become_text(&['a']));
         let mut odd: Vec<char> = letters.iter().copied().filter(|letter| !letter.is_ascii_lowercase()).collect();
-        // The oddest are the likeliest to be what it takes.
+        // The most unusual ones are the likeliest cause.
         odd.sort_unstable_by_key(|letter| std::cmp::Reverse(rank(*letter)));
         odd.dedup();
         odd.iter().take(ALONE).for_each(|letter| push(become_text(&[*letter])));
@@ -306,7 +305,7 @@ fn simpler_texts(text: &str, push: &mut impl FnMut(Change)) {
         }
         count /= 2;
     }
-    // Letter by letter, for texts short enough that it does not take for ever.
+    // Character by character, for strings short enough that this ends soon.
     for position in 0..letters.len().min(64) {
         for simpler in ['a', '0', 'A'] {
             if rank(letters[position]) > rank(simpler) {
@@ -318,7 +317,7 @@ fn simpler_texts(text: &str, push: &mut impl FnMut(Change)) {
     }
 }
 
-/// The texts of an array as the simplest that differ from each other: "", "a", "b" and so on.
+/// Replaces the strings of an array by the simplest distinct ones: "", "a", "b" and so on.
 fn distinct_texts(items: &[Value], push: &mut impl FnMut(Change)) {
     if items.len() > 1 && items.len() <= 27 && items.iter().all(Value::is_string) {
         let texts = std::iter::once(String::new()).chain(('a'..='z').map(String::from));
@@ -326,7 +325,7 @@ fn distinct_texts(items: &[Value], push: &mut impl FnMut(Change)) {
     }
 }
 
-/// Orders values by simplicity: fewer values, then less text, then nearer to zero, then plainer.
+/// Orders values by simplicity: fewer values, then shorter strings, then closer to zero, then plainer characters.
 pub(super) fn compare(left: &Value, right: &Value) -> Ordering {
     let (left, right) = (Measure::of(left), Measure::of(right));
     (left.values, left.letters)
@@ -384,7 +383,7 @@ impl Measure {
     }
 }
 
-/// How odd a character is; `a` is the plainest.
+/// How unusual a character is; `a` is the plainest.
 fn rank(letter: char) -> u32 {
     match letter {
         'a'..='z' => u32::from(letter) - u32::from('a'),

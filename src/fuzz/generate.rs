@@ -1,4 +1,4 @@
-//! From a plan and a source of choices to a value.
+//! Generates a value from a plan and a source of choices.
 
 use serde_json::{Map, Value};
 
@@ -8,46 +8,46 @@ use super::{
     text,
 };
 
-/// Below this depth only the smallest alternatives are taken.
+/// Below this depth only the smallest alternatives are chosen.
 const DEPTH: u32 = 12;
-/// Deeper values are not made: few parsers read them, and the stack of a thread is not ours to choose. A rule that is
-/// met at no depth would else be looked for at every one.
+/// The maximum depth of a value: few parsers read deeper ones, and the stack of the calling thread may be small. It
+/// also ends the search for values that exist at no depth.
 const DEEPEST: u32 = 120;
-/// After this many values only the smallest alternatives are taken.
+/// After this many values only the smallest alternatives are chosen.
 const FUEL: u32 = 4_000;
-/// After this many values generation is given up: retries inside retries must end.
+/// After this many values generation fails: retries inside retries must end.
 const EXHAUSTED: u32 = 400_000;
-/// How often a value that fails a local check is drawn again.
+/// How often a value that fails a local check is generated again.
 const ATTEMPTS: u32 = 12;
 /// How many simple values are tried in order after that.
 const ENUMERATED: u64 = 64;
 
-/// One generation: the plan, the choices, and what is left of the budget.
+/// One generation: the plan, the source of choices and the used budget.
 pub(super) struct Generation<'p, S> {
     plan: &'p Plan,
     source: &'p mut S,
     spent: u32,
-    /// Decisions that are forced, each at the first visit of its node only: forcing every visit
-    /// would make a recursive schema as deep as it can be.
+    /// Forced decisions, each at the first visit of its node only: forcing every visit would make a
+    /// recursive schema as deep as possible.
     forced: Vec<(NodeId, Forced)>,
 }
 
-/// A decision that the coverage phase makes for a node.
+/// A decision that a coverage goal forces at a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Forced {
-    /// The alternative of a union, value of an enumeration, or edge of a number.
+    /// This alternative of a union, value of an enumeration or edge of a number.
     Alternative(usize),
     /// The length of a string or array.
     Length(usize),
-    /// Of the optional entries, those at these positions are present.
+    /// Only the optional entries at these positions are present.
     Present(Vec<usize>),
     /// Every optional entry is present.
     All,
-    /// An entry of no declared name, from this source and of this name among the odd ones.
+    /// An undeclared entry, from this template and with this name of the unusual ones.
     Extra(usize, usize),
-    /// A text that holds much of what programs trip over.
+    /// One of the strings that combine many special characters.
     Odd(usize),
-    /// The author's suggestion is not followed.
+    /// The author's suggestion is not used.
     Own,
 }
 
@@ -56,17 +56,17 @@ impl<'p, S: Source> Generation<'p, S> {
         Self::forcing(plan, source, Vec::new())
     }
 
-    /// A generation with decisions made for it; the last one is the aim, the others lead there.
+    /// A generation with forced decisions; the last one is the goal, the others lead to it.
     pub(super) fn forcing(plan: &'p Plan, source: &'p mut S, forced: Vec<(NodeId, Forced)>) -> Self {
         Self { plan, source, spent: 0, forced }
     }
 
-    /// How many values were drawn, those that were rejected included.
+    /// How many values were generated, including rejected ones.
     pub(super) fn spent(&self) -> u32 {
         self.spent
     }
 
-    /// Whether every forced decision was taken.
+    /// Whether every forced decision was made.
     pub(super) fn reached(&self) -> bool {
         self.forced.is_empty()
     }
@@ -167,7 +167,7 @@ impl<'p, S: Source> Generation<'p, S> {
                     if check.is_valid(&value) {
                         return Some(value);
                     }
-                    // What was decided for a rejected value is still to be decided.
+                    // The decisions that a rejected value used are forced again.
                     self.forced = forced;
                 }
                 self.enumerate(candidates, depth, |value| check.is_valid(value))
@@ -177,7 +177,7 @@ impl<'p, S: Source> Generation<'p, S> {
         }
     }
 
-    /// The simplest value of `candidates` that `passes`, among the first few in order.
+    /// The simplest of the first few values of `candidates` in order that `passes`.
     fn enumerate(&mut self, candidates: &[NodeId], depth: u32, passes: impl Fn(&Value) -> bool) -> Option<Value> {
         for counter in 0..ENUMERATED {
             let mut odometer = Odometer::new(counter);
@@ -230,7 +230,7 @@ impl<'p, S: Source> Generation<'p, S> {
             items.push(item);
         }
         if array.repeated && !has_equal_pair(&items) {
-            // The last two places are the likeliest to share a schema; the final check decides.
+            // The last two elements are the likeliest to share a schema; the final check decides.
             let last = items.len() - 1;
             items[last] = items[last - 1].clone();
         }
@@ -246,7 +246,7 @@ impl<'p, S: Source> Generation<'p, S> {
         }
     }
 
-    /// Which positions have to match which `contains`.
+    /// The positions of the elements that must match a `contains`.
     fn demanded_slots(&self, array: &Array) -> Option<Vec<(usize, NodeId)>> {
         let mut slots: Vec<(usize, NodeId)> = Vec::new();
         for demand in &array.demands {
@@ -272,7 +272,7 @@ impl<'p, S: Source> Generation<'p, S> {
 
     fn object(&mut self, id: NodeId, object: &Object, depth: u32) -> Option<Value> {
         let forced = self.force(id);
-        // Room for all that there may be, where that is little: to make more later costs more than it saves.
+        // Reserve room for a small number of entries: growing the map later costs more than this saves.
         let mut entries = Map::with_capacity(object.required.len() + object.optional.len().min(8));
         for (name, node) in &object.required {
             entries.insert(name.clone(), self.value(*node, depth + 1)?);
@@ -299,7 +299,7 @@ impl<'p, S: Source> Generation<'p, S> {
                     Some(value) => {
                         entries.insert(name.clone(), value);
                     }
-                    // What fails its checks is left out, unless it was asked for.
+                    // An entry that fails its checks is left out, unless it was forced.
                     None if forced.is_some() => return None,
                     None => {}
                 }
@@ -325,7 +325,7 @@ impl<'p, S: Source> Generation<'p, S> {
         Some(Value::Object(entries))
     }
 
-    /// Adds entries until there are as many as the schema asks for.
+    /// Adds entries until there are as many as the schema requires.
     fn fill(&mut self, object: &Object, entries: &mut Map<String, Value>, depth: u32) -> Option<()> {
         let mut optional = object.optional.iter();
         let mut failures = 0;
@@ -412,7 +412,7 @@ impl<'p, S: Source> Generation<'p, S> {
 }
 
 impl Array {
-    /// What stands at a position.
+    /// The node for the element at a position.
     pub(super) fn slot(&self, position: usize) -> NodeId {
         self.prefix.get(position).copied().unwrap_or(self.rest)
     }

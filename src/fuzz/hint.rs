@@ -1,44 +1,44 @@
 //! The values that a schema's author suggests: `default`, `examples`, `const`, the first of `enum`.
 //!
-//! The canonical form drops annotations, so they are collected from the schema as written, by the
-//! place in an instance where they apply, and checked against the compiled schema when used.
+//! The canonical form drops annotations, so suggestions are collected from the original schema by
+//! their path in an instance, and checked against the compiled schema when used.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// How deep into instances suggestions are looked for.
+/// How deep suggestions are searched in instances.
 const DEPTH: usize = 8;
-/// How many suggestions one place keeps.
+/// How many suggestions are kept for one path.
 const KEPT: usize = 8;
-/// How many subschemas are looked at in all.
+/// How many subschemas are visited in all.
 const VISITS: usize = 4_096;
 
-/// Suggested values by place.
+/// Suggested values by path.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Hints {
     by_path: HashMap<String, Vec<Value>>,
 }
 
 impl Hints {
-    /// The step from an array to its elements.
+    /// The path step from an array to its elements.
     pub(super) const ITEMS: &str = "[]";
-    /// The step from an object to an entry that has no schema of its own.
+    /// The path step from an object to an entry without a schema of its own.
     pub(super) const ENTRIES: &str = "{}";
 
-    /// Collects the suggestions of a schema as written.
+    /// Collects the suggestions of the original schema.
     pub(super) fn collect(schema: &Value) -> Self {
         let mut collector = Collector { document: schema, hints: Self::default(), visits: VISITS };
         collector.walk(schema, &mut String::new(), 0, &mut Vec::new());
         collector.hints
     }
 
-    /// The suggestions for a place, best first.
+    /// The suggestions for a path, best first.
     pub(super) fn at(&self, path: &str) -> Option<&[Value]> {
         self.by_path.get(path).map(Vec::as_slice)
     }
 
-    /// Goes one step down.
+    /// Appends a step to a path.
     pub(super) fn descend(path: &mut String, step: &str) {
         path.push('\u{1f}');
         path.push_str(step);
@@ -126,15 +126,15 @@ impl<'s> Collector<'s> {
     }
 }
 
-/// The properties of a schema whose default is an address on another machine.
+/// The properties of a schema whose default is a URL on another machine.
 pub(super) fn away(schema: &Value) -> Vec<String> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let away = properties.into_iter().flatten().filter(|(_, property)| property.get("default").is_some_and(leads_away));
     away.map(|(name, _)| name.clone()).collect()
 }
 
-/// Whether a suggestion holds an address on another machine: many calls with it would reach people who never
-/// asked for them, and take as long as the way there.
+/// Whether a suggestion contains a URL on another machine: thousands of calls with it would reach people who never
+/// asked for them, and would be slow.
 fn leads_away(value: &Value) -> bool {
     match value {
         Value::String(text) => host_of(text).is_some_and(|host| !is_near(host)),
@@ -144,14 +144,14 @@ fn leads_away(value: &Value) -> bool {
     }
 }
 
-/// Whether a text may be the name of a machine, or of someone there.
+/// Whether a text may be a host name or an address at one.
 fn is_host(text: &str) -> bool {
     let ending = text.rsplit_once('.').map_or("", |(_, ending)| ending);
     let is_name = ending.len() > 1 && ending.bytes().all(|byte| byte.is_ascii_alphabetic());
     text.contains('@') || is_name && !text.contains(['/', ' '])
 }
 
-/// The host of a URI that has one.
+/// The host of a URI, if it has one.
 fn host_of(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once("://")?;
     if scheme.is_empty() || !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
@@ -166,7 +166,7 @@ fn host_of(text: &str) -> Option<&str> {
     Some(host)
 }
 
-/// Whether a host is this machine, or a name that is reserved to be nobody's.
+/// Whether a host is this machine, or a name that is reserved and belongs to nobody.
 fn is_near(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     let reserved = ["localhost", "invalid", "test", "example"];
@@ -176,7 +176,7 @@ fn is_near(host: &str) -> bool {
         || reserved.iter().any(|name| host == *name || host.ends_with(&format!(".{name}")))
 }
 
-/// The properties of the root that take texts and whose description quotes some, with these.
+/// The string properties of the root whose description quotes values, with these values.
 pub(super) fn described(schema: &Value) -> Vec<(String, Vec<Value>)> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let texts = properties.into_iter().flatten().filter(|(_, property)| {
@@ -191,7 +191,7 @@ pub(super) fn described(schema: &Value) -> Vec<(String, Vec<Value>)> {
         .collect()
 }
 
-/// The texts that a description puts in quotation marks, but for addresses on other machines.
+/// The strings in quotation marks in a description, except addresses on other machines.
 fn quoted(description: &str) -> Vec<Value> {
     const LONGEST: usize = 64;
     let mut values = Vec::new();
@@ -222,7 +222,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn suggestions_that_lead_to_other_machines_are_not_taken() {
+    fn suggestions_that_lead_to_other_machines_are_dropped() {
         for near in ["http://localhost:3000/a", "http://127.0.0.1", "http://[::1]:80/", "file:///tmp/a", "a b", "a://"]
         {
             assert!(!leads_away(&json!(near)), "{near}");
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_description_quotes_is_found() {
+    fn quoted_values_in_descriptions_are_found() {
         let schema = json!({"properties": {
             "zone": {"type": "string", "description": "An IANA name (e.g., 'America/New_York', \"UTC\"). Don't guess, it's `Etc/UTC`"},
             "page": {"type": "string", "description": "An address such as 'https://mcp.dev/a', 'mcp.dev' or 'a@mcp.dev'"},

@@ -1,16 +1,16 @@
-//! Numbers within bounds: the nearest to zero first, every edge often, the rest sometimes.
+//! Generates numbers within bounds: the closest to zero first, boundaries often, other values sometimes.
 
 use jsonschema::canonical::{IntegerView, NumberView};
 use serde_json::{Number, Value};
 
 use super::source::Source;
 
-/// Beyond this magnitude a double no longer holds every integer.
+/// Beyond this magnitude a double cannot represent every integer.
 const EXACT: i128 = 1 << 53;
-/// How far [`Whole::settle`] looks for a value that no barred divisor divides.
+/// How far [`Whole::settle`] searches for a value that no excluded divisor divides.
 const SEARCH: u32 = 64;
 
-/// Integers of an arithmetic progression within a range.
+/// The integers of an arithmetic progression within a range.
 #[derive(Debug, Clone)]
 pub(super) struct Whole {
     min: i128,
@@ -22,7 +22,7 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    /// The integers that `view` admits, or `None` if there are none that fit 64 bits.
+    /// The integers that `view` accepts, or `None` if there are none within 64 bits.
     pub(super) fn new(view: &IntegerView) -> Option<Self> {
         let min = view.minimum.as_ref().map(|n| bound(n, f64::ceil));
         let max = view.maximum.as_ref().map(|n| bound(n, f64::floor));
@@ -34,7 +34,7 @@ impl Whole {
         Self::within(min, max, step, barred)
     }
 
-    /// The multiples of `step` from `min` to `max` that no barred divisor divides.
+    /// The multiples of `step` from `min` to `max` that no excluded divisor divides.
     fn within(min: Option<i128>, max: Option<i128>, step: i128, barred: Vec<i128>) -> Option<Self> {
         let floor = min.unwrap_or(i128::from(i64::MIN)).max(i64::MIN.into());
         let ceiling = max.unwrap_or(i128::from(i64::MAX)).min(u64::MAX.into());
@@ -78,7 +78,7 @@ impl Whole {
         self.barred.iter().any(|divisor| value % divisor == 0)
     }
 
-    /// The admitted integer nearest to `value` that a bounded search finds.
+    /// The closest valid integer to `value` that a bounded search finds.
     fn settle(&self, value: i128) -> Option<i128> {
         let base = value.clamp(self.min, self.max);
         let base = base - base.rem_euclid(self.step);
@@ -93,7 +93,7 @@ impl Whole {
         None
     }
 
-    /// Values at and beside the bounds, and where common integer types end.
+    /// Values at and next to the bounds, and at the limits of common integer types.
     pub(super) fn edges(&self) -> impl ExactSizeIterator<Item = Value> + '_ {
         self.edges.iter().map(|&edge| integer(edge))
     }
@@ -135,10 +135,10 @@ impl Whole {
     }
 }
 
-/// Numbers within an interval, fractions included.
+/// The numbers within an interval, including fractions.
 #[derive(Debug, Clone)]
 pub(super) struct Real {
-    /// The integers among them, in units of the divisor if there is one.
+    /// The integers among them, as multiples of the divisor if there is one.
     whole: Option<Whole>,
     /// The divisor as a fraction of integers.
     unit: Option<(i128, i128)>,
@@ -150,7 +150,7 @@ pub(super) struct Real {
 }
 
 impl Real {
-    /// The numbers that `view` admits, or `None` if none can be written as a double.
+    /// The numbers that `view` accepts, or `None` if no double is among them.
     pub(super) fn new(view: &NumberView) -> Option<Self> {
         let low = view.minimum.as_ref().and_then(Number::as_f64);
         let high = view.maximum.as_ref().and_then(Number::as_f64);
@@ -205,7 +205,7 @@ impl Real {
             && !self.barred.iter().any(|divisor| value % divisor == 0.0)
     }
 
-    /// Values at and beside the bounds, tiny and huge ones.
+    /// Values at and next to the bounds, tiny and huge ones.
     pub(super) fn edges(&self) -> Vec<Value> {
         let whole = self.whole.iter().flat_map(|whole| &whole.edges);
         let mut edges: Vec<Value> = whole.map(|&edge| self.in_units(edge)).collect();
@@ -230,7 +230,7 @@ impl Real {
         let low = self.low.max(-1e6_f64.max(-self.high));
         let high = self.high.min(1e6_f64.max(self.low));
         for _ in 0..8 {
-            // Dyadic parts of the interval, so that most draws are short decimals.
+            // Binary fractions of the interval, so that most results are short decimals.
             let parts = 1_u32 << source.below(20);
             let part = u32::try_from(source.below(u64::from(parts) + 1)).unwrap_or(0);
             let share = f64::from(part) / f64::from(parts);
@@ -247,7 +247,7 @@ impl Real {
             None | Some((1, 1)) => integer(count),
             Some((over, under)) => match count.checked_mul(over) {
                 Some(scaled) if scaled % under == 0 => integer(scaled / under),
-                // Dividing once rounds to the double nearest to the decimal.
+                // A single division rounds to the double closest to the decimal.
                 Some(scaled) => real(as_double(scaled) / as_double(under)),
                 None => integer(0),
             },
@@ -279,7 +279,7 @@ fn whole_range(view: &NumberView, unit: Option<(i128, i128)>, low: f64, high: f6
     Whole::within(min, max, 1, barred)
 }
 
-/// An integer as a JSON number; what exceeds 64 bits becomes a double.
+/// An integer as a JSON number; a double if it exceeds 64 bits.
 fn integer(value: i128) -> Value {
     i64::try_from(value)
         .map(Value::from)
@@ -287,7 +287,7 @@ fn integer(value: i128) -> Value {
         .unwrap_or_else(|_| real(as_double(value)))
 }
 
-/// A double as a JSON number, spelled as an integer where that is exact.
+/// A double as a JSON number, written as an integer where that is exact.
 fn real(value: f64) -> Value {
     let plain = value.fract() == 0.0 && value.abs() < 9e15 && value.is_sign_positive();
     if plain || (value.fract() == 0.0 && value < 0.0 && value > -9e15) {
@@ -296,7 +296,7 @@ fn real(value: f64) -> Value {
     Number::from_f64(value).map_or(Value::from(0), Value::Number)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "the nearest double is what is asked for")]
+#[expect(clippy::cast_precision_loss, reason = "the closest double is wanted")]
 fn as_double(value: i128) -> f64 {
     value as f64
 }
@@ -335,7 +335,7 @@ fn fraction(number: &Number) -> Option<(i128, i128)> {
     let mut under = 1_i128;
     for _ in 0..=18 {
         let scaled = (value * as_double(under)).round();
-        #[expect(clippy::float_cmp, reason = "the decimal is found when dividing gives the very same double")]
+        #[expect(clippy::float_cmp, reason = "the fraction is right if dividing gives exactly the same double")]
         let exact = scaled / as_double(under) == value;
         if exact && scaled >= 1.0 {
             let over = to_i128(scaled);
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn the_simplest_integer_is_the_nearest_to_zero() {
+    fn the_simplest_integer_is_the_closest_to_zero() {
         for (min, max, step, nearest) in
             [(None, None, 1, 0), (Some(3), None, 1, 3), (None, Some(-3), 1, -3), (Some(7), Some(20), 5, 10)]
         {
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn every_drawn_integer_is_within_bounds() {
+    fn every_generated_integer_is_within_bounds() {
         let whole = whole(Some(-7), Some(1000), 7).expect("not empty");
         let mut random = Random::new(1);
         for _ in 0..10_000 {
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals_are_multiples_as_written() {
+    fn multiples_of_a_decimal_are_exact() {
         let cent = Real::new(&NumberView {
             minimum: Some(Number::from(0)),
             exclusive_minimum: true,

@@ -1,4 +1,4 @@
-//! The nodes of objects: entries with a name, entries with a kind of name, and broken rules.
+//! Compiles object schemas: declared entries, other entries, and entries that violate a rule on purpose.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{
     plan::{Key, Node, NodeId, Object, Wild},
 };
 
-/// The patterns of an object, ready to be matched against names.
+/// The patterns of an object with matchers for names.
 struct Patterns<'v> {
     patterns: Vec<(&'v str, &'v CanonicalSchema, Option<Arc<Validator>>)>,
 }
@@ -28,7 +28,7 @@ impl<'v> Patterns<'v> {
         }
     }
 
-    /// The matchers of all patterns but the one at `own`.
+    /// The matchers of all patterns except the one at `own`.
     fn others(&self, own: Option<usize>) -> Vec<Arc<Validator>> {
         let others = self.patterns.iter().enumerate();
         others
@@ -37,8 +37,8 @@ impl<'v> Patterns<'v> {
             .collect()
     }
 
-    /// The schema of a named entry: its own and that of every pattern, or that of the rest. Sets
-    /// `approximate` where the algebra cannot say what they have in common.
+    /// The schema of a named entry: its own intersected with that of every matching pattern, or else the one
+    /// for additional properties. Sets `approximate` if an intersection cannot be computed.
     fn entry(&self, view: &ObjectView, name: &str, approximate: &mut bool) -> Option<CanonicalSchema> {
         let mut met = view.properties.get(name).cloned();
         let text = Value::String(name.to_owned());
@@ -117,7 +117,7 @@ impl Compiler<'_> {
         Ok(placed)
     }
 
-    /// Entries that neither a name nor a pattern speaks of.
+    /// The template for entries that neither `properties` nor a pattern covers.
     fn undeclared(
         &mut self,
         view: &ObjectView,
@@ -129,7 +129,7 @@ impl Compiler<'_> {
             None => self.anything()?,
         };
         let names = view.property_names.as_ref();
-        // Names that are listed may all be declared: then there is no other entry.
+        // If all listed names are declared, there is no other entry.
         let listed = match names.map(CanonicalSchema::view) {
             Some(CanonicalView::Enum(names)) => Some(names),
             Some(CanonicalView::Const(name)) => Some(vec![name]),
@@ -145,7 +145,7 @@ impl Compiler<'_> {
         Ok(Wild { key: Key::Drawn(key), value, avoid: patterns.others(None) })
     }
 
-    /// Names that match `pattern` and the schema of names.
+    /// A node for names that match `pattern` and the schema of names.
     pub(super) fn key(&mut self, pattern: Option<&str>, names: Option<&CanonicalSchema>) -> Compiled {
         let Some(pattern) = pattern else {
             return match names {
@@ -160,7 +160,7 @@ impl Compiler<'_> {
         self.schema(&met.unwrap_or(matching))
     }
 
-    /// The ways to break one rule about names or undeclared entries.
+    /// The alternatives to violate one rule about names or undeclared entries.
     fn violation(
         &mut self,
         view: &ObjectView,
@@ -287,18 +287,18 @@ impl Compiler<'_> {
     }
 }
 
-/// Tells the names that a pattern matches.
+/// A validator for the names that a pattern matches.
 fn matcher(pattern: &str, dialect: Dialect) -> Option<Arc<Validator>> {
     let matcher = validator(&json!({"pattern": pattern}), dialect);
     matcher.ok().map(Arc::new)
 }
 
-/// The strings that a pattern matches.
+/// The strings that a pattern matches, as a schema.
 fn matching(pattern: &str, dialect: Dialect) -> Option<CanonicalSchema> {
     canonicalize(&json!({"type": "string", "pattern": pattern}), dialect).ok()
 }
 
-/// What both schemas admit, if the algebra can say it and there is anything.
+/// The intersection of both schemas, if it can be computed and is not empty.
 fn meet(own: Option<&CanonicalSchema>, other: &CanonicalSchema) -> Option<CanonicalSchema> {
     let met = match own {
         None => other.clone(),
@@ -307,7 +307,7 @@ fn meet(own: Option<&CanonicalSchema>, other: &CanonicalSchema) -> Option<Canoni
     (!matches!(met.view(), CanonicalView::False)).then_some(met)
 }
 
-/// The names that fail `schema` and satisfy `names`.
+/// The names that violate `schema` and satisfy `names`.
 fn failing_name(
     schema: &CanonicalSchema,
     names: Option<&CanonicalSchema>,

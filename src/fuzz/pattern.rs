@@ -1,24 +1,24 @@
-//! Strings that match a regular expression.
+//! Generates strings that match a regular expression.
 //!
-//! `proptest` and `rand_regex` generate from expressions too, but refuse anchors, do not heed
-//! lengths, and cannot be driven by a [`Source`]; hence a walker of our own.
+//! `proptest` and `rand_regex` generate from expressions too, but reject anchors, ignore length
+//! bounds, and cannot be driven by a [`Source`]; hence this generator.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 use super::source::Source;
 
-/// How often an unbounded repetition repeats beyond its minimum, unless a length asks for more.
+/// How often an unbounded repetition repeats beyond its minimum, unless a length requires more.
 const REPEATS: usize = 8;
-/// More nodes than this, and an expression is not walked.
+/// The maximum number of nodes of an expression.
 const NODES: usize = 4096;
 
-/// An expression ready to be walked.
+/// A parsed expression.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     root: Part,
-    /// Characters may stand before and after what the expression describes.
+    /// Whether other characters may precede and follow the match.
     open: (bool, bool),
-    /// Something was left out, so what is generated may fail to match.
+    /// Something was left out, so a generated string may fail to match.
     approximate: bool,
 }
 
@@ -39,14 +39,14 @@ struct Letters {
     total: u64,
 }
 
-/// How many characters must and may still be added beyond the shortest match.
+/// How many characters must and may be added to the shortest match.
 struct Room {
     need: usize,
     slack: usize,
 }
 
 impl Pattern {
-    /// Reads an expression of the ECMA dialect, or gives `None` if no string can be derived.
+    /// Parses an expression of the ECMAScript dialect; `None` if no string can be generated from it.
     pub(super) fn parse(expression: &str) -> Option<Self> {
         let (plain, mut approximate) = simplify(expression);
         let hir = regex_syntax::ParserBuilder::new().nest_limit(64).build().parse(&plain).ok()?;
@@ -62,7 +62,7 @@ impl Pattern {
         })
     }
 
-    /// Whether a string has to be checked against the expression before it is used.
+    /// Whether a generated string must be checked against the expression.
     pub(super) fn is_approximate(&self) -> bool {
         self.approximate
     }
@@ -72,7 +72,7 @@ impl Pattern {
         self.root.shortest()
     }
 
-    /// A match of `min` to `max` characters where the expression allows it.
+    /// A match of `min` to `max` characters, if the expression allows it.
     pub(super) fn draw(&self, source: &mut impl Source, min: usize, max: usize) -> String {
         let shortest = self.root.shortest();
         let mut room = Room { need: min.saturating_sub(shortest), slack: max.saturating_sub(shortest) };
@@ -124,7 +124,7 @@ impl Part {
                 Self::Sequence(parts, shortest)
             }
             HirKind::Alternation(parts) => {
-                // A branch that matches nothing is no reason to give up on the others.
+                // If one branch cannot be generated, the others still can.
                 let parts: Vec<Self> = parts.iter().filter_map(|part| Self::from_hir(part, nodes)).collect();
                 let shortest = parts.iter().map(Self::shortest).min()?;
                 Self::Either(parts, shortest)
@@ -162,7 +162,7 @@ impl Part {
             Self::Repeat { part, min, max } => {
                 let unit = part.shortest();
                 let cap = max.unwrap_or(usize::MAX) - min;
-                // A repetition of what may be empty grows inside, not by repeating.
+                // A repetition of a part that may be empty grows inside, not by repeating.
                 let (forced, free) = match unit {
                     0 => (usize::from(room.need > 0).min(cap), 1),
                     _ => (room.need.div_ceil(unit).min(cap).min(room.slack / unit), room.slack / unit),
@@ -197,7 +197,7 @@ impl Letters {
         };
         let within = |code: u32| ranges.iter().any(|&(low, high)| (low..=high).contains(&code));
         let mut ascii: Vec<char> = ('\u{0}'..='\u{7f}').filter(|letter| within(u32::from(*letter))).collect();
-        // Letters, digits, punctuation, then what does not print.
+        // Letters, digits, punctuation, then control characters.
         ascii.sort_by_key(|letter| match letter {
             'a'..='z' => 0,
             '0'..='9' => 1,
@@ -219,7 +219,7 @@ impl Letters {
             let size = u64::from(high - low) + 1;
             if rank < size {
                 let code = low + u32::try_from(rank).unwrap_or(0);
-                // The gap of the surrogates is no character.
+                // The surrogate gap contains no characters.
                 return char::from_u32(code).unwrap_or('\u{e000}');
             }
             rank -= size;
@@ -228,7 +228,7 @@ impl Letters {
     }
 }
 
-/// Rewrites what ECMA expressions mean differently, and drops look-around (saying so).
+/// Rewrites parts with another meaning in ECMAScript, and removes look-around; returns whether anything was removed.
 fn simplify(expression: &str) -> (String, bool) {
     let mut out = String::with_capacity(expression.len());
     let mut dropped = false;
@@ -257,7 +257,7 @@ fn simplify(expression: &str) -> (String, bool) {
                     '0' => out.push_str("\\x00"),
                     '1'..='9' => dropped = true,
                     'b' if in_class => out.push_str("\\x08"),
-                    // Letters that mean something; every other escape stands for itself.
+                    // Escapes with a meaning; any other one stands for its character.
                     's' | 'S' | 'b' | 'B' | 'p' | 'P' | 'n' | 'r' | 't' | 'f' | 'v' | 'x' | 'u' | 'k' => {
                         dropped |= escaped == 'k';
                         out.push('\\');
@@ -297,7 +297,7 @@ fn looks_around(group: &str) -> bool {
     ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|start| group.starts_with(start))
 }
 
-/// Advances past the group whose opening parenthesis has just been read.
+/// Skips the group whose opening parenthesis has just been read.
 fn skip_group(rest: &mut std::iter::Peekable<std::str::CharIndices<'_>>) {
     let mut depth = 1;
     let mut in_class = false;
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_heeded() {
+    fn length_bounds_are_respected() {
         let mut random = Random::new(3);
         for expression in ["^[a-z]{1,3}-[0-9]+$", "[a-z]", "^x", "y$", "^(ab)*c*$"] {
             let pattern = Pattern::parse(expression).expect("an expression");
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn look_around_is_dropped_and_said_so() {
+    fn look_around_is_removed_and_reported() {
         let pattern = Pattern::parse("^(?!con)(?=.*\\))[a-z)]+$").expect("an expression");
         assert!(pattern.is_approximate());
         assert!(!Pattern::parse("^[a-z]+$").expect("an expression").is_approximate());

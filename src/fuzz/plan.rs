@@ -1,8 +1,8 @@
 //! The compiled form of a schema: an arena of nodes, each with the size of its smallest instance.
 //!
-//! References are edges, so a recursive schema is a graph and never unrolled. The smallest size is
-//! a least fix-point; what has none is `Never`-like and no alternative leads to it. Since taking
-//! the smallest alternative strictly decreases that size, generation always ends.
+//! References are edges, so a recursive schema is a graph that is never unrolled. The smallest sizes are
+//! a least fixed point; a node without one has no instance, and no alternative leads to it. Choosing the
+//! smallest alternative strictly decreases that size, so generation always ends.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use super::{
     text::Text,
 };
 
-/// The size of what has no instance, or none within bounds.
+/// The size of a node without an instance, or without one within bounds.
 pub(super) const ENDLESS: u64 = u64::MAX;
-/// Instances that need more values than this are not generated.
+/// The maximum number of values in an instance.
 pub(super) const LARGEST: u64 = 50_000;
 
-/// A position in the arena.
+/// An index into the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct NodeId(pub(super) u32);
 
@@ -43,14 +43,14 @@ pub(super) enum Node {
     Object(Box<Object>),
     /// One of the listed values.
     Values(Vec<Value>),
-    /// One of the alternatives, smallest first.
+    /// One of the alternatives, the smallest first.
     Union(Vec<NodeId>),
-    /// The values of one of the candidates that `check` admits.
+    /// The values of one of the candidates that `check` accepts.
     Checked {
         candidates: Vec<NodeId>,
         check: Arc<Validator>,
     },
-    /// Values that the schema's author suggests, else those of `node`.
+    /// Values that the schema's author suggests, or those of `node`.
     Suggested {
         values: Vec<Value>,
         node: NodeId,
@@ -59,7 +59,7 @@ pub(super) enum Node {
     Same(NodeId),
 }
 
-/// The arrays of one leaf.
+/// The arrays of one node.
 #[derive(Debug, Clone)]
 pub(super) struct Array {
     pub(super) min: usize,
@@ -68,50 +68,50 @@ pub(super) struct Array {
     pub(super) rest: NodeId,
     pub(super) demands: Vec<Demand>,
     pub(super) distinct: bool,
-    /// Some two elements are equal.
+    /// Some two elements must be equal.
     pub(super) repeated: bool,
 }
 
-/// A number of elements that match one `contains`.
+/// A number of elements that must match one `contains`.
 #[derive(Debug, Clone)]
 pub(super) struct Demand {
     pub(super) min: usize,
-    /// By position: the elements of the prefix that match as well.
+    /// By position: prefix items that must match as well.
     pub(super) prefix: Vec<NodeId>,
     pub(super) rest: NodeId,
 }
 
-/// The objects of one leaf.
+/// The objects of one node.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
     pub(super) min: usize,
     pub(super) max: usize,
     pub(super) required: Vec<(String, NodeId)>,
     pub(super) optional: Vec<(String, NodeId)>,
-    /// Every name with a schema of its own, wanted or not.
+    /// Every name with a schema of its own, whether it is allowed or not.
     pub(super) declared: Vec<String>,
     pub(super) wild: Vec<Wild>,
-    /// Of each list of alternatives, one entry has to be present.
+    /// Of each list of alternatives, one entry must be present.
     pub(super) violations: Vec<Vec<Wild>>,
 }
 
-/// Entries whose name is not fixed.
+/// A template for entries.
 #[derive(Debug, Clone)]
 pub(super) struct Wild {
     pub(super) key: Key,
     pub(super) value: NodeId,
-    /// Names that match one of these are left to others.
+    /// Names that match one of these are not generated.
     pub(super) avoid: Vec<Arc<Validator>>,
 }
 
-/// Where the name of an entry comes from.
+/// The name of an entry: fixed or generated.
 #[derive(Debug, Clone)]
 pub(super) enum Key {
     Named(String),
     Drawn(NodeId),
 }
 
-/// A compiled schema, without lifetimes and shareable between threads.
+/// A compiled schema, without lifetimes, shareable between threads.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub(super) nodes: Vec<Node>,
@@ -119,18 +119,18 @@ pub(super) struct Plan {
     pub(super) root: NodeId,
     /// Something needs more characters or elements than are ever generated.
     pub(super) too_large: bool,
-    /// What the plan leads to nowhere, the schema does not admit either.
+    /// Whether a plan without instances proves that the schema has none.
     pub(super) exact: bool,
 }
 
 impl Plan {
-    /// Whether entries of this kind may have any name that is not declared.
+    /// Whether the template generates any undeclared name.
     pub(super) fn takes_any_name(&self, wild: &Wild) -> bool {
         let Key::Drawn(key) = &wild.key else { return false };
         wild.avoid.is_empty() && matches!(self.node(*key), Node::Text(text) if text.is_free() && text.min() == 0)
     }
 
-    /// Finishes an arena: finds the smallest sizes and sorts the alternatives by them.
+    /// Completes an arena: computes the smallest sizes and sorts the alternatives by them.
     pub(super) fn new(nodes: Vec<Node>, root: NodeId, too_large: bool, exact: bool) -> Self {
         let mut plan = Self { sizes: vec![ENDLESS; nodes.len()], nodes, root, too_large, exact };
         plan.find_sizes();
@@ -168,7 +168,7 @@ impl Plan {
         &self.nodes[id.index()]
     }
 
-    /// The root without what merely leads to it: references, suggestions, and checks.
+    /// The root without nodes that only lead to it: references, suggestions and checks.
     pub(super) fn object_root(&self) -> NodeId {
         let mut id = self.root;
         for _ in 0..self.nodes.len() {
@@ -184,7 +184,7 @@ impl Plan {
         id
     }
 
-    /// How many values the smallest instance of a node holds.
+    /// The number of values in the smallest instance of a node.
     pub(super) fn size(&self, id: NodeId) -> u64 {
         self.sizes[id.index()]
     }
@@ -194,7 +194,7 @@ impl Plan {
     }
 
     fn find_sizes(&mut self) {
-        // Children mostly follow their parents, so going backwards settles a tree in one pass.
+        // Children mostly follow their parents, so a backward pass settles a tree at once.
         loop {
             let mut changed = false;
             for index in (0..self.nodes.len()).rev() {
@@ -269,7 +269,7 @@ impl Plan {
     }
 }
 
-/// The size of so many of one kind: large, but endless only if one is.
+/// The size of `count` elements: large, but infinite only if one element is.
 fn times(size: u64, count: usize) -> u64 {
     match size {
         ENDLESS => ENDLESS,

@@ -1,10 +1,10 @@
-//! Where in an instance a subschema applies.
+//! The instance path of each subschema: where in an instance it applies.
 
 use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
-/// Longer ways are not followed.
+/// The maximum length of a path.
 const LONGEST: usize = 24;
 
 /// One step from a value to a value inside it.
@@ -22,10 +22,10 @@ pub(super) enum Step {
     Item,
 }
 
-/// For the pointer of each subschema, the shortest way to a value that it may apply to.
+/// For the pointer of each subschema, the shortest path to a value to which it may apply.
 ///
-/// Subschemas that only ever apply negated, or to names, are left out, and a way may lead through
-/// a branch that is not taken: what is made by it has to be checked.
+/// Leaves out subschemas that only apply negated or to names. A path may lead through a branch that
+/// is not taken, so instances that are generated along it must be checked.
 pub(super) fn ways(schema: &Value) -> HashMap<String, Vec<Step>> {
     let mut ways = HashMap::new();
     let mut pending = VecDeque::from([(String::new(), Vec::new())]);

@@ -1,11 +1,11 @@
-//! From an instance that fails to a simpler one that fails, without leaving its class.
+//! Shrinking: from a failing instance to a simpler one that still fails, without leaving its class.
 //!
-//! First the value itself is edited: what is not needed goes, numbers and lengths are found by bisection.
-//! Then the tape of choices is shortened and lowered, which moves coupled things together (a length with
-//! its elements, a branch with its content). Every candidate is simpler than the best one so far by a
-//! strict measure, so shrinking ends, and lies in the generator's class, so a counterexample never turns
-//! into one for something else. A candidate that fails may cost its driver a process, one that does not
-//! costs little, hence large steps first and no candidate twice.
+//! First the value itself is edited: parts are removed, numbers and lengths are found by bisection. Then the
+//! choice sequence is shortened and lowered, which changes dependent things together (a length with its
+//! elements, a branch with its content). Every candidate is simpler than the best one so far by a strict
+//! measure, so shrinking ends, and belongs to the generator's class, so a counterexample never becomes one
+//! for something else. A failing candidate may cost its driver a process, any other one little; hence large
+//! steps come first, and no candidate is proposed twice.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -15,18 +15,18 @@ use serde_json::Value;
 use super::edit::{Change, Edit, Measure, at_path, compare, edits, resize, size};
 use super::{generator::Generator, source::Tape};
 
-/// Values of more parts than this are made smaller by their choices first: a list of all edits would be long.
+/// Values with more parts than this are shrunk by their choices first: the list of all edits would be long.
 const LARGE: usize = 64;
-/// How many edits of a large value are tried before its choices: those near the root, which take most away.
+/// How many edits of a large value are tried before its choices: those near the root, which remove most.
 const COARSE: usize = 96;
 /// How many candidates in a row may be skipped because they are not simpler or not in the class.
 const SKIPPED: usize = 50_000;
 
-/// Shrinks one instance; drive it by saying whether the current candidate still fails.
+/// Shrinks one instance; the driver reports whether the current candidate still fails.
 ///
 /// [`current`](Self::current) starts as the instance itself. Call
-/// [`simplify`](Self::simplify) when the current candidate fails and
-/// [`complicate`](Self::complicate) when it does not; each puts up the next candidate and says
+/// [`simplify`](Self::simplify) if the current candidate fails and
+/// [`complicate`](Self::complicate) if it does not; each proposes the next candidate and returns
 /// whether there is one. At the end the current candidate is the simplest that failed.
 #[derive(Debug, Clone)]
 pub struct Shrinker {
@@ -38,7 +38,7 @@ pub struct Shrinker {
     stage: Stage,
     /// Candidates that did not fail, as text.
     fine: HashSet<String>,
-    /// Whether the choices are still to be worked on.
+    /// Whether the choices are still to be shrunk.
     has_tape: bool,
     /// Whether only the edits near the root are tried.
     coarse: bool,
@@ -46,13 +46,13 @@ pub struct Shrinker {
 
 #[derive(Debug, Clone)]
 enum Stage {
-    /// Working on the choices; the position counts back from the end of the tape.
+    /// Editing the choices; the position counts back from the end of the sequence.
     Tape {
         edit: usize,
         back: usize,
         progress: bool,
     },
-    /// Working on the value, through a list of edits made for the best one so far.
+    /// Editing the value, through a list of edits computed for the best one so far.
     Value {
         edits: Vec<Edit>,
         next: usize,
@@ -62,7 +62,7 @@ enum Stage {
 }
 
 impl Stage {
-    /// The edits of a value, beginning with those at `path`, where something was just found; at most so many.
+    /// The edits of a value, beginning with those at `path`, where the last one succeeded; at most `most`.
     fn value(best: &Value, path: &[usize], most: usize) -> Self {
         let mut edits = edits(best, most);
         let start = edits.iter().position(|edit| edit.path == path).unwrap_or(0);
@@ -71,19 +71,19 @@ impl Stage {
     }
 }
 
-/// A bisection: the least size of one thing that still fails lies above `low` and is at most `high`.
+/// A bisection: the smallest size that still fails is above `low` and at most `high`.
 #[derive(Debug, Clone)]
 struct Search {
     path: Vec<usize>,
     low: u64,
     high: u64,
-    /// Sizes that are tried before the middle, the least last.
+    /// Sizes that are tried before the middle, the smallest last.
     first: Vec<u64>,
     asked: Option<u64>,
     found: bool,
 }
 
-/// Sizes at which programs change their ways, so that one of them is often the least that fails.
+/// Sizes at which programs often change their behaviour, so that one of them is often the smallest that fails.
 const LANDMARKS: [u64; 10] = [1, 2, 10, 100, 1 << 8, 1 << 16, 1 << 31, 1 << 32, 1 << 53, (1 << 53) + 1];
 
 impl Search {
@@ -92,7 +92,7 @@ impl Search {
         Self { path, low: 0, high, first, asked: None, found: false }
     }
 
-    /// The next size to try, if the least is not known yet.
+    /// The next size to try, unless the smallest is known.
     fn next(&mut self) -> Option<u64> {
         if let Some(fine) = self.asked.take() {
             self.low = self.low.max(fine);
@@ -110,7 +110,7 @@ impl Search {
         self.asked
     }
 
-    /// The size that was asked for still fails.
+    /// Records that the requested size still fails.
     fn fails(&mut self) {
         if let Some(size) = self.asked.take() {
             self.high = size;
@@ -120,7 +120,7 @@ impl Search {
     }
 }
 
-/// Edits of the tape, tried at every position before the next one.
+/// Edits of the choice sequence; each is tried at every position before the next one.
 const TAPE_EDITS: [TapeEdit; 14] = [
     TapeEdit::Delete(32),
     TapeEdit::Delete(16),
@@ -144,7 +144,7 @@ enum TapeEdit {
     Zero(usize),
     Halve,
     Decrement,
-    /// One choice less, and what it chose gone: a length and its last element.
+    /// Decrement one choice and delete the following ones: a length and its last element.
     DecrementAndDelete(usize),
 }
 
@@ -186,7 +186,7 @@ impl TapeEdit {
 }
 
 impl Shrinker {
-    /// Shrinks the instance that `generator` makes of `tape`, or `None` if it makes none.
+    /// Shrinks the instance that `generator` makes from `tape`, or `None` if it makes none.
     #[must_use]
     pub fn new(generator: Generator, tape: Tape) -> Option<Self> {
         let mut tape = tape;
@@ -205,8 +205,8 @@ impl Shrinker {
         })
     }
 
-    /// Shrinks a value whose choices are not known, such as one that was written to a file. It
-    /// must lie in the generator's class.
+    /// Shrinks a value without its choices, such as one from a file. It must belong to the
+    /// generator's class.
     #[must_use]
     pub fn of_value(generator: Generator, value: Value) -> Option<Self> {
         generator.holds(&value).then(|| Self {
@@ -239,7 +239,7 @@ impl Shrinker {
         if self.coarse { COARSE } else { usize::MAX }
     }
 
-    /// Takes the current candidate as the best, for it fails, and puts up a simpler one.
+    /// Accepts the current candidate as the best, because it fails, and proposes a simpler one.
     pub fn simplify(&mut self) -> bool {
         if self.candidate != self.best {
             self.best = self.candidate.clone();
@@ -260,7 +260,7 @@ impl Shrinker {
         self.advance()
     }
 
-    /// Gives up the current candidate, for it does not fail, and puts up another one.
+    /// Rejects the current candidate, because it does not fail, and proposes another one.
     pub fn complicate(&mut self) -> bool {
         self.fine.insert(self.candidate.to_string());
         self.advance()
@@ -288,7 +288,7 @@ impl Shrinker {
         false
     }
 
-    /// The next edit's outcome; `None` if the edit does not apply or the stage has changed.
+    /// The result of the next edit; `None` if the edit does not apply or the stage has changed.
     fn propose(&mut self) -> Option<(Value, Option<Vec<u64>>)> {
         let most = self.most();
         match &mut self.stage {
@@ -298,8 +298,8 @@ impl Shrinker {
                     *back = 1;
                     *edit += 1;
                     if *edit == TAPE_EDITS.len() {
-                        // What the choices brought may be edited further; another round is worth it only
-                        // while rounds bring something.
+                        // The result may be edited further; another round of choices is only worth it while rounds make
+                        // progress.
                         self.stage = if *progress && !self.tape.is_empty() && Measure::of(&self.best).values > LARGE {
                             Stage::Tape { edit: 0, back: 1, progress: false }
                         } else {
@@ -360,7 +360,7 @@ mod tests {
     use crate::fuzz::{Dialect, Domain, ToolSchema};
     use serde_json::json;
 
-    /// Finds an instance that `fails` and shrinks it; counts the instances tried.
+    /// Finds an instance that `fails` and shrinks it; also returns the number of instances tried.
     fn shrink(schema: &Value, fails: impl Fn(&Value) -> bool) -> (Value, usize) {
         let schema = ToolSchema::compile_for(schema, Dialect::Draft202012, Domain::Any).expect("a usable schema");
         let generator = schema.valid().clone();

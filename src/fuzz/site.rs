@@ -1,17 +1,17 @@
-//! The keyword occurrences of a schema, each of which can be broken on its own.
+//! The constraints of a schema: the keyword occurrences that can be violated one at a time.
 //!
-//! What violates exactly one keyword is what the schema without that keyword admits and the schema
-//! with it does not: a subtraction, the same for every keyword and at any depth. A difference that
-//! is empty proves that the keyword has no effect.
+//! The instances that violate exactly one constraint are those that the schema without it accepts and
+//! the schema with it rejects: a subtraction, the same for every keyword and at any depth. An empty
+//! difference proves that the constraint has no effect.
 
 use serde_json::{Map, Value, json};
 
 use super::dialect::Dialect;
 
-/// One occurrence of an asserting keyword.
+/// One occurrence of an assertion keyword.
 ///
-/// `required` occurs once for each name. A subschema that is simply `false` counts as an
-/// occurrence of the keyword `false`.
+/// `required` occurs once for each name. A subschema that is `false` counts as an occurrence of the
+/// keyword `false`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Site {
@@ -19,7 +19,7 @@ pub struct Site {
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
-    /// The required name that is meant.
+    /// The name, for `required`.
     pub name: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl std::fmt::Display for Site {
     }
 }
 
-/// Keywords that assert something by themselves or hold what does.
+/// Keywords that are assertions or contain some.
 const ASSERTING: [&str; 36] = [
     "$dynamicRef",
     "$recursiveRef",
@@ -97,7 +97,7 @@ const LIST: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
 /// Keywords whose value is an object of subschemas.
 const MAP: [&str; 6] = ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
 
-/// Every occurrence in a schema, in the order of the document.
+/// Every constraint in a schema, in document order.
 pub(super) fn sites(schema: &Value) -> Vec<Site> {
     let mut sites = Vec::new();
     collect(schema, &mut String::new(), &mut sites);
@@ -131,7 +131,7 @@ fn collect(schema: &Value, pointer: &mut String, sites: &mut Vec<Site>) {
                 step(pointer, keyword);
                 collect(value, pointer, sites);
             }
-            // An `additionalProperties: false` is its own occurrence already.
+            // `additionalProperties: false` is a constraint already.
             Value::Bool(false) if matches!(name, "items" | "then" | "else") => {
                 step(pointer, keyword);
                 collect(value, pointer, sites);
@@ -160,7 +160,7 @@ fn collect(schema: &Value, pointer: &mut String, sites: &mut Vec<Site>) {
     }
 }
 
-/// Goes one step down in a JSON pointer.
+/// Appends a token to a JSON pointer.
 fn step(pointer: &mut String, token: &str) {
     pointer.push('/');
     for letter in token.chars() {
@@ -172,7 +172,7 @@ fn step(pointer: &mut String, token: &str) {
     }
 }
 
-/// The schema without one occurrence, or `None` if it is not there.
+/// The schema without one constraint, or `None` if it does not contain it.
 pub(super) fn relax(schema: &Value, site: &Site, dialect: Dialect) -> Option<Value> {
     let mut relaxed = schema.clone();
     let place = relaxed.pointer_mut(&site.pointer)?;
@@ -193,11 +193,11 @@ pub(super) fn relax(schema: &Value, site: &Site, dialect: Dialect) -> Option<Val
     }
     let listed = keywords.shift_remove(&site.keyword)?;
     if keywords.get("type").is_some_and(|types| goes_without_saying(types, &site.keyword, &listed)) {
-        // A type beside a list of its values says nothing of its own, and would keep every other type out.
+        // A type next to a list of its values adds nothing, and would exclude values of every other type.
         keywords.shift_remove("type");
     }
     if dialect == Dialect::Draft4 {
-        // There the exclusive bound is a flag of the other one and may not stand alone.
+        // In this draft the exclusive bound is a flag of the other keyword and must not occur alone.
         match site.keyword.as_str() {
             "maximum" => keywords.shift_remove("exclusiveMaximum"),
             "minimum" => keywords.shift_remove("exclusiveMinimum"),
@@ -207,7 +207,7 @@ pub(super) fn relax(schema: &Value, site: &Site, dialect: Dialect) -> Option<Val
     Some(relaxed)
 }
 
-/// Whether every value of an `enum` or `const` is of the type that stands beside it.
+/// Whether every value of an `enum` or `const` is of the type next to it.
 fn goes_without_saying(types: &Value, keyword: &str, listed: &Value) -> bool {
     let types: Vec<&str> = match types {
         Value::String(one) => vec![one],
@@ -233,10 +233,10 @@ fn goes_without_saying(types: &Value, keyword: &str, listed: &Value) -> bool {
     }
 }
 
-/// A schema that asserts what one occurrence asserts and nothing else.
+/// A schema that asserts one constraint and nothing else.
 ///
-/// Subtracting it takes far less than subtracting a whole schema. `None` for keywords whose
-/// meaning lies elsewhere: references, and what asks for evaluated properties or items.
+/// Subtracting it is much faster than subtracting a whole schema. `None` for keywords whose
+/// meaning depends on other places: references and `unevaluated*`.
 pub(super) fn alone(schema: &Value, site: &Site) -> Option<Value> {
     if site.keyword == "false" {
         return Some(Value::Bool(false));
@@ -260,7 +260,7 @@ pub(super) fn alone(schema: &Value, site: &Site) -> Option<Value> {
     (!refers(&lone)).then_some(lone)
 }
 
-/// The keywords beside it that give a keyword its meaning.
+/// The sibling keywords that affect the meaning of a keyword.
 fn siblings(keyword: &str) -> &'static [&'static str] {
     match keyword {
         "additionalProperties" => &["properties", "patternProperties"],
@@ -276,7 +276,7 @@ fn siblings(keyword: &str) -> &'static [&'static str] {
     }
 }
 
-/// A sibling of which only the keys matter admits everything.
+/// A sibling of which only the keys matter, with subschemas that accept everything.
 fn open(sibling: &str, value: &Value) -> Value {
     match (sibling, value) {
         ("properties" | "patternProperties", Value::Object(entries)) => {
@@ -284,7 +284,7 @@ fn open(sibling: &str, value: &Value) -> Value {
             Value::Object(entries.keys().map(open).collect())
         }
         ("prefixItems" | "items", Value::Array(slots)) => Value::Array(vec![json!({}); slots.len()]),
-        // A bound of newer drafts that is a number stands for itself and is no flag.
+        // In newer drafts an exclusive bound is a number, not a flag.
         _ => value.clone(),
     }
 }
@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_occurrence_is_found_once_and_required_by_name() {
+    fn every_constraint_is_found_once_and_required_by_name() {
         let schema = json!({
             "type": "object",
             "properties": {"a/b": {"type": "string", "maxLength": 3}, "no": false},
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn relaxing_takes_away_one_occurrence_and_nothing_else() {
+    fn relaxing_removes_one_constraint_and_nothing_else() {
         let schema = json!({"required": ["a", "b"], "maximum": 3, "exclusiveMaximum": true});
         let site = |keyword: &str, name: Option<&str>| Site {
             pointer: String::new(),

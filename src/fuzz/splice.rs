@@ -1,7 +1,7 @@
-//! A plan that leads to one place: instances of a schema in which one value, inside, is of another.
+//! Compiles a plan for the instances of a schema in which the value at one path matches another schema.
 //!
-//! The difference between two whole schemas has a branch for each way in which they may differ;
-//! the difference between two subschemas and the way there is the same thing, smaller.
+//! The difference between two whole schemas has a branch for each way in which they may differ; the
+//! difference between two subschemas, placed at their path, is equivalent and smaller.
 
 use jsonschema::canonical::{ArrayView, CanonicalSchema, CanonicalView, ObjectView};
 use serde_json::json;
@@ -13,7 +13,7 @@ use super::{
 };
 
 impl Compiler<'_> {
-    /// Compiles `schema` so that the value at the end of `way` lies in `target` as well.
+    /// Compiles `schema` so that the value at the end of `way` also matches `target`.
     pub(super) fn splice(&mut self, schema: &CanonicalSchema, way: &[Step], target: &CanonicalSchema) -> Compiled {
         let Some((step, rest)) = way.split_first() else {
             return match schema.intersect(target) {
@@ -76,7 +76,7 @@ impl Compiler<'_> {
         branches.iter().map(|branch| self.splice(branch, way, target)).collect()
     }
 
-    /// The end of the way, where the schema says nothing about the value there.
+    /// Continues along the path where the schema may say nothing about the value.
     fn splice_child(&mut self, child: Option<&CanonicalSchema>, rest: &[Step], target: &CanonicalSchema) -> Compiled {
         match child {
             Some(child) => self.splice(child, rest, target),
@@ -123,7 +123,7 @@ impl Compiler<'_> {
             object.required.push((name.clone(), value));
             return Ok(whole);
         }
-        // Without a pattern the name is any that is left over, as for other entries.
+        // Without a pattern any undeclared name will do, as for other entries.
         let wild = match (wild_key, object.wild.first().cloned()) {
             (Some(key), _) => Wild { key: Key::Drawn(key), value, avoid: Vec::new() },
             (None, Some(first)) => Wild { value, ..first },
@@ -179,7 +179,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The node that a check was put around.
+    /// The node inside a check.
     fn unchecked(&self, id: NodeId) -> NodeId {
         match &self.nodes[id.index()] {
             Node::Checked { candidates, .. } => candidates.first().copied().unwrap_or(id),

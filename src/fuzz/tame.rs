@@ -1,32 +1,32 @@
-//! Keeps the number of cases small that a schema multiplies out to.
+//! Limits the number of cases to which a schema expands.
 //!
-//! Ten independent `anyOf` of two branches are a thousand cases once they are folded into one
-//! form, and twenty a million. The canonical form gives up on them by itself, but only after
-//! seconds. What would take that long is simplified before: the result admits other instances than
-//! the schema does, so whatever is made by it has to be checked against the schema.
+//! Ten independent `anyOf` of two branches are a thousand cases in the canonical form, and twenty a
+//! million. The canonical form gives up on them by itself, but only after seconds. Such schemas are
+//! simplified first: the result accepts other instances than the schema, so everything generated from
+//! it must be checked against the schema.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// A schema of more cases is simplified.
+/// The maximum number of cases; a schema with more is simplified.
 const CASES: u64 = 256;
-/// What is left out of a schema that is simplified.
+/// Keywords that simplification removes.
 const CONDITIONAL: [&str; 6] = ["if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"];
-/// At most so many conditions are met one at a time.
+/// How many conditions are satisfied one at a time.
 const VARIANTS: usize = 30;
-/// References are followed this far.
+/// How many references are followed.
 const HOPS: usize = 64;
 
-/// A schema as it is or simplified, and how many cases it multiplies out to.
+/// The simplified variants of a schema, and its number of cases.
 pub(super) struct Tamed {
-    /// The simplified schemas, if it had to be simplified: the plainest first.
+    /// The simplified schemas, the plainest first; empty if the schema has few enough cases.
     pub(super) variants: Vec<Value>,
-    /// The most cases that any one value is subject to.
+    /// The largest number of cases for any one value.
     pub(super) cases: u64,
 }
 
-/// Simplifies a schema if it multiplies out to too many cases.
+/// Simplifies a schema if it expands to too many cases.
 pub(super) fn tame(schema: &Value) -> Tamed {
     let mut count = Count::of(schema);
     let cases = count.all(schema);
@@ -35,7 +35,7 @@ pub(super) fn tame(schema: &Value) -> Tamed {
     }
     let conditions = conditions(schema);
     let mut chosen: Vec<&[String]> = vec![&[]];
-    // One condition at a time is what a schema with a case for each value of a property needs.
+    // Schemas with a case for each value of a property need one condition at a time.
     chosen.extend(conditions.chunks(1).take(VARIANTS));
     chosen.push(&conditions);
     let variants = chosen
@@ -52,7 +52,7 @@ pub(super) fn tame(schema: &Value) -> Tamed {
     Tamed { variants, cases }
 }
 
-/// Where conditions on the root stand.
+/// The pointers of the conditions on the root.
 fn conditions(schema: &Value) -> Vec<String> {
     let parts = schema.get("allOf").and_then(Value::as_array);
     let parts = parts.into_iter().flatten().enumerate();
@@ -64,7 +64,7 @@ fn conditions(schema: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Turns a condition and what follows from it into two plain demands.
+/// Replaces a condition by its `if` and `then`, both required.
 fn meet(schema: &mut Value, pointer: &str) {
     let Some(keywords) = schema.pointer_mut(pointer).and_then(Value::as_object_mut) else {
         return;
@@ -89,7 +89,7 @@ impl<'s> Count<'s> {
         Self { document, known: HashMap::new(), most: 1 }
     }
 
-    /// The most cases anywhere in a schema.
+    /// The largest number of cases anywhere in a schema.
     fn all(&mut self, schema: &'s Value) -> u64 {
         let mut pending = vec![schema];
         while let Some(value) = pending.pop() {
@@ -105,7 +105,7 @@ impl<'s> Count<'s> {
         self.most
     }
 
-    /// The cases that one value is subject to by `schema`.
+    /// The number of cases of `schema` for one value.
     fn cases(&mut self, schema: &'s Value, hops: usize) -> u64 {
         let Some(keywords) = schema.as_object() else {
             return 1;
@@ -155,8 +155,8 @@ impl<'s> Count<'s> {
 fn simplify(schema: &mut Value) {
     match schema {
         Value::Object(keywords) => {
-            // A property that is named like a keyword loses its schema too: no harm is done, for
-            // what is made by the simplified schema is checked.
+            // A property with the name of a keyword loses its schema too. This does no harm, since everything
+            // generated from the simplified schema is checked.
             for keyword in CONDITIONAL {
                 keywords.shift_remove(keyword);
             }
@@ -178,7 +178,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn alternatives_multiply_and_what_is_too_much_is_simplified() {
+    fn alternatives_multiply_and_too_many_are_simplified() {
         let either = json!({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
         let few = json!({"allOf": [either, either, either]});
         assert_eq!(tame(&few).cases, 8);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_met_one_at_a_time_and_all_together() {
+    fn conditions_are_satisfied_one_at_a_time_and_all_together() {
         let cases: Vec<Value> = (0..12)
             .map(|kind| {
                 let then = json!({"required": [format!("p{kind}")]});

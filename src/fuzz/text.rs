@@ -1,4 +1,4 @@
-//! Strings: within their lengths, by pattern, by format, and of the kinds that break programs.
+//! Generates strings: by length, pattern and format, and strings that programs often handle wrongly.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use super::{
     source::{Odometer, Source},
 };
 
-/// Strings longer than this are never asked for by choice.
+/// Longer strings are not generated unless a bound requires them.
 const LONG: usize = 4096;
-/// Longer than the buffers that programs commonly have for a line or a name.
+/// Longer than the usual buffer of a program for a line or a name.
 const BEYOND_BUFFERS: usize = 1_100;
-/// How often a string that fails its own check is drawn again.
+/// How often a string that fails its own check is generated again.
 const ATTEMPTS: u64 = 24;
 
-/// Strings that programs are known to trip over, all of them inert as data.
+/// Strings that programs often handle wrongly, all of them harmless as data.
 const BREAKERS: [&str; 40] = [
     "",
     " ",
@@ -62,8 +62,8 @@ const BREAKERS: [&str; 40] = [
     "\u{1f300}\u{200d}\u{1f469}",
 ];
 
-/// Strings that hold much of what programs trip over, so that few calls try it all; shrinking tells which
-/// part it was. Each is of one kind, since what refuses one kind hides the others.
+/// Strings that combine many special characters, so that few calls test them all; shrinking finds the part
+/// that matters. Each is of one kind, since rejecting one kind would hide the others.
 const COMPOSITES: [&str; 7] = [
     "a\u{0}b\r\n\tc\u{7f}\u{1b}",
     "'\"\\/`|;&<>()[]{}",
@@ -79,13 +79,13 @@ const SPECIALS: [char; 24] = [
     '\u{2028}', '\u{feff}', '\u{202e}', '\u{301}', '\u{fffd}',
 ];
 
-/// The strings that one leaf of a schema admits.
+/// The strings that one node accepts.
 #[derive(Debug, Clone)]
 pub(super) struct Text {
     min: usize,
     max: usize,
     shapes: Vec<Shape>,
-    /// Set where construction alone does not prove membership.
+    /// Set if construction alone does not guarantee a valid string.
     check: Option<Arc<Validator>>,
 }
 
@@ -94,16 +94,16 @@ enum Shape {
     Free,
     Pattern(Box<Pattern>),
     Format(Format),
-    /// Whatever the check lets through among strings of no particular format.
+    /// Strings that fail most formats, of which the check selects the valid ones.
     Misfit,
     Json,
     Base64,
 }
 
 impl Text {
-    /// The strings `view` admits; `check` is asked for a validator when one is needed.
+    /// The strings that `view` accepts; `check` is called for a validator if one is needed.
     ///
-    /// Gives `None` when a string would have to be longer than `limit` characters.
+    /// Returns `None` if a string would need more than `limit` characters.
     pub(super) fn new(view: &StringView, limit: usize, check: impl FnOnce() -> Option<Arc<Validator>>) -> Option<Self> {
         let length = |number: &Number| {
             number.as_u64().map_or(usize::MAX, |length| usize::try_from(length).unwrap_or(usize::MAX))
@@ -150,12 +150,12 @@ impl Text {
         Some(Self { min, max, shapes, check: if proven { None } else { check() } })
     }
 
-    /// Any string at all.
+    /// Any string.
     pub(super) fn any() -> Self {
         Self { min: 0, max: usize::MAX, shapes: vec![Shape::Free], check: None }
     }
 
-    /// The fewest characters a string can have, by its length bound.
+    /// The minimum length.
     pub(super) fn min(&self) -> usize {
         self.min
     }
@@ -164,14 +164,14 @@ impl Text {
         matches!(self.shapes[..], [Shape::Free]) && self.check.is_none()
     }
 
-    /// The lengths at and beside the bounds that are short enough to be tried.
+    /// The lengths at and next to the bounds that are short enough to be tested.
     pub(super) fn edge_lengths(&self) -> Vec<usize> {
         let mut lengths = vec![self.min, self.min.saturating_add(1)];
         if self.max <= LONG {
             lengths.extend([self.max.saturating_sub(1), self.max]);
         }
         if self.is_free() && self.max > LONG {
-            // No bound is stated, so that one that is not is to be found.
+            // No bound is declared, so that an undeclared one can be found.
             lengths.push(BEYOND_BUFFERS);
         }
         lengths.retain(|length| (self.min..=self.max).contains(length));
@@ -180,12 +180,12 @@ impl Text {
         lengths
     }
 
-    /// How many composites of odd strings there are for this leaf.
+    /// The number of composite strings for this node.
     pub(super) fn odd(&self) -> usize {
         if self.max >= 2 && self.is_free() { COMPOSITES.len() } else { 0 }
     }
 
-    /// One of the composites, cut or lengthened to the bounds.
+    /// One of the composite strings, truncated or extended to the bounds.
     pub(super) fn composite(&self, chosen: usize) -> Option<String> {
         COMPOSITES.get(chosen).map(|text| fit(text, self.min, self.max))
     }
@@ -194,7 +194,7 @@ impl Text {
         self.draw_within(source, self.min, self.max)
     }
 
-    /// A string of `min` to `max` characters, which are narrower than the leaf's own bounds.
+    /// A string of `min` to `max` characters, within the node's own bounds.
     pub(super) fn draw_within(&self, source: &mut impl Source, min: usize, max: usize) -> Option<String> {
         let Some(check) = &self.check else {
             return Some(self.shape(source, 0, min, max));
@@ -212,7 +212,7 @@ impl Text {
                 return Some(text);
             }
         }
-        // The simplest strings in order are tried last, for sources that keep saying the same.
+        // The simplest strings in order come last, for sources that repeat their choices.
         (0..ATTEMPTS * self.shapes.len() as u64).find_map(|attempt| {
             let mut odometer = Odometer::new(attempt);
             let shape = odometer.index(self.shapes.len());
@@ -242,7 +242,7 @@ impl Text {
     }
 }
 
-/// A string of no particular shape.
+/// A string without a particular shape.
 pub(super) fn free(source: &mut impl Source, min: usize, max: usize) -> String {
     let room = max.saturating_sub(min);
     let mode = source.below(16);
@@ -287,7 +287,7 @@ fn any_char(source: &mut impl Source) -> char {
     char::from_u32(code).unwrap_or('\u{fffd}')
 }
 
-/// `text` cut or lengthened to `min..=max` characters.
+/// `text` truncated or extended to `min..=max` characters.
 fn fit(text: &str, min: usize, max: usize) -> String {
     let length = text.chars().count();
     if length > max {
@@ -298,18 +298,18 @@ fn fit(text: &str, min: usize, max: usize) -> String {
     fitted
 }
 
-/// One of the names that are tried one after the other.
+/// One of the unusual entry names.
 pub(super) fn odd_name(chosen: usize) -> Option<&'static str> {
     NAMES.get(chosen).copied()
 }
 
-/// Names for entries that no schema names; the first is the plainest.
+/// Names for undeclared entries; the first is the plainest.
 const NAMES: [&str; 10] = ["extra", "__proto__", "", "x", "a", "constructor", "id", "\u{e9}", "a.b", "$ref"];
 
-/// How many of the names are tried one after the other.
+/// How many of the names are tested one by one.
 pub(super) const ODD_NAMES: usize = 3;
 
-/// A name for an entry that no schema names.
+/// A name for an undeclared entry.
 pub(super) fn key(source: &mut impl Source, min: usize) -> String {
     fit(NAMES[source.index(NAMES.len())], min, usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! A server that calls made from bytes are sent to, within this process.
+//! A server in this process that receives the generated calls, and the rules that its responses must satisfy.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,19 +15,19 @@ use crate::fuzz::{Dialect, Domain, ToolSchema};
 use crate::spec::Revision;
 use crate::wire::{Frame, Kind, Splitter};
 
-/// How long an answer may take.
+/// How long a response may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How many pages a list of tools may have.
+/// How many pages of a tool list are read.
 const PAGES: usize = 100;
 
 /// How much either side may write before the other reads, in bytes.
 const CAPACITY: usize = 1 << 20;
 
-/// A server within this process, with one connection that every call goes over.
+/// A server in this process, with one connection for all calls.
 ///
-/// What breaks the law of a server panics, which is how a fuzz target says what it found: a call that is not answered
-/// or closes the connection, an answer that is none, structured content that the tool's own outputSchema refuses.
+/// A violation panics, which is how a fuzz target reports a finding: a call without a response, a closed connection,
+/// an invalid response, or structured content that the tool's own outputSchema rejects.
 pub struct Server {
     tools: Tools,
     outputs: HashMap<String, ToolSchema>,
@@ -51,10 +51,10 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// Starts the server, opens a connection to it and reads which tools it has.
+    /// Starts the server, opens a connection to it and lists its tools.
     ///
     /// # Panics
-    /// When it cannot be spoken to, or has no tool that can be called.
+    /// When the handshake fails, or no tool can be called.
     ///
     /// # Examples
     ///
@@ -82,7 +82,7 @@ impl Server {
             serve(theirs)
         };
         local.spawn_local(async move {
-            // What it ends with shows in the connection.
+            // Its result shows in the connection.
             let _ended = served.await;
         });
         let link =
@@ -100,26 +100,26 @@ impl Server {
         Self { tools, outputs, link, runtime, local }
     }
 
-    /// Makes a call of these bytes, sends it and holds the answer to the law.
+    /// Generates a call from these bytes, sends it and checks the response.
     ///
     /// # Panics
-    /// When the server breaks it; the call is in the message.
+    /// When the server violates a rule; the message contains the call.
     pub fn feed(&self, bytes: &[u8]) {
         if let Some(call) = self.tools.call(bytes) {
             self.send(&call);
         }
     }
 
-    /// The tools that it listed.
+    /// The tools that the server lists.
     #[must_use]
     pub fn tools(&self) -> &Tools {
         &self.tools
     }
 
-    /// Sends a call and holds the answer to the law; returns it.
+    /// Sends a call and checks the response; returns it.
     ///
     /// # Panics
-    /// When the server breaks it; the call is in the message.
+    /// When the server violates a rule; the message contains the call.
     pub fn send(&self, call: &Call<'_>) -> Value {
         let params = json!({ "name": call.tool, "arguments": call.arguments });
         let answer = self.local.block_on(&self.runtime, ask(&mut self.link.borrow_mut(), "tools/call", &params));
@@ -134,7 +134,7 @@ impl Server {
     fn holds(&self, call: &Call<'_>, answer: &Value) -> Result<(), String> {
         let Some(result) = answer.get("result") else {
             let is_error = answer.pointer("/error/code").is_some_and(Value::is_i64);
-            return if is_error { Ok(()) } else { Err("the answer is neither a result nor an error".to_owned()) };
+            return if is_error { Ok(()) } else { Err("the response is neither a result nor an error".to_owned()) };
         };
         if !result.get("content").is_some_and(Value::is_array) {
             return Err("the result has no content".to_owned());
@@ -142,17 +142,17 @@ impl Server {
         let failed = result.get("isError") == Some(&Value::Bool(true));
         match (self.outputs.get(call.tool), result.get("structuredContent")) {
             (Some(schema), Some(content)) if !failed && !schema.is_valid(content) => {
-                Err("the outputSchema refuses the structured content".to_owned())
+                Err("the outputSchema rejects the structured content".to_owned())
             }
             (Some(_), None) if !failed => {
-                Err("the tool has an outputSchema, the result no structured content".to_owned())
+                Err("the tool has an outputSchema, but the result has no structured content".to_owned())
             }
             _ => Ok(()),
         }
     }
 }
 
-/// Opens the connection; the tools that are listed.
+/// Opens the connection; returns the tools that the server lists.
 async fn open(link: &mut Link) -> Vec<Value> {
     let params = json!({
         "protocolVersion": Revision::V2025_06_18.as_str(),
@@ -160,14 +160,14 @@ async fn open(link: &mut Link) -> Vec<Value> {
         "clientInfo": { "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") },
     });
     let opened = ask(link, "initialize", &params).await;
-    let opened = opened.unwrap_or_else(|law| panic!("the server was not opened: {law}"));
-    assert!(opened.get("result").is_some(), "the server refuses to be opened: {opened}");
+    let opened = opened.unwrap_or_else(|law| panic!("the handshake failed: {law}"));
+    assert!(opened.get("result").is_some(), "the server rejects the handshake: {opened}");
     link.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await.expect("it is open");
     let mut tools = Vec::new();
     let mut params = json!({});
     for _ in 0..PAGES {
         let page = ask(link, "tools/list", &params).await;
-        let page = page.unwrap_or_else(|law| panic!("the tools were not listed: {law}"));
+        let page = page.unwrap_or_else(|law| panic!("the tools could not be listed: {law}"));
         tools.extend(page.pointer("/result/tools").and_then(Value::as_array).cloned().unwrap_or_default());
         match page.pointer("/result/nextCursor") {
             Some(cursor) => params = json!({ "cursor": cursor }),
@@ -177,7 +177,7 @@ async fn open(link: &mut Link) -> Vec<Value> {
     tools
 }
 
-/// Sends a request and waits for its answer, or says which law is broken.
+/// Sends a request and waits for its response; the error is the rule that the server violates.
 async fn ask(link: &mut Link, method: &str, params: &Value) -> Result<Value, String> {
     let id = link.next;
     link.next += 1;
@@ -191,25 +191,26 @@ async fn ask(link: &mut Link, method: &str, params: &Value) -> Result<Value, Str
                 Err(damage) => return Err(format!("the server wrote a line that {}", damage.describe())),
             };
             match Kind::of(&message) {
-                // Nothing was declared that it could ask for, but a ping.
+                // No capability is declared, so the server may only send a ping.
                 Kind::Request { id, method } => {
                     let answer = match method {
                         "ping" => json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
                         _ => json!({
-                            "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "nothing was declared" }
+                            "jsonrpc": "2.0", "id": id,
+                                "error": { "code": -32601, "message": "the client does not support this method" }
                         }),
                     };
                     link.write(&answer).await?;
                 }
                 _ if message.get("id") == Some(&json!(id)) => return Ok(message),
                 _ if message.get("method").is_some() => {}
-                _ => return Err(format!("the server answers what nobody asked: {message}")),
+                _ => return Err(format!("the server sent a response to no request: {message}")),
             }
         }
     };
     match tokio::time::timeout(PATIENCE, exchange).await {
         Ok(answered) => answered,
-        Err(_elapsed) => Err(format!("no answer within {PATIENCE:?}")),
+        Err(_elapsed) => Err(format!("no response within {PATIENCE:?}")),
     }
 }
 
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conforming_server_bears_whatever_is_called() {
+    fn a_conforming_server_passes_whatever_is_called() {
         let server = server(&[]);
         for seed in 0..100 {
             server.feed(&bytes(seed));
@@ -260,8 +261,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the outputSchema refuses the structured content")]
-    fn an_output_that_its_schema_refuses_is_found() {
+    #[should_panic(expected = "the outputSchema rejects the structured content")]
+    fn an_output_that_its_schema_rejects_is_found() {
         let server = server(&["structured-mismatch"]);
         for seed in 0..200 {
             server.feed(&bytes(seed));
@@ -270,7 +271,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "the server closed the connection")]
-    fn a_server_that_ends_is_found() {
+    fn a_server_that_closes_the_connection_is_found() {
         let server = Server::start(|mut pipe: DuplexStream| async move {
             let mut buffer = vec![0; 4096];
             let count = pipe.read(&mut buffer).await.expect("we write");

@@ -1,32 +1,32 @@
-//! The choices of one input as the tree of the values that they make, so that one value can change and all others stay.
+//! The choices of one input as a tree of the values that they generate, so that one value can change on its own.
 //!
-//! In a fuzzer's bytes a choice has its meaning by the place where it stands. Whoever changes a byte that decides how
-//! many choices follow gives every later byte another meaning, and with it loses what led there. Here a choice belongs
-//! to the value that it helps to make. What is new in a changed tree is drawn, and the rest is found where it belongs.
+//! In a fuzzer's bytes the meaning of a choice depends on its position: changing a byte that decides how many choices
+//! follow gives every later byte another meaning. In the tree each choice belongs to the value that it helps to
+//! generate. New parts of a changed tree are drawn at random, all others are replayed.
 
 use std::ops::Range;
 
 use crate::fuzz::{Bytes, Random, Source};
 
-/// Stands for no value, so that what follows it is drawn anew.
+/// The label of a value that is drawn anew.
 const NEW: u64 = u64::MAX;
 
-/// How many parts a tree keeps; the choices of those beyond belong to the last one that was kept.
+/// How many values a tree keeps; the choices of further values are stored with the last one kept.
 const PARTS: usize = 1 << 14;
 
-/// How far the value of a kind is looked for among those that stand beside each other.
+/// How far the recorded value of a kind is searched among its siblings.
 const AHEAD: usize = 64;
 
-/// What a choice was made of, and how it was made.
+/// One choice, with the number of alternatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Choice {
     below: u64,
     chosen: u64,
-    /// All that matters is whether the last was chosen.
+    /// Whether only the last alternative differs in meaning from the others (a yes-or-no choice).
     is_flag: bool,
 }
 
-/// One value: what was chosen for itself, and the values in it.
+/// One value: its own choices, and the values inside it.
 #[derive(Debug, Clone, Default)]
 struct Part {
     label: u64,
@@ -37,20 +37,20 @@ struct Part {
 /// The choices of one input.
 #[derive(Debug, Clone)]
 pub(super) struct Tree {
-    /// The first is the root. A part may stand in several places.
+    /// The first is the root. A value may occur in several places.
     parts: Vec<Part>,
 }
 
 impl Tree {
-    /// The tree of what `make` chooses by these bytes.
+    /// The tree of the choices that `make` reads from these bytes.
     pub(super) fn read<Made>(bytes: &[u8], make: impl FnOnce(&mut Recorder<'_, Bytes<'_>>) -> Made) -> Self {
         let mut recorder = Recorder::new(None, Bytes::new(bytes));
         let _made = make(&mut recorder);
         recorder.made
     }
 
-    /// What `make` makes by choosing what this tree says, and at random what it does not say; and the bytes by which
-    /// it chooses the same again.
+    /// The result of `make` when it chooses as this tree says, and at random where the tree has no choice; and the
+    /// bytes that make it choose the same again.
     pub(super) fn write<Made>(
         &self,
         random: &mut Random,
@@ -61,7 +61,7 @@ impl Tree {
         (value, recorder.bytes)
     }
 
-    /// Changes one thing.
+    /// Makes one random change.
     pub(super) fn change(&mut self, random: &mut Random) {
         match random.below(16) {
             0..=9 => self.choose_again(random),
@@ -71,7 +71,7 @@ impl Tree {
         }
     }
 
-    /// Takes over a value from another tree, where both have one of a kind.
+    /// Replaces a value by one of the same kind from another tree, if both have one.
     pub(super) fn take_over(&mut self, other: Self, random: &mut Random) {
         let first = self.parts.len();
         let own = 0..first;
@@ -83,7 +83,7 @@ impl Tree {
         self.replace(random, own, |part, _| (first..all).contains(&part));
     }
 
-    /// Makes one choice in another way.
+    /// Changes one choice.
     fn choose_again(&mut self, random: &mut Random) {
         let chosen = if random.one_in(2) { self.any_part(random) } else { self.part_from_above(random) };
         let Some(part) = self.parts.get_mut(chosen) else { return };
@@ -93,7 +93,7 @@ impl Tree {
         }
     }
 
-    /// Any part that has choices, each choice as likely as any other.
+    /// A random value that has choices, weighted by their number.
     fn any_part(&self, random: &mut Random) -> usize {
         let count = self.parts.iter().map(|part| part.choices.len()).sum();
         let mut at = random.index(count);
@@ -106,7 +106,7 @@ impl Tree {
         0
     }
 
-    /// A part that has choices, each value within a value as likely as those beside it, however much is in them.
+    /// A random value that has choices, found by descending from the root, so that large siblings are no likelier.
     fn part_from_above(&self, random: &mut Random) -> usize {
         let mut at = 0;
         while let Some(part) = self.parts.get(at) {
@@ -119,7 +119,7 @@ impl Tree {
         at
     }
 
-    /// Forgets a value.
+    /// Marks a value to be drawn anew.
     fn draw_again(&mut self, random: &mut Random) {
         let new = self.parts.len();
         if let Some(place) = self.place(random, 0..new) {
@@ -128,7 +128,7 @@ impl Tree {
         }
     }
 
-    /// Puts a value where another of its kind stands.
+    /// Replaces a value by another one of the same kind.
     fn repeat(&mut self, random: &mut Random) {
         let all = 0..self.parts.len();
         self.replace(random, all, |part, old| part != old);
@@ -141,7 +141,7 @@ impl Tree {
         let alike = |(index, part): (usize, &Part)| (part.label == label && admits(index, old)).then_some(index);
         let alike: Vec<usize> = self.parts.iter().enumerate().filter_map(alike).collect();
         if let Some(&new) = alike.get(random.index(alike.len())) {
-            // No value can stand within itself.
+            // No value can be inside itself.
             if !self.is_within(old, new) {
                 *place.within(self) = new;
             }
@@ -159,7 +159,7 @@ impl Tree {
         false
     }
 
-    /// Leaves out, doubles or moves one of the values that stand beside each other.
+    /// Removes, duplicates or swaps one of several sibling values.
     fn rearrange(&mut self, random: &mut Random) {
         let Some(place) = self.place(random, 0..self.parts.len()) else { return };
         let beside = &mut self.parts[place.part].parts;
@@ -175,7 +175,7 @@ impl Tree {
         }
     }
 
-    /// Where a value stands within one of these parts, each place as likely as any other.
+    /// A random position of a value within one of these parts.
     fn place(&self, random: &mut Random, within: Range<usize>) -> Option<Place> {
         let count = self.parts[within.clone()].iter().map(|part| part.parts.len()).sum();
         let mut at = random.index(count);
@@ -190,7 +190,7 @@ impl Tree {
     }
 }
 
-/// Where a value stands within another.
+/// The position of a value within another.
 #[derive(Clone, Copy)]
 struct Place {
     part: usize,
@@ -211,12 +211,12 @@ impl Choice {
             return;
         }
         self.chosen = match random.below(4) {
-            // What is compared with a number comes nearer bit by bit, or by a little.
+            // Get closer to a compared number, bit by bit or by a small step.
             0 => (old ^ (1 << random.below(u64::from(u64::BITS - (self.below - 1).leading_zeros())))) % self.below,
             1 => {
                 let step = 1 + random.below((self.below - 1).min(8));
                 let step = if random.one_in(2) { step } else { self.below - step };
-                // Beyond the last comes the first; the sum may be more than a number holds.
+                // After the last alternative comes the first; the sum might overflow.
                 if old < self.below - step { old + step } else { old - (self.below - step) }
             }
             _ => old,
@@ -228,7 +228,7 @@ impl Choice {
     }
 }
 
-/// Makes choices, as a tree says or from elsewhere, and writes down what it chose for which value.
+/// Makes choices, as a tree says or from another source, and records which value they belong to.
 #[derive(Debug)]
 pub(super) struct Recorder<'t, S> {
     told: Option<&'t Tree>,
@@ -236,11 +236,11 @@ pub(super) struct Recorder<'t, S> {
     open: Vec<Open>,
     made: Tree,
     bytes: Vec<u8>,
-    /// How many parts were not kept and have not ended.
+    /// How many values were not kept and have not ended.
     beyond: usize,
 }
 
-/// A value that is being made, and how much of what was told about it has been used.
+/// A value that is being generated, and how much of its recorded choices has been used.
 #[derive(Debug)]
 struct Open {
     part: usize,
@@ -269,7 +269,7 @@ impl<S: Source> Recorder<'_, S> {
         open.choices += 1;
         let chosen = match choice {
             Some(choice) if choice.below == n => choice.chosen,
-            // It is about something else.
+            // The choice is about something else.
             _ => self.rest.below(n),
         };
         Bytes::write(n, chosen, &mut self.bytes);
@@ -297,7 +297,7 @@ impl<S: Source> Source for Recorder<'_, S> {
         let told = self.told;
         let open = self.open.last_mut().expect("the root never ends");
         self.made.parts[open.part].parts.push(part);
-        // Where one was left out, the others are still there.
+        // If one value was left out, its siblings are still found.
         let inner = open.told.and_then(|part| told?.parts.get(part)).map_or(&[][..], |part| &part.parts);
         let mut ahead = inner.iter().enumerate().skip(open.parts).take(AHEAD);
         let found = ahead.find(|(_, inner)| told.is_some_and(|tree| tree.parts[**inner].label == label));

@@ -1,7 +1,7 @@
-//! What comes back: how a body or a stream becomes messages, what answers what, and what the next request learns of it.
+//! Reads one HTTP response, body or stream, to its end or to the size limit, and turns it into messages.
 //!
-//! Owns the reading of one answer, to its end or to the bound of what is read. Requests of the server within it are
-//! answered on the way. What an answer that is none leads to is for whoever asked to say.
+//! Requests of the server within the response are answered on the way. Also collects what later requests need: the
+//! protocol version and mirrored parameters. The caller decides what an empty or invalid response leads to.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::transcript::{Event, HttpEnd, messages, outline};
 use crate::wire::{Frame, Id, Kind, MAX_MESSAGE_BYTES, SseDecoder, SseEvent, same_id};
 
 impl Exchanger {
-    /// Reads the body of an answer; what it answers is taken off `awaited`.
+    /// Reads the body of a response; removes the ids that it answers from `awaited`.
     pub(super) async fn read(
         self: &Arc<Self>,
         number: usize,
@@ -38,7 +38,7 @@ impl Exchanger {
             return end;
         }
         if outcome.status == Some(429) {
-            // Whatever it says, it is about how often we ask, and answers nothing.
+            // Whatever the body says, it is about the rate limit and answers nothing.
             end.text = note::beginning(&body);
             return end;
         }
@@ -51,8 +51,8 @@ impl Exchanger {
         let speaks = frame.json().is_some_and(|value| {
             messages(value).any(|message| !matches!(Kind::of(message), Kind::Unknown | Kind::Batch(_)))
         });
-        // JSON that was promised is a message also where it is none that we know.
-        // A refusal of what nothing answers may say why by an error without an id, which answers nothing either.
+        // A body that is declared as JSON counts as a message even if it is not a known one.
+        // A rejection of a message that has no response may explain itself by an error without an id.
         let explains = !asks
             && outcome.status.is_some_and(|status| status >= 400)
             && frame.json().is_some_and(|value| {
@@ -100,7 +100,7 @@ impl Exchanger {
                     break;
                 }
             }
-            // What is no event in the end is not waited for either: its end may never come.
+            // Data that never becomes an event is not awaited either: its end may never arrive.
             let beyond = decoder.pending() > self.record.limits.line;
             if beyond {
                 self.record.add(Event::Overflow);
@@ -114,8 +114,8 @@ impl Exchanger {
         end
     }
 
-    /// Keeps what is known of a stream that goes on, in case it never ends. Only what is new is added: on a stream
-    /// that brings every answer, each would take longer than the one before.
+    /// Saves the state of a stream that is still open, in case it never ends. Only new events are added: on a stream
+    /// that carries every response, copying all of them would take longer each time.
     fn note_open(&self, number: usize, end: &mut HttpEnd) {
         let all = std::mem::take(&mut end.events);
         let mut state = self.state();
@@ -157,7 +157,7 @@ impl Exchanger {
         note::keep(&mut end.events, note);
     }
 
-    /// Takes note of a message of the server and answers it where it asks.
+    /// Records a message of the server and answers it if it is a request.
     fn take(self: &Arc<Self>, frame: Frame, awaited: &mut Vec<Id>) {
         let mut replies = Vec::new();
         if let Some(value) = frame.json() {
@@ -165,7 +165,7 @@ impl Exchanger {
                 match Kind::of(message) {
                     Kind::Response { id } => {
                         let known = id.and_then(|id| awaited.iter().position(|own| same_id(own, id)));
-                        // An error without an id, or with a damaged one, is still what came of the request.
+                        // An error without an id, or with an altered one, is still the result of the request.
                         if let Some(at) = known.or((!awaited.is_empty()).then_some(0)) {
                             awaited.remove(at);
                         }
@@ -191,14 +191,14 @@ impl Exchanger {
         }
     }
 
-    /// Learns from a response what later requests have to say.
+    /// Stores what later requests must repeat from a response.
     fn learn(&self, response: &Value) {
         let Some(result) = response.get("result") else { return };
         if !self.stateless
             && let Some(version) = result.get("protocolVersion").and_then(Value::as_str)
             && result.get("capabilities").is_some()
         {
-            // The header came with 2025-06-18; versions are dates, so they compare as texts.
+            // The header was added in 2025-06-18; versions are dates, so they compare as strings.
             self.state().version = (version >= "2025-06-18").then(|| version.to_owned());
         }
         if self.stateless && result.get("tools").is_some() {
@@ -206,13 +206,13 @@ impl Exchanger {
         }
     }
 
-    /// Takes in which parameters of tools are mirrored into headers.
+    /// Sets which tool parameters are mirrored into headers.
     pub(super) fn mirror(&self, mirrored: Mirrored) {
         self.state().mirrored = mirrored;
     }
 }
 
-/// The media type of an answer, without parameters, in lower case.
+/// The media type of a response, without parameters, in lower case.
 pub(super) fn media_type(response: &Response) -> String {
     let value = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     media_type_of(value)
@@ -222,7 +222,7 @@ fn is_json(kind: &str) -> bool {
     kind == "application/json" || kind.ends_with("+json")
 }
 
-/// Reads a body, at most `limit` bytes and no more than a message's worth in memory.
+/// Reads a body: at most `limit` bytes, of which at most one message's worth is kept in memory.
 async fn read_body(mut response: Response, end: &mut HttpEnd, limit: usize) -> Vec<u8> {
     let mut body = Vec::new();
     loop {

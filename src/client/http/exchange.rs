@@ -1,8 +1,8 @@
-//! One connection over HTTP: what is sent, in which order, and what is tried again.
+//! One connection over HTTP: what is sent, in which order, and what is retried.
 //!
-//! Owns the state of the connection, its session among it, and the course of one exchange: a request, its answer,
-//! and the requests that take up a stream that broke off. How a request looks, how an answer is read, how long is
-//! waited in between, how a request is cancelled and what the older transport does instead lie beside it.
+//! Owns the state of the connection, including its session, and the course of one exchange: a request, its response,
+//! and the requests that resume a broken stream. The neighbouring modules build requests, read responses, apply rate
+//! limits, cancel requests and implement the HTTP+SSE transport.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,8 +24,7 @@ use crate::client::responder::Responder;
 use crate::transcript::{Entry, Event, HttpEnd, Mark, messages};
 use crate::wire::{Frame, Id, Kind};
 
-/// How often a stream that broke off is taken up again, how long we wait before where it is not said, and the longest
-/// that we wait.
+/// How often a broken stream is resumed, how long to wait before if the server does not say, and the longest wait.
 const RESUMED: usize = 5;
 const USUAL_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(2);
@@ -41,7 +40,7 @@ pub(in crate::client) struct Exchanger {
     /// Whether the connection is of the stateless era.
     pub(super) stateless: bool,
     state: Mutex<State>,
-    /// The endpoint for messages of the older transport.
+    /// The message endpoint of the HTTP+SSE transport.
     pub(super) endpoint: watch::Sender<Endpoint>,
 }
 
@@ -50,29 +49,29 @@ pub(super) struct State {
     /// The number of the next request.
     pub(super) next: usize,
     pub(super) session: Option<String>,
-    /// The version that was agreed on, where requests have to name it.
+    /// The negotiated version, if requests must name it.
     pub(super) version: Option<String>,
     pub(super) mirrored: Mirrored,
     listening: bool,
     ended: bool,
-    /// The answers that are being read.
+    /// The responses that are being read.
     pub(super) open: BTreeMap<usize, HttpEnd>,
     tasks: Vec<AbortHandle>,
-    /// The requests whose answers are still read.
+    /// The requests whose responses are still being read.
     pub(super) asked: Vec<(Id, AbortHandle)>,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) status: Option<u16>,
-    /// Whether any message came.
+    /// Whether any message was received.
     pub(super) spoke: bool,
     pub(super) last_event_id: Option<String>,
     pub(super) retry: Option<Duration>,
-    /// How long to wait before it is made again.
+    /// How long to wait before the request is repeated.
     pause: Option<Duration>,
-    /// The end of the answer, where it is for the caller to record.
+    /// The end of the response, if the caller records it.
     held: Option<HttpEnd>,
 }
 
@@ -86,17 +85,17 @@ impl Exchanger {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether what a message draws comes as the answer to its POST.
+    /// Whether the response to a message arrives as the HTTP response to its POST.
     pub(in crate::client) fn answers_in_place(&self) -> bool {
         self.stateless || self.site.mode() != Some(Mode::Sse)
     }
 
-    /// The session that the server opened, if it did.
+    /// The HTTP session that the server opened, if there is one.
     pub(in crate::client) fn session(&self) -> Option<String> {
         self.state().session.clone()
     }
 
-    /// Runs something aside until the connection ends.
+    /// Runs a task in the background until the connection ends.
     pub(super) fn aside(&self, work: impl Future<Output = ()> + Send + 'static) -> tokio::task::JoinHandle<()> {
         let task = tokio::spawn(work);
         let mut state = self.state();
@@ -108,12 +107,12 @@ impl Exchanger {
         task
     }
 
-    /// Sends a message and records it. A request is answered later; for anything else the answer to the POST
-    /// is waited for, at most `limit`, since it has to arrive before what follows it.
+    /// Sends a message and records it. A response to a request is read in the background; for any other message the
+    /// HTTP response is awaited, at most `limit`, because the message must arrive before the next one.
     pub(in crate::client) async fn send(self: &Arc<Self>, frame: Frame, mark: Option<Mark>, limit: Duration) {
         if let Some(id) = frame.json().and_then(cancelled) {
             if self.stateless {
-                // Here the end of the stream is the cancellation, and no notification says so.
+                // In this era closing the stream is the cancellation, and no notification is sent.
                 self.cancel_by_closing(id).await;
                 return;
             }
@@ -130,7 +129,7 @@ impl Exchanger {
         }
     }
 
-    /// Sends what is recorded as sent, by whichever transport the server speaks, and reads the answer to it.
+    /// Delivers a message that is recorded as sent, over the server's transport, and reads the response.
     pub(super) async fn deliver(self: Arc<Self>, sent: Arc<Entry>) {
         if !self.answers_in_place() {
             self.deliver_by_sse(sent).await;
@@ -155,7 +154,7 @@ impl Exchanger {
         }
         if let Some(mut end) = outcome.held.take() {
             let unanswered = end.unanswered.take();
-            // What the page on backwards compatibility has a client do next.
+            // The fallback that the specification's section on backwards compatibility describes.
             if self.opens_a_stream().await {
                 self.finish(end, None);
                 self.site.settle(Mode::Sse);
@@ -170,7 +169,7 @@ impl Exchanger {
         }
     }
 
-    /// Makes a request, and makes it again as long as the server asks us to slow down.
+    /// Makes a request and repeats it while the server asks the client to slow down.
     pub(super) async fn insist(self: &Arc<Self>, order: impl Fn(usize) -> Order) -> Outcome {
         let mut attempt = 0;
         loop {
@@ -181,11 +180,11 @@ impl Exchanger {
         }
     }
 
-    /// Makes a request and reads its answer to the end, streams that break off included.
+    /// Makes a request and reads its response to the end, resuming broken streams.
     pub(super) async fn exchange(self: &Arc<Self>, order: Order) -> Outcome {
         let message = order.carries.as_ref().map(|entry| entry.sent());
         let initializes = is_of(message.flatten(), "initialize");
-        // What is broken asks as well: an answer tells so.
+        // A malformed message expects a response as well: the response reports the error.
         let asks = message.is_some_and(|message| {
             message.is_none_or(|value| {
                 messages(value).next().is_none() || messages(value).any(|message| !is_unanswered(message))
@@ -237,14 +236,14 @@ impl Exchanger {
         outcome
     }
 
-    /// Records the end of an answer.
+    /// Records the end of a response.
     fn finish(&self, mut end: HttpEnd, unanswered: Option<Id>) {
         self.state().open.remove(&end.number);
         end.unanswered = unanswered;
         self.record.add(Event::HttpEnd(Box::new(end)));
     }
 
-    /// Opens the stream on which a server speaks unasked, once.
+    /// Opens the stream for the server's own messages, once.
     fn listen(self: &Arc<Self>) {
         if std::mem::replace(&mut self.state().listening, true) {
             return;
@@ -256,7 +255,7 @@ impl Exchanger {
         }));
     }
 
-    /// Ends the session and everything that is still going on.
+    /// Ends the session and all background tasks.
     pub(in crate::client) async fn end(self: &Arc<Self>) {
         let tasks = {
             let mut state = self.state();
@@ -276,7 +275,7 @@ impl Exchanger {
         }
     }
 
-    /// Ends everything at once, for a connection that nobody shuts down.
+    /// Ends everything at once, for a connection that is dropped without a shutdown.
     pub(in crate::client) fn abandon(&self) {
         let mut state = self.state();
         state.ended = true;
@@ -286,12 +285,12 @@ impl Exchanger {
     }
 }
 
-/// Whether a message is one of a method.
+/// Whether a message has the given method.
 fn is_of(message: Option<&Value>, method: &str) -> bool {
     message.and_then(|message| message.get("method")).is_some_and(|own| own == method)
 }
 
-/// Whether a message is one that nothing answers.
+/// Whether a message is one that has no response.
 fn is_unanswered(message: &Value) -> bool {
     matches!(Kind::of(message), Kind::Notification { .. } | Kind::Response { .. })
 }

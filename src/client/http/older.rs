@@ -1,7 +1,7 @@
-//! The older transport, HTTP+SSE: one stream that names an endpoint for messages and carries every answer.
+//! The HTTP+SSE transport: one stream that names an endpoint for messages and carries every response.
 //!
-//! Owns the endpoint, from the moment that a stream is opened in the hope of one. Whether a server is of that kind
-//! is found out elsewhere, and what its stream brings is read like any other.
+//! Owns that endpoint, from the moment the stream is opened. Other modules find out whether a server uses this
+//! transport, and read the stream like any other.
 //!
 //! Source: `basic/transports#http-with-sse` of 2024-11-05.
 
@@ -14,7 +14,7 @@ use super::request::{BOTH, Order, STREAM};
 use super::trouble;
 use crate::transcript::{Entry, Event};
 
-/// The endpoint for messages that a stream of the older transport names.
+/// The message endpoint that an HTTP+SSE stream names.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) enum Endpoint {
     #[default]
@@ -25,7 +25,7 @@ pub(super) enum Endpoint {
 }
 
 impl Exchanger {
-    /// Where messages go.
+    /// The URL to which messages are sent.
     pub(super) fn message_url(&self) -> Url {
         match &*self.endpoint.borrow() {
             Endpoint::Named(url) if !self.stateless => url.clone(),
@@ -33,13 +33,13 @@ impl Exchanger {
         }
     }
 
-    /// Whether a stream is open that has named no endpoint yet.
+    /// Whether a stream is open that has not named an endpoint yet.
     pub(super) fn awaits_endpoint(&self) -> bool {
         *self.endpoint.borrow() == Endpoint::Awaited
     }
 
-    /// Takes the endpoint that a stream names; returns what is wrong with one that lies elsewhere, which is where
-    /// nothing is sent to: a check sees that nothing came of it.
+    /// Stores the endpoint that a stream names. Returns an error text for an endpoint at another origin: nothing is
+    /// sent there, and a check reports that no response arrived.
     pub(super) fn name_endpoint(&self, text: &str) -> Option<String> {
         let text = text.trim();
         let url = self.site.url.join(text).ok().filter(|url| self.site.is_same_origin(url));
@@ -48,7 +48,7 @@ impl Exchanger {
         trouble
     }
 
-    /// Opens the stream of the older transport; whether it names an endpoint for messages.
+    /// Opens the HTTP+SSE stream; returns whether it names a message endpoint.
     pub(super) async fn opens_a_stream(self: &Arc<Self>) -> bool {
         let mut named = self.endpoint.subscribe();
         let mut first = false;
@@ -66,7 +66,7 @@ impl Exchanger {
                 this.exchange(order).await;
                 let lost = *this.endpoint.borrow() != Endpoint::Awaited;
                 this.endpoint.send_replace(Endpoint::Failed);
-                // The stream is the connection: with it nothing more can come.
+                // The stream is the connection: without it nothing more can arrive.
                 if lost {
                     this.record.add(Event::Closed);
                 }
@@ -76,7 +76,7 @@ impl Exchanger {
         settled.is_ok_and(|endpoint| matches!(*endpoint, Endpoint::Named(_)))
     }
 
-    /// Sends a message by the older transport.
+    /// Sends a message over the HTTP+SSE transport.
     pub(super) async fn deliver_by_sse(self: &Arc<Self>, sent: Arc<Entry>) {
         if !self.opens_a_stream().await {
             self.record.add(Event::Closed);
@@ -85,7 +85,7 @@ impl Exchanger {
         let Endpoint::Named(url) = self.endpoint.borrow().clone() else { return };
         let Event::Sent { frame, .. } = &sent.event else { return };
         let headers = self.headers(frame.json(), BOTH);
-        // The answer comes on the stream; what the POST says is whether the message was taken.
+        // The response arrives on the stream; the POST only shows whether the message was accepted.
         let order = |attempt| Order {
             method: Method::POST,
             url: url.clone(),

@@ -1,7 +1,7 @@
-//! How long we wait for a server that wants to be asked less.
+//! Rate limits: how long to wait for a server that answers 429 or 503, and the user's own maximum rate.
 //!
-//! Owns what is bearable: how often a request is sent again, how long we wait before, and that a wait is taken note
-//! of, since nobody's time is to be counted meanwhile. What is sent again is for whoever asked to say.
+//! Decides how often a request is repeated and how long to wait before, and records the wait, since no timeout may
+//! run meanwhile. The caller decides what is repeated.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use reqwest::Response;
 use super::exchange::Exchanger;
 use crate::client::record::Record;
 
-/// How often a request is sent again to a server that asks us to slow down, and the longest that we wait for it.
+/// How often a request is repeated for a server that asks the client to slow down, and the longest wait before.
 pub(super) const REPEATED: usize = 3;
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// How long we wait the first time where it is not said how long.
+/// The first wait, if the server does not say how long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 impl Exchanger {
-    /// How long to wait before a request is sent again to a server that is asked too much, where that is bearable:
-    /// as long as the server says, or each time longer where it says nothing.
+    /// How long to wait before a rate-limited request is repeated, if at all: as long as the server says, or longer
+    /// each time if it says nothing.
     pub(super) fn pause(&self, response: &Response, attempt: usize) -> Option<Duration> {
         let status = response.status().as_u16();
         if !matches!(status, 429 | 503) {
@@ -39,21 +39,21 @@ impl Exchanger {
         pause
     }
 
-    /// Waits until a request may go, where so many a second are made at most.
+    /// Waits until a request may be sent under the user's maximum rate.
     pub(super) async fn keep_pace(&self) {
         if let Some(wait) = self.site.turn() {
             self.rest(wait).await;
         }
     }
 
-    /// Waits, and has it taken note of meanwhile.
+    /// Waits, and marks the connection as paused meanwhile.
     pub(super) async fn rest(&self, pause: Duration) {
         let _pausing = Pausing::begin(&self.record);
         tokio::time::sleep(pause).await;
     }
 }
 
-/// Takes note of a request that waits, for as long as it is kept.
+/// Marks a connection as paused for as long as the guard lives.
 struct Pausing<'a>(&'a Record);
 
 impl<'a> Pausing<'a> {

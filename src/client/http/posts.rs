@@ -1,8 +1,8 @@
-//! A lean connection over HTTP: lines out, each as a POST, and frames in, with nothing kept of either.
+//! A connection over HTTP that records nothing: lines out, each as a POST, and frames in.
 //!
-//! What an HTTP status says in place of a message becomes the message that says the same, so that whoever calls by
-//! the thousand need not know of statuses. What ends the calling altogether is told apart: a server that is gone,
-//! one that has forgotten the session, and one that wants to be asked less, or by somebody else.
+//! An HTTP error status becomes the equivalent JSON-RPC error, so that a caller who makes thousands of calls need not
+//! know HTTP. Conditions that end the calling are reported separately: the connection is lost, the session is
+//! unknown, the client is rate limited or unauthorized, or the server writes too much.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -21,62 +21,62 @@ use crate::client::responder::Responder;
 use crate::transcript::{Entry, Event, HttpEnd, messages};
 use crate::wire::{Frame, Id, Kind, MAX_MESSAGE_BYTES};
 
-/// How long a message that nothing answers is waited for to arrive.
+/// How long to wait for a message without a response to arrive.
 const TAKEN: Duration = Duration::from_secs(2);
 /// How many requests of the server are answered.
 const ANSWERS: usize = 2_000;
-/// Statuses of a request that is larger than a server takes: a bound of its own, which is nobody's fault.
+/// Statuses for a request that is larger than the server accepts: a limit that it may have.
 const TOO_LARGE: [u16; 3] = [413, 414, 431];
-/// The error of a header that does not say what the body says. What is mirrored is ours, so it tells nothing of
-/// the arguments.
+/// The error for a header that differs from the body. This client makes the mirrored headers, so the error says
+/// nothing about the arguments.
 const HEADER_MISMATCH: i64 = -32020;
 
-/// What it takes to connect.
+/// The parameters of a connection.
 #[derive(Debug)]
 pub struct PostsOrder {
-    /// Where the server is.
+    /// The server's endpoint.
     pub site: Arc<Site>,
     /// Whether the connection is of the era without a handshake.
     pub stateless: bool,
-    /// What answers the server's requests.
+    /// Answers the server's requests.
     pub responder: Responder,
-    /// The parameters of tools that are mirrored into headers.
+    /// The tool parameters that are mirrored into headers.
     pub mirrored: Mirrored,
 }
 
-/// Why nothing more comes.
+/// Why a connection has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Over {
-    /// Nobody takes a connection, or a request broke off without an answer, as it did when it was made again.
+    /// No connection is accepted, or a request and its repetition both broke off without a response.
     Lost(String),
-    /// The session is not known any more.
+    /// The session is no longer known.
     Forgotten,
-    /// The server wants to be asked less.
+    /// The server limits the request rate.
     Limited,
-    /// The server asks for a token.
+    /// The server requires a token.
     Locked,
-    /// It writes more than is read.
+    /// The server writes more than is read.
     Flooded,
 }
 
 impl Over {
-    /// What came of it, in words.
+    /// The reason as a sentence.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
             Self::Lost(trouble) => trouble.clone(),
-            Self::Forgotten => "the server does not know the session any more (HTTP status 404)".to_owned(),
+            Self::Forgotten => "the server no longer knows the session (HTTP status 404)".to_owned(),
             Self::Limited => {
-                "the server limits how often it is asked (HTTP status 429): give --max-rate, or lift the limit"
+                "the server limits the request rate (HTTP status 429): use --max-rate, or lift the limit"
                     .to_owned()
             }
-            Self::Locked => "the server asks for a token (HTTP status 401)".to_owned(),
-            Self::Flooded => "the server writes more than is read".to_owned(),
+            Self::Locked => "the server requires a token (HTTP status 401)".to_owned(),
+            Self::Flooded => "the server writes more than the client reads".to_owned(),
         }
     }
 }
 
-/// What the record tells.
+/// An event of the record that matters here.
 enum Told {
     Begun { number: usize, carries: Option<Arc<Entry>> },
     Status { number: usize, status: u16 },
@@ -86,25 +86,25 @@ enum Told {
     Flooded,
 }
 
-/// A request that is under way.
+/// A request whose response is still being read.
 struct UnderWay {
     carries: Option<Arc<Entry>>,
     status: Option<u16>,
 }
 
-/// A connection over HTTP that keeps nothing.
+/// A connection over HTTP that records nothing.
 pub(in crate::client) struct Posts {
     exchanger: Arc<Exchanger>,
     told: UnboundedReceiver<Told>,
     outgoing: VecDeque<Vec<u8>>,
     under_way: BTreeMap<usize, UnderWay>,
-    /// How many lines are under way that are no JSON: nothing is sent behind one, so that it is known which ended
-    /// the server.
+    /// The number of lines in flight that are not JSON: nothing is sent after one, so that it is known which line
+    /// ended the server.
     broken: usize,
-    /// What was made once more, by its id.
+    /// The ids of requests that were repeated once.
     again: BTreeSet<String>,
     ready: VecDeque<Frame>,
-    /// Whether the answer to a request ended without a response.
+    /// Whether the HTTP response to a request ended without a JSON-RPC response.
     silent: bool,
     over: Option<Over>,
 }
@@ -151,8 +151,8 @@ impl Posts {
         self.over.as_ref()
     }
 
-    /// The next message of the server, while what is put up is sent. An answer that ended without the response that
-    /// it was to bring is one that nobody waits for.
+    /// The next message of the server; queued lines are sent meanwhile. Does not wait any longer once an HTTP response
+    /// has ended without the JSON-RPC response that it should carry.
     pub(in crate::client) async fn next(&mut self, limit: Duration) -> Waited<Frame> {
         let mut allotted = Allotted::new(limit);
         loop {
@@ -172,7 +172,7 @@ impl Posts {
             let paused = self.exchanger.record.is_pausing();
             let came = allotted.glance(self.told.recv()).await;
             if paused && came.is_none() {
-                // The server asked us to wait, so the time is not counted against it.
+                // The server asked the client to wait, so this time does not count against it.
                 allotted.give_back();
             }
             if let Some(told) = came.flatten() {
@@ -206,7 +206,7 @@ impl Posts {
             Told::Came(frame) => self.take_frame(frame),
             Told::Ended(end) => self.take_end(&end),
             Told::Closed => {
-                self.over.get_or_insert_with(|| Over::Lost("the connection of the server was closed".to_owned()));
+                self.over.get_or_insert_with(|| Over::Lost("the server closed the connection".to_owned()));
             }
             Told::Flooded => {
                 self.over.get_or_insert(Over::Flooded);
@@ -216,13 +216,13 @@ impl Posts {
 
     fn take_frame(&mut self, frame: Frame) {
         let Some(value) = frame.json() else {
-            // What is more than we read is told by the end of its answer, which says whose it is.
+            // A message beyond a size limit is reported at the end of its response, which identifies the request.
             if !frame.value.as_ref().is_err_and(crate::wire::Damage::is_our_bound) {
                 self.ready.push_back(frame);
             }
             return;
         };
-        // What the server asks for has been answered.
+        // The server's requests have been answered already.
         if messages(value).all(|message| matches!(Kind::of(message), Kind::Request { .. })) {
             return;
         }
@@ -243,7 +243,7 @@ impl Posts {
             self.take_refusal(request.status);
             return;
         };
-        // By the older transport a POST that was not taken draws no answer on the stream either.
+        // Over HTTP+SSE a rejected POST has no response on the stream either.
         let not_taken = !self.exchanger.answers_in_place() && request.status.is_none_or(|status| status >= 300);
         let own = message.get("id").filter(|_| matches!(Kind::of(message), Kind::Request { .. }));
         let Some(id) = end.unanswered.as_ref().or(own.filter(|_| not_taken)) else { return };
@@ -258,7 +258,7 @@ impl Posts {
             Some(404) if self.exchanger.session().is_some() => {
                 // A request that broke off had a session before.
                 let over = if self.again.contains(&id.to_string()) {
-                    Over::Lost("the connection broke off, and the session is not known any more".to_owned())
+                    Over::Lost("the connection broke off, and the server no longer knows the session".to_owned())
                 } else {
                     Over::Forgotten
                 };
@@ -270,13 +270,13 @@ impl Posts {
             Some(status @ 500..) => self.ready.push_back(error(id, -32603, status, &end.text)),
             Some(status @ 300..) => self.ready.push_back(error(id, -32600, status, &end.text)),
             _ if end.bytes > MAX_MESSAGE_BYTES => {
-                self.ready.push_back(unread(id, "the answer is more than is read"));
+                self.ready.push_back(unread(id, "the response is larger than the client reads"));
             }
             _ => self.silent = true,
         }
     }
 
-    /// Takes note of a status that says something of all requests; says whether it does.
+    /// Handles a status that applies to all requests; returns whether it is one.
     fn take_refusal(&mut self, status: Option<u16>) -> bool {
         let over = match status {
             Some(429) => Over::Limited,
@@ -287,7 +287,7 @@ impl Posts {
         true
     }
 
-    /// A request broke off: made once more, since a connection that lay idle may be closed at any time.
+    /// Repeats a request that broke off once, since an idle connection may be closed at any time.
     fn take_trouble(&mut self, trouble: &str, id: &Id, carries: &Arc<Entry>) {
         if let Event::Sent { frame, .. } = &carries.event
             && self.again.insert(id.to_string())
@@ -310,7 +310,7 @@ impl Drop for Posts {
     }
 }
 
-/// Hands on what is of use of an entry.
+/// Forwards an entry, if it matters here.
 fn show(tell: &UnboundedSender<Told>, entry: &Entry) {
     let told = match &entry.event {
         Event::HttpRequest(request) => Told::Begun { number: request.number, carries: request.carries.clone() },
@@ -321,11 +321,11 @@ fn show(tell: &UnboundedSender<Told>, entry: &Entry) {
         Event::Overflow => Told::Flooded,
         _ => return,
     };
-    // Whoever listened may be gone, and with them the use of it.
+    // The receiver may be gone, and then the event is of no use.
     let _unheard = tell.send(told);
 }
 
-/// The response that says what a status says.
+/// The JSON-RPC error for an HTTP status.
 fn error(id: &Id, code: i64, status: u16, text: &str) -> Frame {
     const SHOWN: usize = 300;
     let text: String = text.trim().chars().take(SHOWN).collect();
@@ -334,7 +334,7 @@ fn error(id: &Id, code: i64, status: u16, text: &str) -> Frame {
     Frame::of(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }))
 }
 
-/// A response that is one, and of which nothing is judged.
+/// An error response whose contents are not judged.
 fn unread(id: &Id, why: &str) -> Frame {
     Frame::of(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32600, "message": why }, "unread": true }))
 }

@@ -1,8 +1,7 @@
-//! Requests that a case makes itself: any method, header and body, and an answer that is read in part.
+//! HTTP requests that a case makes directly: any method, headers and body, with the response read as far as needed.
 //!
-//! What goes either way is recorded as an exchange of its own and never as messages of the connection, so
-//! that what is tried out is judged by the case that tries it and by no other. Nothing is sent anywhere but
-//! to the origin of the server, and every answer is bounded in time and bytes.
+//! Each is recorded as an exchange of its own and never as messages of the connection, so that only the case that
+//! makes it judges it. Requests only go to the server's origin, and every response is limited in time and size.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,66 +23,66 @@ use super::trouble::words;
 use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, Mark, SseNote, exchange_value, messages};
 use crate::wire::{Frame, Id, Kind, SseDecoder, SseEvent, same_id};
 
-/// What stands in a header for the value that the client would send.
+/// A placeholder in a header value for the value that the client would send.
 pub const OWN_VALUE: &str = "${header}";
 
-/// The most of an answer that is read, in bytes.
+/// The maximum size of a response that is read, in bytes.
 const MOST: usize = 4 << 20;
 
-/// How far the answer to such a request is read.
+/// How far the response is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// To the end of its head.
     Head,
     /// To the first event of a stream.
     Event,
-    /// To the response to the message that was sent.
+    /// To the JSON-RPC response to the message that was sent.
     Answer,
     /// To its end.
     End,
 }
 
-/// A request that is a case's own.
+/// A request that a case makes directly.
 #[derive(Debug, Clone)]
 pub struct ProbeOrder {
     /// The method.
     pub method: String,
-    /// The path and query, or an address of the same origin; by default where messages go.
+    /// The path and query, or a URL of the same origin; by default the URL for messages.
     pub target: Option<String>,
-    /// Headers that replace those that the client would send: none at all, or these values.
+    /// Headers that replace the client's own: each removed (no values) or set to these values.
     pub headers: Vec<(String, Vec<String>)>,
-    /// The message that it carries, from which the usual headers are made; a text stands as it is.
+    /// The message that it carries, from which the usual headers are derived; a string is sent as it is.
     pub body: Option<Value>,
-    /// Whether names of headers are written in title case.
+    /// Whether header names are written in title case.
     pub titled: bool,
-    /// Whether Mcp-Name and Mcp-Param-* are written in Base64 also where that is not needed.
+    /// Whether Mcp-Name and Mcp-Param-* are Base64-encoded even if that is not needed.
     pub encoded: bool,
-    /// How far the answer is read.
+    /// How far the response is read.
     pub until: Bound,
-    /// How long it is read.
+    /// How long the response is read.
     pub limit: Duration,
     /// The step that makes the request.
     pub mark: Mark,
 }
 
-/// Why such a request cannot be made.
+/// Why the request cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
     /// The connection is not over HTTP.
-    #[error("the server is not reached over HTTP")]
+    #[error("the server is not connected over HTTP")]
     NoHttp,
-    /// The method is no token.
-    #[error("`{0}` is no HTTP method")]
+    /// The method is not a token.
+    #[error("`{0}` is not an HTTP method")]
     Method(String),
     /// The header cannot be sent.
     #[error("the header `{0}` cannot be sent with this value")]
     Header(String),
-    /// The address leads elsewhere.
-    #[error("`{0}` lies elsewhere, where nothing is sent to")]
+    /// The URL has another origin.
+    #[error("`{0}` has another origin than the server, and nothing is sent there")]
     Elsewhere(String),
 }
 
-/// What is known of an answer so far.
+/// What has been received of a response.
 #[derive(Debug, Clone, Default)]
 struct Progress {
     head: Option<HttpHead>,
@@ -91,7 +90,7 @@ struct Progress {
     done: bool,
 }
 
-/// A request that was made, and its answer as it comes.
+/// A request that was made, and its response as it arrives.
 #[derive(Debug)]
 pub struct Probe {
     request: HttpRequest,
@@ -100,7 +99,7 @@ pub struct Probe {
     exchanger: Finisher,
 }
 
-/// Records the end of an answer that is let go.
+/// Records the end of a response that is closed early.
 struct Finisher(Arc<Exchanger>);
 
 impl std::fmt::Debug for Finisher {
@@ -110,12 +109,12 @@ impl std::fmt::Debug for Finisher {
 }
 
 impl Probe {
-    /// Waits until the answer was read as far as it is to be.
+    /// Waits until the response was read as far as requested.
     pub async fn done(&mut self) {
         let _gone = self.progress.wait_for(|progress| progress.done).await;
     }
 
-    /// Waits until the head is there, and a while longer for the first event of a stream.
+    /// Waits for the head of the response, and then for the first event of a stream.
     pub async fn begun(&mut self, head: Duration, event: Duration) {
         let began = self.progress.wait_for(|progress| progress.done || progress.head.is_some());
         let _slow = tokio::time::timeout(head, began).await.is_ok();
@@ -130,7 +129,7 @@ impl Probe {
         exchange_value(&self.request, progress.head.as_ref(), Some(&progress.end))
     }
 
-    /// Closes the answer, where it is still read.
+    /// Closes the response, if it is still being read.
     pub fn close(self) {
         let end = {
             let progress = self.progress.borrow();
@@ -144,7 +143,7 @@ impl Probe {
 }
 
 impl Exchanger {
-    /// Makes a request of a case's own.
+    /// Makes a request for a case.
     pub(in crate::client) fn probe(self: &Arc<Self>, order: &ProbeOrder) -> Result<Probe, ProbeError> {
         let method =
             Method::from_bytes(order.method.as_bytes()).map_err(|_| ProbeError::Method(order.method.clone()))?;
@@ -203,7 +202,7 @@ impl Exchanger {
             let reading = Reading { exchanger: &this, number, sender: &sender, until, awaited };
             let mut attempt = 0;
             let timed = loop {
-                // What is sent is held in memory, so that it can be sent again.
+                // The request is held in memory, so it can be sent again.
                 let Some(copy) = prepared.try_clone() else { break Ok(None) };
                 match tokio::time::timeout(limit, reading.read(copy, attempt)).await {
                     Ok(Some(pause)) => {
@@ -214,7 +213,7 @@ impl Exchanger {
                 }
             };
             if timed.is_err() && sender.borrow().head.is_none() {
-                let waited = format!("no answer within {limit:.1?}");
+                let waited = format!("no response within {limit:.1?}");
                 sender.send_modify(|progress| progress.end.trouble = Some(waited));
             }
             sender.send_modify(|progress| {
@@ -235,14 +234,14 @@ fn is_mirror(name: &HeaderName) -> bool {
     name == "mcp-name" || name.as_str().starts_with("mcp-param-")
 }
 
-/// A value in the Base64 sentinel; one that is in it stays.
+/// A value in the Base64 sentinel; one that already is stays as it is.
 fn in_sentinel(text: &str) -> String {
     let is_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
     if is_encoded { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
 }
 
-/// Replaces a header, or every header whose name begins with what stands before a `*`. What the client would
-/// have sent stands in for [`OWN_VALUE`].
+/// Replaces a header, or every header with the prefix before a `*`. [`OWN_VALUE`] is replaced by the value that the
+/// client would have sent.
 fn replace(headers: &mut HeaderMap, name: &str, values: &[String]) -> Result<(), ProbeError> {
     let refused = || ProbeError::Header(name.to_owned());
     let named = match name.strip_suffix('*') {
@@ -257,14 +256,14 @@ fn replace(headers: &mut HeaderMap, name: &str, values: &[String]) -> Result<(),
         let own = own.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default();
         for value in values {
             let value = value.replace(OWN_VALUE, own);
-            // Bytes beyond ASCII are for a server to refuse.
+            // Servers must reject bytes beyond ASCII themselves.
             headers.append(&header, HeaderValue::from_bytes(value.as_bytes()).map_err(|_| refused())?);
         }
     }
     Ok(())
 }
 
-/// The reading of one answer.
+/// Reads one response.
 struct Reading<'a> {
     exchanger: &'a Exchanger,
     number: usize,
@@ -275,8 +274,8 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Makes the request and reads its answer; returns for how long to wait before it is made again, where the
-    /// server is asked too much.
+    /// Makes the request and reads its response; returns how long to wait before it is repeated if the server limits
+    /// the request rate.
     async fn read(&self, request: reqwest::RequestBuilder, attempt: usize) -> Option<Duration> {
         match request.send().await {
             Ok(response) => {
@@ -346,7 +345,7 @@ impl Reading<'_> {
         self.sender.send_modify(|progress| (progress.end.text, progress.end.message) = (text, message));
     }
 
-    /// Takes note of a piece of the body; whether that was enough.
+    /// Handles a piece of the body; returns whether enough was read.
     fn take(&self, bytes: &[u8], events: Vec<SseEvent>, decoder: &SseDecoder) -> bool {
         let mut enough = false;
         let notes: Vec<SseNote> = events.into_iter().map(|event| self.note(event)).collect();
@@ -398,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_replaced_by_name_and_by_the_beginning_of_their_names() {
+    fn headers_are_replaced_by_name_and_by_prefix() {
         let mut headers = HeaderMap::new();
         headers.insert("mcp-param-to", HeaderValue::from_static("2"));
         headers.insert("mcp-name", HeaderValue::from_static("count"));
@@ -412,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_stays_as_it_is() {
+    fn an_encoded_value_stays_as_it_is() {
         assert_eq!(in_sentinel("count"), "=?base64?Y291bnQ=?=");
         assert_eq!(in_sentinel("=?base64?Y291bnQ=?="), "=?base64?Y291bnQ=?=");
     }

@@ -1,7 +1,7 @@
-//! What goes out: a message or nothing, the headers that go with it, and what is recorded of both.
+//! Builds HTTP requests: the message, the headers that go with it, and the record of both.
 //!
-//! Owns what a request looks like, on the wire and in the transcript. When one is made, and again, is not for it to
-//! say, and of an answer it knows the head alone.
+//! Owns what a request looks like, on the wire and in the transcript. Does not decide when a request is made or
+//! repeated, and reads only the head of the response.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use super::pause::REPEATED;
 use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest};
 use crate::wire::Id;
 
-/// What a client accepts as an answer to a message.
+/// The media types that a client accepts in the response to a message.
 pub(super) const BOTH: &str = "application/json, text/event-stream";
 pub(super) const STREAM: &str = "text/event-stream";
 
-/// The revision that a client speaks where nothing was agreed on yet and a header is due.
+/// The version in the header of a stateless request that names none.
 const STATELESS: &str = "2026-07-28";
 
-/// What to send.
+/// A request to be made.
 pub(super) struct Order {
     pub(super) method: Method,
     pub(super) url: Url,
@@ -30,13 +30,13 @@ pub(super) struct Order {
     pub(super) body: Option<Vec<u8>>,
     /// The entry of the message that it carries.
     pub(super) carries: Option<Arc<Entry>>,
-    /// The requests that the answer is to answer.
+    /// The ids of the JSON-RPC requests that the response should answer.
     pub(super) awaited: Vec<Id>,
-    /// How often it was sent before to a server that asks us to slow down.
+    /// How often it was already sent to a server that asks the client to slow down.
     pub(super) attempt: usize,
-    /// Whether a stream that breaks off is taken up again.
+    /// Whether a stream that breaks off is resumed.
     pub(super) resume: bool,
-    /// Whether the end of a refusal is left to the caller to record, as something else may be tried.
+    /// Whether the caller records the end of a rejection, because it may try something else.
     pub(super) hold: bool,
 }
 
@@ -60,7 +60,7 @@ impl Exchanger {
                 headers.insert(name, value);
             }
         }
-        // A user's header goes before ours.
+        // A header of the user takes precedence.
         for name in self.site.headers.keys() {
             headers.remove(name);
         }
@@ -85,7 +85,7 @@ impl Exchanger {
         }
     }
 
-    /// The request that takes a stream up again after an event.
+    /// The request that resumes a stream after an event.
     pub(super) fn resumption(&self, url: Url, last: &str) -> Order {
         let mut order = self.empty(Method::GET, url, STREAM);
         if let Ok(value) = HeaderValue::from_str(last) {
@@ -94,7 +94,7 @@ impl Exchanger {
         order
     }
 
-    /// Records a request and gives it its number.
+    /// Records a request and returns its number.
     pub(super) fn begin(&self, order: &Order) -> usize {
         let number = self.number();
         self.state().open.insert(number, HttpEnd { number, ..HttpEnd::default() });
@@ -109,7 +109,7 @@ impl Exchanger {
         number
     }
 
-    /// The number of the next request.
+    /// Takes the number of the next request.
     pub(super) fn number(&self) -> usize {
         let mut state = self.state();
         let number = state.next;
@@ -117,7 +117,7 @@ impl Exchanger {
         number
     }
 
-    /// The path and query of an address, as they may be recorded.
+    /// The path and query of a URL, with secrets masked.
     pub(super) fn target(&self, url: &Url) -> String {
         match url.query() {
             Some(query) => self.site.masked(&format!("{}?{query}", url.path())),
@@ -125,7 +125,7 @@ impl Exchanger {
         }
     }
 
-    /// Headers as they may be recorded.
+    /// Headers with secrets masked.
     pub(super) fn shown(&self, headers: &HeaderMap) -> Vec<(String, String)> {
         let shown = |value: &HeaderValue| {
             if value.is_sensitive() {
@@ -136,7 +136,7 @@ impl Exchanger {
         headers.iter().map(|(name, value)| (name.as_str().to_owned(), shown(value))).collect()
     }
 
-    /// Makes a request in its turn; what is returned has a head that is recorded, and a body that is still to come.
+    /// Makes a request under the rate limit; records the head of the response and leaves its body to be read.
     pub(super) async fn respond(
         &self,
         number: usize,

@@ -1,17 +1,16 @@
-//! How addresses that a server names stand to its own: those of the metadata of a protected resource.
+//! How the URLs in OAuth protected resource metadata relate to the server's own URL.
 //!
-//! A client that fetches what a stranger names may be led anywhere, and one that trusts metadata of another resource
-//! asks for tokens in its name. Decides nothing beyond that: what it means is said by cases.
+//! A client that fetches any URL a stranger names may be led anywhere, and one that trusts the metadata of another
+//! resource requests tokens for it. This module only classifies; cases decide what the classes mean.
 
 use std::net::IpAddr;
 
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
-/// What an exchange says of addresses, by the address of the server. `metadata`: where the document lies that a
-/// bearer challenge names (`here`, `elsewhere` or `unreadable`), with its `path` where it is here. `resource`: what
-/// the `resource` of a document is (`same`, `within` it as a path within a whole, `other` on the same host,
-/// `elsewhere` or `unreadable`).
+/// The classes of the URLs in an exchange. `metadata`: the document that a bearer challenge names (`here`,
+/// `elsewhere` or `unreadable`), with its `path` if it is here. `resource`: the `resource` of a document (`same`;
+/// `within` if the server's path is below it; `other` on the same origin; `elsewhere` or `unreadable`).
 pub(super) fn standing(own: &Url, exchange: &Value) -> Option<Value> {
     let mut standing = Map::new();
     if let Some(named) = exchange.pointer("/challenges/bearer/resource_metadata").and_then(Value::as_str) {
@@ -35,7 +34,7 @@ pub(super) fn standing(own: &Url, exchange: &Value) -> Option<Value> {
     (!standing.is_empty()).then_some(Value::Object(standing))
 }
 
-/// An address of HTTP without a fragment, which the resource of a server has none of.
+/// An HTTP URL without a fragment: the URL of a resource must not have one.
 fn read(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
     (matches!(url.scheme(), "http" | "https") && url.fragment().is_none()).then_some(url)
@@ -45,7 +44,7 @@ fn resource_word(own: &Url, resource: &Url) -> &'static str {
     if !is_here(own, resource) {
         return "elsewhere";
     }
-    // Whether a slash ends a path means nothing where nobody says that it does.
+    // A trailing slash makes no difference unless the server says so.
     let [mine, theirs] = [own, resource].map(|url| url.path().trim_end_matches('/'));
     if mine == theirs && (resource.query().is_none() || resource.query() == own.query()) {
         return "same";
@@ -54,7 +53,7 @@ fn resource_word(own: &Url, resource: &Url) -> &'static str {
     if within && resource.query().is_none() { "within" } else { "other" }
 }
 
-/// Whether an address has the origin of the server; the names of this machine are one.
+/// Whether a URL has the origin of the server; all names of this machine count as one.
 fn is_here(own: &Url, other: &Url) -> bool {
     let port = own.port_or_known_default() == other.port_or_known_default();
     own.origin() == other.origin() || own.scheme() == other.scheme() && port && is_local(own) && is_local(other)
@@ -80,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_is_the_endpoint_or_what_holds_it() {
+    fn a_resource_is_the_endpoint_or_a_parent_of_it() {
         for (resource, expected) in [
             ("http://127.0.0.1:3000/server/mcp", "same"),
             ("HTTP://LOCALHOST:3000/server/mcp/", "same"),
@@ -98,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_lies_here_or_elsewhere() {
+    fn metadata_is_here_or_elsewhere() {
         for (named, expected) in [
             ("http://127.0.0.1:3000/.well-known/oauth-protected-resource", "here"),
             ("http://localhost:3000/x", "here"),

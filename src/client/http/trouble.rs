@@ -1,43 +1,43 @@
-//! What went wrong with an answer, in words that a user can act on.
+//! Error texts for HTTP failures, in terms that a user can act on.
 //!
-//! Owns the beginnings of these texts, so that what is advised to a user hangs on no library's wording.
+//! The texts are constants here, so that the advice given to users does not depend on the wording of a library.
 
 use std::error::Error;
 use std::io;
 
-/// Nobody takes a connection at the address.
-pub const NOBODY: &str = "nobody listens at the address";
-/// The host has no address.
-pub const UNKNOWN_HOST: &str = "the host of the address is not known";
-/// The certificate is not one that is trusted.
+/// The connection was refused.
+pub const NOBODY: &str = "no server listens at the URL";
+/// The host name cannot be resolved.
+pub const UNKNOWN_HOST: &str = "the host name in the URL cannot be resolved";
+/// The certificate is not trusted.
 pub const UNTRUSTED: &str = "the TLS certificate of the server is not trusted";
-/// What comes is no TLS.
+/// The response is not TLS.
 pub const NO_TLS: &str = "the server does not speak TLS";
-/// What comes is no HTTP of the version that we speak.
-pub const NO_HTTP: &str = "what the server writes is no HTTP/1.1";
-/// The headers of an answer have no end in sight.
-pub const TOO_LARGE: &str = "the headers of the answer are more than is read";
+/// The response is not HTTP/1.1.
+pub const NO_HTTP: &str = "the server does not answer in HTTP/1.1";
+/// The response headers are too long.
+pub const TOO_LARGE: &str = "the response headers are longer than the client reads";
 /// The connection was closed.
-pub const CLOSED: &str = "the server closed the connection before its answer was whole";
-/// The endpoint of the older transport is elsewhere.
-pub const ELSEWHERE: &str = "the endpoint for messages is at another origin, where nothing is sent";
+pub const CLOSED: &str = "the server closed the connection before the end of its response";
+/// The HTTP+SSE endpoint has another origin.
+pub const ELSEWHERE: &str = "the endpoint for messages has another origin, and nothing is sent there";
 
-/// An error of the HTTP client: what it means, and what the libraries say of it.
+/// The text for an error of the HTTP client: its meaning, and the library's own message.
 pub(super) fn words(error: &reqwest::Error) -> String {
     let causes: Vec<&(dyn Error + 'static)> =
         std::iter::successors(Error::source(error), |cause| beneath(*cause)).take(DEEPEST).collect();
     let last = causes.last().map_or_else(|| error.to_string(), ToString::to_string);
     match causes.iter().find_map(|cause| meaning(*cause)) {
         Some(meaning) => format!("{meaning} ({last})"),
-        None if error.is_connect() => format!("no connection came about ({last})"),
-        None => format!("the answer broke off ({last})"),
+        None if error.is_connect() => format!("the connection could not be opened ({last})"),
+        None => format!("the response broke off ({last})"),
     }
 }
 
 /// How deep causes are followed.
 const DEEPEST: usize = 16;
 
-/// What lies beneath an error: what an I/O error carries, which it does not count as its cause, or its cause.
+/// The cause of an error: the error within an I/O error, which is not its `source`, or its `source`.
 fn beneath<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     match cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         Some(inner) => Some(inner),
