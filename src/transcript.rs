@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use self::http::{HttpEnd, HttpExchange, HttpHead, HttpRequest, SseNote, exchange_value, outline, without_limited};
+pub use self::http::{
+    HttpEnd, HttpExchange, HttpHead, HttpRequest, SseEventSummary, exchange_to_json, summarize, without_limited,
+};
 use crate::wire::{Frame, Id, Kind, same_id, same_id_loosely};
 
 /// The step of a case for which an entry was sent.
@@ -176,7 +178,7 @@ impl Transcript {
         let mut unpaired: Vec<(usize, &Value, &Id)> = Vec::new();
         for (position, entry) in self.entries.iter().enumerate() {
             if let Some(value) = entry.sent() {
-                for request in messages(value).filter(|message| expects_an_answer(message)) {
+                for request in messages(value).filter(|message| expects_response(message)) {
                     by_id.entry(IdKey::of(id_of(request))).or_default().push(exchanges.len());
                     exchanges.push(Exchange { sent: position, request, responses: Vec::new(), loose: false });
                 }
@@ -184,7 +186,7 @@ impl Transcript {
                 for response in messages(value) {
                     let Kind::Response { id: Some(id) } = Kind::of(response) else { continue };
                     let keyed = by_id.get(&IdKey::of(id)).map(Vec::as_slice).unwrap_or_default();
-                    if !pair(&mut exchanges, keyed, position, response, id) {
+                    if !assign_response(&mut exchanges, keyed, position, response, id) {
                         unpaired.push((position, response, id));
                     }
                 }
@@ -323,7 +325,13 @@ impl<'a> IdKey<'a> {
 
 /// Assigns a response to the request with its id, among those with its key: to the first unanswered one, or else
 /// to the last one.
-fn pair<'a>(exchanges: &mut [Exchange<'a>], keyed: &[usize], position: usize, response: &'a Value, id: &Id) -> bool {
+fn assign_response<'a>(
+    exchanges: &mut [Exchange<'a>],
+    keyed: &[usize],
+    position: usize,
+    response: &'a Value,
+    id: &Id,
+) -> bool {
     let mut same = keyed.iter().copied().filter(|at| same_id(id_of(exchanges[*at].request), id));
     let open = same.clone().find(|at| exchanges[*at].responses.is_empty());
     let Some(at) = open.or_else(|| same.next_back()) else { return false };
@@ -336,7 +344,7 @@ fn id_of(request: &Value) -> &Id {
 }
 
 /// Whether a message of the client, well-formed or not, has an id that a response could repeat.
-fn expects_an_answer(message: &Value) -> bool {
+fn expects_response(message: &Value) -> bool {
     message.get("id").is_some() && message.get("result").is_none() && message.get("error").is_none()
 }
 

@@ -10,11 +10,11 @@ use tokio::process::Command;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::allotted::{Allotted, within};
-use super::http::{Exchanger, Probe, ProbeError, ProbeOrder, Site};
-use super::process::{Process, Vigil};
+use super::http::{HttpConnection, Probe, ProbeError, ProbeOrder, Site};
+use super::process::{Process, Watchdog};
 use super::record::{Keeping, Record};
 use super::responder::Responder;
+use super::wait_budget::{WaitBudget, wait_at_most};
 use crate::transcript::{Entry, Event, Mark, ShutdownStep, messages};
 use crate::wire::{Frame, Kind, Splitter};
 
@@ -56,13 +56,13 @@ pub struct Patience {
 
 /// After how many polls without output a process that has exited counts as closed, though a child process keeps
 /// its output open.
-const AFTERLIFE: usize = 5;
+const QUIET_POLLS_AFTER_EXIT: usize = 5;
 
 /// The server side of a connection.
 enum Peer {
     Process(Box<Process>),
     Task { server: JoinHandle<()>, ignores_sigterm: bool },
-    Http(Arc<Exchanger>),
+    Http(Arc<HttpConnection>),
 }
 
 /// A connection to a server.
@@ -115,8 +115,8 @@ impl Connection {
     #[must_use]
     pub fn over_http(site: Arc<Site>, stateless: bool, responder: Responder, keeping: Keeping) -> Self {
         let record = Arc::new(Record::new(keeping));
-        let exchanger = Arc::new(Exchanger::new(site, Arc::clone(&record), responder, stateless));
-        Self { record, input: None, peer: Peer::Http(exchanger), tasks: Vec::new(), ended: None, without_runner: false }
+        let http = Arc::new(HttpConnection::new(site, Arc::clone(&record), responder, stateless));
+        Self { record, input: None, peer: Peer::Http(http), tasks: Vec::new(), ended: None, without_runner: false }
     }
 
     /// Whether the connection uses HTTP.
@@ -128,7 +128,7 @@ impl Connection {
     /// Whether the response to a message arrives in the HTTP response to the request that carries it.
     #[must_use]
     pub fn answers_in_place(&self) -> bool {
-        matches!(&self.peer, Peer::Http(exchanger) if exchanger.answers_in_place())
+        matches!(&self.peer, Peer::Http(http) if http.answers_in_place())
     }
 
     /// Marks the connection as one whose server was started without the package runner in its command.
@@ -157,7 +157,7 @@ impl Connection {
     #[must_use]
     pub fn http_session(&self) -> Option<String> {
         match &self.peer {
-            Peer::Http(exchanger) => exchanger.session(),
+            Peer::Http(http) => http.session(),
             Peer::Process(_) | Peer::Task { .. } => None,
         }
     }
@@ -168,7 +168,7 @@ impl Connection {
     /// When the connection is not over HTTP, or the request cannot be made.
     pub fn probe(&self, order: &ProbeOrder) -> Result<Probe, ProbeError> {
         match &self.peer {
-            Peer::Http(exchanger) => exchanger.probe(order),
+            Peer::Http(http) => http.probe(order),
             Peer::Process(_) | Peer::Task { .. } => Err(ProbeError::NoHttp),
         }
     }
@@ -187,8 +187,8 @@ impl Connection {
     /// Sends a line (a newline is added) and records it. Waits at most `limit` for a server that does not read; if
     /// the server has closed its input, this shows when it closes its output.
     pub async fn send(&self, frame: Frame, mark: Option<Mark>, limit: Duration) {
-        if let Peer::Http(exchanger) = &self.peer {
-            exchanger.send(frame, mark, limit).await;
+        if let Peer::Http(http) = &self.peer {
+            http.send(frame, mark, limit).await;
             return;
         }
         let mut line = frame.raw.clone();
@@ -268,19 +268,19 @@ impl Connection {
         idle: Duration,
         find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
     ) -> Waited<T> {
-        self.watch(0, limit, Some(Vigil::new(idle)), find).await
+        self.watch(0, limit, Some(Watchdog::new(idle)), find).await
     }
 
     async fn watch<T>(
         &self,
         position: usize,
         limit: Duration,
-        mut vigil: Option<Vigil>,
+        mut watchdog: Option<Watchdog>,
         mut find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
     ) -> Waited<T> {
         let mut changed = self.record.changed.subscribe();
-        let mut allotted = Allotted::new(limit);
-        let mut quiet = 0;
+        let mut budget = WaitBudget::new(limit);
+        let mut quiet_polls = 0;
         loop {
             {
                 let state = self.record.state();
@@ -291,29 +291,29 @@ impl Connection {
                     return Waited::Closed;
                 }
             }
-            if allotted.is_over() {
+            if budget.is_exhausted() {
                 return Waited::TimedOut;
             }
-            let pausing = self.record.is_pausing();
-            let stirred = allotted.glance(changed.changed()).await.is_some();
-            if pausing {
+            let paused_requests = self.record.is_paused();
+            let is_notified = budget.poll(changed.changed()).await.is_some();
+            if paused_requests {
                 // The server asked the client to wait, so this time does not count against it.
-                allotted.give_back();
+                budget.refund();
             }
-            if stirred {
-                quiet = 0;
-                if let Some(vigil) = &mut vigil {
-                    vigil.stirred();
+            if is_notified {
+                quiet_polls = 0;
+                if let Some(watchdog) = &mut watchdog {
+                    watchdog.note_activity();
                 }
                 continue;
             }
-            quiet += 1;
+            quiet_polls += 1;
             let Peer::Process(process) = &self.peer else { continue };
-            if quiet >= AFTERLIFE
+            if quiet_polls >= QUIET_POLLS_AFTER_EXIT
                 && let Some(status) = process.status()
             {
                 self.record.add(Event::Exited { status });
-            } else if vigil.as_mut().is_some_and(|vigil| vigil.is_over(process)) {
+            } else if watchdog.as_mut().is_some_and(|watchdog| watchdog.is_expired(process)) {
                 return Waited::TimedOut;
             }
         }
@@ -322,15 +322,15 @@ impl Connection {
     /// Shuts the server down: closes its input, waits, sends SIGTERM, waits, kills its process group. Returns the
     /// step at which it ended, with the whole record.
     pub async fn shut_down(mut self, patience: Patience) -> (ShutdownStep, Vec<Arc<Entry>>) {
-        self.climb(patience).await
+        self.shut_down_stepwise(patience).await
     }
 
     /// As [`Connection::shut_down`], for a case that judges the shutdown.
     pub async fn end(&mut self, grace: Duration) -> (ShutdownStep, Vec<Arc<Entry>>) {
-        self.climb(Patience { input_closed: grace, sigterm: grace }).await
+        self.shut_down_stepwise(Patience { input_closed: grace, sigterm: grace }).await
     }
 
-    async fn climb(&mut self, patience: Patience) -> (ShutdownStep, Vec<Arc<Entry>>) {
+    async fn shut_down_stepwise(&mut self, patience: Patience) -> (ShutdownStep, Vec<Arc<Entry>>) {
         if let Some(step) = self.ended {
             return (step, self.record.state().entries.clone());
         }
@@ -351,7 +351,7 @@ impl Connection {
             }
             Peer::Task { server, ignores_sigterm } => {
                 let already = server.is_finished();
-                let ended = already || within(patience.input_closed, &mut *server).await.is_some();
+                let ended = already || wait_at_most(patience.input_closed, &mut *server).await.is_some();
                 let step = match (already, ended, *ignores_sigterm) {
                     (true, _, _) => ShutdownStep::AlreadyExited,
                     (false, true, _) => ShutdownStep::StdinClosed,
@@ -361,8 +361,8 @@ impl Connection {
                 server.abort();
                 (step, None)
             }
-            Peer::Http(exchanger) => {
-                exchanger.end().await;
+            Peer::Http(http) => {
+                http.end().await;
                 let step =
                     if self.record.state().closed { ShutdownStep::AlreadyExited } else { ShutdownStep::Disconnected };
                 self.record.add(Event::Shutdown { step, took: began.elapsed() });
@@ -396,7 +396,7 @@ impl Drop for Connection {
         }
         match &self.peer {
             Peer::Task { server, .. } => server.abort(),
-            Peer::Http(exchanger) => exchanger.abandon(),
+            Peer::Http(http) => http.abandon(),
             Peer::Process(_) => {}
         }
     }

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::allotted::within;
 use super::connection::Patience;
-use super::table::{Row, rows};
+use super::process_table::{ProcessEntry, processes};
+use super::wait_budget::wait_at_most;
 use crate::transcript::ShutdownStep;
 
 /// The process groups that are alive.
@@ -50,17 +50,17 @@ pub fn adopt_orphans() {
 }
 
 /// How long orphans are searched for, in case they multiply while they are killed.
-const ORPHANS: Duration = Duration::from_secs(3);
+const ORPHAN_SEARCH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Kills the children of this process that it did not start: orphans that the system reparented to it.
 fn end_orphans() {
     let Ok(own) = i32::try_from(std::process::id()) else { return };
     let began = Instant::now();
     // An orphan may have children of its own, which are reparented when it ends.
-    while began.elapsed() < ORPHANS {
+    while began.elapsed() < ORPHAN_SEARCH_TIMEOUT {
         let mut found = false;
-        for row in rows().into_iter().filter(|row| row.parent == own && row.state != 'Z') {
-            if let Some(pid) = Pid::from_raw(row.pid) {
+        for entry in processes().into_iter().filter(|entry| entry.parent == own && entry.state != 'Z') {
+            if let Some(pid) = Pid::from_raw(entry.pid) {
                 found |= rustix::process::kill_process(pid, Signal::KILL).is_ok();
             }
         }
@@ -73,7 +73,7 @@ fn end_orphans() {
 
 /// The activity of a process and its descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Effort {
+pub(super) struct ProcessActivity {
     /// Their processor time, including that of children that have ended, in ticks of the system's clock.
     pub(super) ticks: u64,
     /// Whether one of them is running now or waits for a disk.
@@ -81,16 +81,18 @@ pub(super) struct Effort {
 }
 
 /// The activity of a process group and of children that have left it; `None` if the system does not show it.
-fn effort_of(group: i32) -> Option<Effort> {
-    let (mut members, mut others): (Vec<Row>, Vec<Row>) = rows().into_iter().partition(|row| row.group == group);
+fn group_activity(group: i32) -> Option<ProcessActivity> {
+    let (mut members, mut others): (Vec<ProcessEntry>, Vec<ProcessEntry>) =
+        processes().into_iter().partition(|entry| entry.group == group);
     let mut at = 0;
     while let Some(parent) = members.get(at).map(|member| member.pid) {
-        let (children, rest): (Vec<Row>, Vec<Row>) = others.into_iter().partition(|row| row.parent == parent);
+        let (children, rest): (Vec<ProcessEntry>, Vec<ProcessEntry>) =
+            others.into_iter().partition(|entry| entry.parent == parent);
         members.extend(children);
         others = rest;
         at += 1;
     }
-    (!members.is_empty()).then(|| Effort {
+    (!members.is_empty()).then(|| ProcessActivity {
         ticks: members.iter().map(|member| member.ticks).sum(),
         busy: members.iter().any(|member| matches!(member.state, 'R' | 'D')),
     })
@@ -98,40 +100,40 @@ fn effort_of(group: i32) -> Option<Effort> {
 
 /// Watches a silent process, to distinguish one that is slow from one that does nothing at all.
 #[derive(Debug)]
-pub(super) struct Vigil {
+pub(super) struct Watchdog {
     /// How long it may do nothing at all.
-    longest: Duration,
-    since: Instant,
-    looked: Instant,
-    effort: Option<Effort>,
+    max_idle: Duration,
+    active_at: Instant,
+    inspected_at: Instant,
+    activity: Option<ProcessActivity>,
 }
 
-impl Vigil {
+impl Watchdog {
     /// How often the process is inspected.
-    const PAUSE: Duration = Duration::from_millis(500);
+    const INSPECT_INTERVAL: Duration = Duration::from_millis(500);
 
-    pub(super) fn new(longest: Duration) -> Self {
+    pub(super) fn new(max_idle: Duration) -> Self {
         let now = Instant::now();
-        Self { longest, since: now, looked: now, effort: None }
+        Self { max_idle, active_at: now, inspected_at: now, activity: None }
     }
 
     /// Records a sign of life that was seen elsewhere.
-    pub(super) fn stirred(&mut self) {
-        self.since = Instant::now();
+    pub(super) fn note_activity(&mut self) {
+        self.active_at = Instant::now();
     }
 
     /// Whether the process has been idle for too long. Never true if the system does not show activity.
-    pub(super) fn is_over(&mut self, process: &Process) -> bool {
-        if self.looked.elapsed() < Self::PAUSE {
+    pub(super) fn is_expired(&mut self, process: &Process) -> bool {
+        if self.inspected_at.elapsed() < Self::INSPECT_INTERVAL {
             return false;
         }
-        self.looked = Instant::now();
-        let effort = process.effort();
-        if effort.is_none_or(|effort| effort.busy) || effort != self.effort {
-            self.stirred();
+        self.inspected_at = Instant::now();
+        let activity = process.activity();
+        if activity.is_none_or(|activity| activity.busy) || activity != self.activity {
+            self.note_activity();
         }
-        self.effort = effort;
-        self.since.elapsed() >= self.longest
+        self.activity = activity;
+        self.active_at.elapsed() >= self.max_idle
     }
 }
 
@@ -175,14 +177,14 @@ impl Process {
     }
 
     /// The activity of the process and its descendants, if the system shows it.
-    pub(super) fn effort(&self) -> Option<Effort> {
-        effort_of(self.group)
+    pub(super) fn activity(&self) -> Option<ProcessActivity> {
+        group_activity(self.group)
     }
 
     /// Waits for the process to end, at most `limit`; returns its exit status as text.
     pub(super) async fn ended_within(&mut self, limit: Duration) -> Option<String> {
         if self.status.is_none()
-            && let Some(Ok(status)) = within(limit, self.child.wait()).await
+            && let Some(Ok(status)) = wait_at_most(limit, self.child.wait()).await
         {
             self.status = Some(status.to_string());
         }

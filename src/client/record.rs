@@ -16,11 +16,11 @@ use crate::wire::{Damage, Frame, Kind};
 /// A server decides how much it writes, so responses to requests are counted separately from unsolicited messages:
 /// responses may be large, while a flood of unsolicited messages ends the connection early.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct RecordLimits {
     /// Lines that answer no request of the client.
-    pub unasked: usize,
+    pub unsolicited: usize,
     /// Memory for these lines, in bytes.
-    pub unasked_bytes: usize,
+    pub unsolicited_bytes: usize,
     /// The length of an unfinished line, in bytes, at which the server is disconnected.
     pub line: usize,
     /// Bytes of standard error that are kept; the newest ones.
@@ -31,11 +31,11 @@ pub struct Limits {
     pub answers: usize,
 }
 
-impl Default for Limits {
+impl Default for RecordLimits {
     fn default() -> Self {
         Self {
-            unasked: 4_000,
-            unasked_bytes: 6 << 20,
+            unsolicited: 4_000,
+            unsolicited_bytes: 6 << 20,
             line: 32 << 20,
             stderr: 64 << 10,
             stderr_pieces: 1_000,
@@ -78,19 +78,19 @@ impl Default for Allowance {
 }
 
 /// A callback that sees every entry at the moment it is recorded.
-pub type Tap = Arc<dyn Fn(&Entry) + Send + Sync>;
+pub type EntryObserver = Arc<dyn Fn(&Entry) + Send + Sync>;
 
 /// How a connection is recorded.
 #[derive(Clone, Default)]
 pub struct Keeping {
     /// How much is kept.
-    pub limits: Limits,
+    pub limits: RecordLimits,
     /// The memory budget that it shares with other connections.
     pub allowance: Arc<Allowance>,
     /// The callback for new entries.
-    pub tap: Option<Tap>,
+    pub tap: Option<EntryObserver>,
     /// Whether entries are dropped once the callback has seen them: for thousands of calls.
-    pub passing: bool,
+    pub discards_entries: bool,
 }
 
 impl fmt::Debug for Keeping {
@@ -111,14 +111,14 @@ pub(super) struct State {
     pub(super) first_line: Option<Duration>,
     pub(super) exited: bool,
     /// How many requests wait because of the server's rate limit.
-    pausing: usize,
+    paused_requests: usize,
     /// How many requests the server rejected because of its rate limit.
     limited: usize,
     overflowed: bool,
     /// Requests that were sent and not answered yet.
     open: usize,
-    unasked: usize,
-    unasked_bytes: usize,
+    unsolicited: usize,
+    unsolicited_bytes: usize,
     answers: usize,
     /// The positions of standard error text, oldest first.
     stderr_at: VecDeque<usize>,
@@ -129,12 +129,12 @@ pub(super) struct State {
 /// The record of a connection.
 pub(super) struct Record {
     pub(super) changed: watch::Sender<()>,
-    pub(super) limits: Limits,
+    pub(super) limits: RecordLimits,
     started: Instant,
     state: Mutex<State>,
     allowance: Arc<Allowance>,
-    tap: Option<Tap>,
-    passing: bool,
+    tap: Option<EntryObserver>,
+    discards_entries: bool,
 }
 
 impl Record {
@@ -146,7 +146,7 @@ impl Record {
             limits: keeping.limits,
             allowance: keeping.allowance,
             tap: keeping.tap,
-            passing: keeping.passing,
+            discards_entries: keeping.discards_entries,
         }
     }
 
@@ -173,7 +173,7 @@ impl Record {
             Event::Sent { frame, .. } => state.open += frame.json().map_or(1, requests),
             _ => {}
         }
-        if !self.passing {
+        if !self.discards_entries {
             state.entries.push(Arc::clone(&entry));
         }
         drop(state);
@@ -187,23 +187,24 @@ impl Record {
         if state.overflowed {
             return false;
         }
-        let room = frame.room();
+        let room = frame.memory_bytes();
         let answers = frame.json().map_or(0, responses);
         if answers > 0 && answers <= state.open {
             state.open -= answers;
-            if self.passing {
+            if self.discards_entries {
                 // Dropped entries take no memory; only a flood between two responses counts.
-                (state.unasked, state.unasked_bytes) = (0, 0);
+                (state.unsolicited, state.unsolicited_bytes) = (0, 0);
             }
         } else {
-            state.unasked += 1;
-            state.unasked_bytes += room;
+            state.unsolicited += 1;
+            state.unsolicited_bytes += room;
         }
         let limits = &self.limits;
-        let flood = state.unasked > limits.unasked || state.unasked_bytes > limits.unasked_bytes;
+        let flood = state.unsolicited > limits.unsolicited || state.unsolicited_bytes > limits.unsolicited_bytes;
         drop(state);
-        let frame = if flood || self.passing || self.allowance.take(room) { frame } else { frame.let_go() };
-        let fits = !flood && (!is_let_go(&frame) || self.allowance.take(frame.room()));
+        let frame =
+            if flood || self.discards_entries || self.allowance.take(room) { frame } else { frame.drop_contents() };
+        let fits = !flood && (!is_dropped(&frame) || self.allowance.take(frame.memory_bytes()));
         self.add(if fits { Event::Received(frame) } else { Event::Overflow });
         fits
     }
@@ -236,18 +237,19 @@ impl Record {
     }
 
     /// Records that a request begins or ends a pause.
-    pub(super) fn pause(&self, begins: bool) {
+    pub(super) fn set_paused(&self, begins: bool) {
         let mut state = self.state();
-        state.pausing = if begins { state.pausing + 1 } else { state.pausing.saturating_sub(1) };
+        state.paused_requests =
+            if begins { state.paused_requests + 1 } else { state.paused_requests.saturating_sub(1) };
     }
 
     /// Whether a request waits because of the server's rate limit.
-    pub(super) fn is_pausing(&self) -> bool {
-        self.state().pausing > 0
+    pub(super) fn is_paused(&self) -> bool {
+        self.state().paused_requests > 0
     }
 
     /// Counts a request that the server rejected because of its rate limit.
-    pub(super) fn limit(&self) {
+    pub(super) fn count_rate_limited(&self) {
         self.state().limited += 1;
     }
 
@@ -275,8 +277,8 @@ fn append(last: &mut Entry, new: &Entry, longest: usize, total: &mut usize) {
     last.at = new.at;
 }
 
-fn is_let_go(frame: &Frame) -> bool {
-    matches!(frame.value, Err(Damage::LetGo { .. }))
+fn is_dropped(frame: &Frame) -> bool {
+    matches!(frame.value, Err(Damage::Dropped { .. }))
 }
 
 /// How many responses a line of the client may have: a malformed message may have one too.
@@ -296,7 +298,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn record(limits: Limits) -> Record {
+    fn record(limits: RecordLimits) -> Record {
         Record::new(Keeping { limits, ..Keeping::default() })
     }
 
@@ -306,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_flood_ends_the_connection_and_responses_do_not() {
-        let record = record(Limits { unasked: 10, ..Limits::default() });
+        let record = record(RecordLimits { unsolicited: 10, ..RecordLimits::default() });
         for id in 0..50 {
             record.add(Event::Sent { frame: Frame::of(&json!({"id": id, "method": "ping"})), mark: None });
             assert!(record.receive(Frame::of(&json!({"id": id, "result": {}}))));
@@ -322,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_response_to_no_open_request_is_unsolicited() {
-        let record = record(Limits { unasked: 3, ..Limits::default() });
+        let record = record(RecordLimits { unsolicited: 3, ..RecordLimits::default() });
         record.add(Event::Sent { frame: Frame::of(&json!({"id": 1, "method": "ping"})), mark: None });
         let kept = (0..9).filter(|_| record.receive(Frame::of(&json!({"id": 1, "result": {}})))).count();
         assert_eq!(kept, 4);
@@ -346,12 +348,12 @@ mod tests {
         let Some(Event::Received(frame)) = state.entries.last().map(|entry| &entry.event) else {
             panic!("it was received");
         };
-        assert!(is_let_go(frame) && frame.raw.len() < 5_000 && frame.bytes > 2 << 20);
+        assert!(is_dropped(frame) && frame.raw.len() < 5_000 && frame.bytes > 2 << 20);
     }
 
     #[test]
     fn standard_error_is_limited_and_positions_stay_valid() {
-        let record = record(Limits { stderr: 100, stderr_pieces: 5, ..Limits::default() });
+        let record = record(RecordLimits { stderr: 100, stderr_pieces: 5, ..RecordLimits::default() });
         record.stderr("old ".repeat(20));
         let position = record.state().entries.len();
         record.receive(Frame::of(&json!({"id": 1, "result": {}})));

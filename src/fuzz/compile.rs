@@ -15,21 +15,21 @@ use serde_json::{Number, Value};
 use super::{
     dialect::Dialect,
     hint::Hints,
-    number::{Real, Whole},
-    plan::{Array, Key, Node, NodeId, Object, Plan, Wild},
-    reach::Step,
-    text::Text,
+    instance_path::PathStep,
+    number::{IntegerSpec, NumberSpec},
+    plan::{ArraySpec, EntryName, EntryTemplate, Node, NodeId, ObjectSpec, Plan},
+    string::StringSpec,
 };
 
 /// The maximum number of nodes of a plan; a larger one is rejected.
-pub(super) const NODES: usize = 20_000;
+pub(super) const MAX_NODES: usize = 20_000;
 /// The maximum nesting of views: the depth of the schema itself is limited, but results of
 /// intersections and negations may nest further.
-const DEPTH: usize = 256;
+const MAX_DEPTH: usize = 256;
 /// The maximum length of a generated string.
-const LONGEST: usize = 65_536;
+const MAX_STRING_LENGTH: usize = 65_536;
 /// How many keywords are removed from a schema that the canonical form does not model.
-const STRIPPED: usize = 16;
+const MAX_STRIPPED: usize = 16;
 
 /// Keywords that the canonical form may fail to model, in the order in which they are removed.
 const UNMODELLED: [&str; 12] = [
@@ -55,13 +55,13 @@ pub(super) struct TooManyNodes;
 pub(super) fn compile(forms: &[CanonicalSchema], dialect: Dialect, hints: &Hints) -> Result<Plan, TooManyNodes> {
     let mut compiler = Compiler::new(dialect, hints);
     let root = match forms {
-        [form] => compiler.place(form)?,
+        [form] => compiler.compile_with_hints(form)?,
         forms => {
             let mut roots = Vec::with_capacity(forms.len());
             for form in forms {
                 // A reference has another meaning in each form.
                 compiler.references.clear();
-                roots.push(compiler.place(form)?);
+                roots.push(compiler.compile_with_hints(form)?);
             }
             compiler.add(Node::Union(roots))?
         }
@@ -69,16 +69,16 @@ pub(super) fn compile(forms: &[CanonicalSchema], dialect: Dialect, hints: &Hints
     Ok(compiler.finish(root))
 }
 
-/// Compiles the instances of `schema` whose value at the end of `way` also matches `target`.
+/// Compiles the instances of `schema` whose value at the end of `path` also matches `target`.
 pub(super) fn compile_spliced(
     schema: &CanonicalSchema,
-    way: &[Step],
+    path: &[PathStep],
     target: &CanonicalSchema,
     dialect: Dialect,
     hints: &Hints,
 ) -> Result<Plan, TooManyNodes> {
     let mut compiler = Compiler::new(dialect, hints);
-    let root = compiler.splice(schema, way, target)?;
+    let root = compiler.splice(schema, path, target)?;
     Ok(compiler.finish(root))
 }
 
@@ -134,7 +134,7 @@ impl<'h> Compiler<'h> {
     }
 
     pub(super) fn enter(&mut self) -> Result<(), TooManyNodes> {
-        if self.depth >= DEPTH {
+        if self.depth >= MAX_DEPTH {
             return Err(TooManyNodes);
         }
         self.depth += 1;
@@ -146,7 +146,7 @@ impl<'h> Compiler<'h> {
     }
 
     pub(super) fn add(&mut self, node: Node) -> Compiled {
-        if self.nodes.len() >= NODES {
+        if self.nodes.len() >= MAX_NODES {
             return Err(TooManyNodes);
         }
         let id = u32::try_from(self.nodes.len()).map_err(|_| TooManyNodes)?;
@@ -166,7 +166,7 @@ impl<'h> Compiler<'h> {
     }
 
     /// Compiles a schema at the current path, including the suggestions for that path.
-    pub(super) fn place(&mut self, schema: &CanonicalSchema) -> Compiled {
+    pub(super) fn compile_with_hints(&mut self, schema: &CanonicalSchema) -> Compiled {
         let node = self.schema(schema)?;
         let Some(suggested) = self.hints.at(&self.path) else {
             return Ok(node);
@@ -186,10 +186,10 @@ impl<'h> Compiler<'h> {
         self.add(Node::Suggested { values, node })
     }
 
-    pub(super) fn place_at(&mut self, step: &str, schema: &CanonicalSchema) -> Compiled {
+    pub(super) fn compile_child(&mut self, step: &str, schema: &CanonicalSchema) -> Compiled {
         let length = self.path.len();
         Hints::descend(&mut self.path, step);
-        let node = self.place(schema);
+        let node = self.compile_with_hints(schema);
         self.path.truncate(length);
         node
     }
@@ -208,12 +208,12 @@ impl<'h> Compiler<'h> {
             CanonicalView::Const(value) => self.add(Node::Values(vec![value])),
             CanonicalView::Enum(values) => self.add(Node::Values(values)),
             CanonicalView::MultiType(types) => self.types(types),
-            CanonicalView::Integer(view) => match Whole::new(&view) {
-                Some(whole) => self.add(Node::Whole(Box::new(whole))),
+            CanonicalView::Integer(view) => match IntegerSpec::new(&view) {
+                Some(whole) => self.add(Node::Integer(Box::new(whole))),
                 None => self.never(),
             },
-            CanonicalView::Number(view) => match Real::new(&view) {
-                Some(real) => self.add(Node::Real(Box::new(real))),
+            CanonicalView::Number(view) => match NumberSpec::new(&view) {
+                Some(real) => self.add(Node::Number(Box::new(real))),
                 None => self.never(),
             },
             CanonicalView::String(view) => self.text(schema, &view),
@@ -295,7 +295,7 @@ impl<'h> Compiler<'h> {
             return self.never();
         };
         self.exact = false;
-        let candidate = match modelled(view, self.dialect) {
+        let candidate = match supported_part(view, self.dialect) {
             Some(canonical) => self.schema(&canonical)?,
             None => self.anything()?,
         };
@@ -335,7 +335,7 @@ impl<'h> Compiler<'h> {
             self.builtin.insert(name, id);
         }
         let node = match name {
-            "string" => Node::Text(Box::new(Text::any())),
+            "string" => Node::String(Box::new(StringSpec::any())),
             "number" => {
                 let view = jsonschema::canonical::NumberView {
                     minimum: None,
@@ -346,7 +346,7 @@ impl<'h> Compiler<'h> {
                     not_multiple_of: Vec::new(),
                     excludes_integers: false,
                 };
-                Real::new(&view).map_or(Node::Never, |real| Node::Real(Box::new(real)))
+                NumberSpec::new(&view).map_or(Node::Never, |real| Node::Number(Box::new(real)))
             }
             "integer" => {
                 let view = jsonschema::canonical::IntegerView {
@@ -355,28 +355,32 @@ impl<'h> Compiler<'h> {
                     multiple_of: Vec::new(),
                     not_multiple_of: Vec::new(),
                 };
-                Whole::new(&view).map_or(Node::Never, |whole| Node::Whole(Box::new(whole)))
+                IntegerSpec::new(&view).map_or(Node::Never, |whole| Node::Integer(Box::new(whole)))
             }
             "boolean" => Node::Bool,
-            "array" => Node::Array(Box::new(Array {
+            "array" => Node::Array(Box::new(ArraySpec {
                 min: 0,
                 max: usize::MAX,
                 prefix: Vec::new(),
                 rest: self.anything()?,
-                demands: Vec::new(),
+                contains_rules: Vec::new(),
                 distinct: false,
                 repeated: false,
             })),
             "object" => {
                 let key = self.any_of_type("string")?;
                 let value = self.anything()?;
-                Node::Object(Box::new(Object {
+                Node::Object(Box::new(ObjectSpec {
                     min: 0,
                     max: usize::MAX,
                     required: Vec::new(),
                     optional: Vec::new(),
                     declared: Vec::new(),
-                    wild: vec![Wild { key: Key::Drawn(key), value, avoid: Vec::new() }],
+                    templates: vec![EntryTemplate {
+                        key: EntryName::Generated(key),
+                        value,
+                        excluded_names: Vec::new(),
+                    }],
                     violations: Vec::new(),
                 }))
             }
@@ -401,9 +405,9 @@ impl<'h> Compiler<'h> {
     }
 
     fn text(&mut self, schema: &CanonicalSchema, view: &StringView) -> Compiled {
-        let text = Text::new(view, LONGEST, || self.check(schema));
+        let text = StringSpec::new(view, MAX_STRING_LENGTH, || self.check(schema));
         if let Some(text) = text {
-            return self.add(Node::Text(Box::new(text)));
+            return self.add(Node::String(Box::new(text)));
         }
         self.too_large = true;
         self.add(Node::Never)
@@ -412,10 +416,10 @@ impl<'h> Compiler<'h> {
 
 /// The canonical form of a schema without the keywords that it cannot model; as few as possible are
 /// removed.
-pub(super) fn modelled(view: &RawView, dialect: Dialect) -> Option<CanonicalSchema> {
+pub(super) fn supported_part(view: &RawView, dialect: Dialect) -> Option<CanonicalSchema> {
     let mut schema = view.schema.clone();
     let mut pointer = view.pointer.clone().unwrap_or_default();
-    for _ in 0..STRIPPED {
+    for _ in 0..MAX_STRIPPED {
         if !strip(&mut schema, &pointer) {
             return None;
         }

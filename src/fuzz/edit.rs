@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 /// How deep a lifted value may be below its new place, and how many lifts of one place are tried.
-const LIFTED: (usize, usize) = (4, 24);
+const LIFT_LIMITS: (usize, usize) = (4, 24);
 
 /// The value at a path of positions.
 pub(super) fn at_path<'v>(value: &'v mut Value, path: &[usize]) -> Option<&'v mut Value> {
@@ -52,7 +52,7 @@ pub(super) struct Edit {
 pub(super) enum Change {
     /// Remove the child at this position and the following ones, this many in all.
     Remove(usize, usize),
-    Become(Value),
+    ReplaceWith(Value),
     /// Replace the parent by the child at this position.
     Promote(usize),
     /// Replace the value by a deeper one of the same kind: one level of recursion less.
@@ -60,7 +60,7 @@ pub(super) enum Change {
     /// Find the smallest size by bisection.
     Search,
     /// Replace all integers of this magnitude below the path by another one, each keeping its sign.
-    Together(f64, u64),
+    ReplaceMagnitude(f64, u64),
 }
 
 impl Edit {
@@ -68,10 +68,10 @@ impl Edit {
         let place = at_path(value, &self.path)?;
         match &self.change {
             Change::Search => return None,
-            Change::Together(from, to) => replace_all(place, *from, *to),
-            Change::Become(simpler) => *place = simpler.clone(),
+            Change::ReplaceMagnitude(from, to) => replace_all(place, *from, *to),
+            Change::ReplaceWith(simpler) => *place = simpler.clone(),
             Change::Promote(position) => *place = child_mut(place, *position)?.take(),
-            Change::Lift(way) => *place = at_path(place, way)?.take(),
+            Change::Lift(path) => *place = at_path(place, path)?.take(),
             Change::Remove(position, count) => match place {
                 Value::Array(items) => {
                     let end = position + count;
@@ -112,25 +112,25 @@ fn children(value: &Value) -> Vec<&Value> {
 
 /// The paths to values of the same kind below the children of a value, the nearest first.
 fn lifts(value: &Value) -> Vec<Vec<usize>> {
-    let (deepest, most) = LIFTED;
-    let mut ways = Vec::new();
+    let (deepest, most) = LIFT_LIMITS;
+    let mut paths = Vec::new();
     let mut pending = vec![(Vec::new(), value)];
     let mut at = 0;
-    while at < pending.len().min(most * 4) && ways.len() < most {
-        let (way, place): (Vec<usize>, &Value) = pending[at].clone();
+    while at < pending.len().min(most * 4) && paths.len() < most {
+        let (path, place): (Vec<usize>, &Value) = pending[at].clone();
         at += 1;
-        if way.len() > 1 && place.is_object() == value.is_object() && place.is_array() == value.is_array() {
-            ways.push(way.clone());
+        if path.len() > 1 && place.is_object() == value.is_object() && place.is_array() == value.is_array() {
+            paths.push(path.clone());
         }
-        if way.len() < deepest && pending.len() < most * 4 {
+        if path.len() < deepest && pending.len() < most * 4 {
             pending.extend(children(place).into_iter().enumerate().map(|(position, child)| {
-                let mut way = way.clone();
-                way.push(position);
-                (way, child)
+                let mut path = path.clone();
+                path.push(position);
+                (path, child)
             }));
         }
     }
-    ways
+    paths
 }
 
 /// Every single edit that may simplify a value, those that remove most first; at most `most`.
@@ -146,11 +146,11 @@ pub(super) fn edits(value: &Value, most: usize) -> Vec<Edit> {
             edits.push(Edit { path: path.clone(), change });
         };
         if !value.is_null() {
-            push(Change::Become(Value::Null));
+            push(Change::ReplaceWith(Value::Null));
         }
         match value {
             Value::Null | Value::Bool(false) => {}
-            Value::Bool(true) => push(Change::Become(Value::Bool(false))),
+            Value::Bool(true) => push(Change::ReplaceWith(Value::Bool(false))),
             Value::Number(number) => simpler_numbers(number, &mut push),
             Value::String(text) => simpler_texts(text, &mut push),
             Value::Array(items) => {
@@ -158,8 +158,8 @@ pub(super) fn edits(value: &Value, most: usize) -> Vec<Edit> {
                 push(Change::Search);
                 distinct_texts(items, &mut push);
                 (0..items.len()).for_each(|position| push(Change::Promote(position)));
-                for way in lifts(value) {
-                    push(Change::Lift(way));
+                for path in lifts(value) {
+                    push(Change::Lift(path));
                 }
             }
             Value::Object(entries) => {
@@ -168,8 +168,8 @@ pub(super) fn edits(value: &Value, most: usize) -> Vec<Edit> {
                     pairs_of_numbers(value, &mut push);
                 }
                 (0..entries.len()).for_each(|position| push(Change::Promote(position)));
-                for way in lifts(value) {
-                    push(Change::Lift(way));
+                for path in lifts(value) {
+                    push(Change::Lift(path));
                 }
             }
         }
@@ -233,28 +233,28 @@ fn pairs_of_numbers(value: &Value, push: &mut impl FnMut(Change)) {
     collect(value, &mut found);
     found.sort_unstable_by(f64::total_cmp);
     let is_equal = |pair: &&[f64]| pair[0].total_cmp(&pair[1]).is_eq();
-    let mut twins: Vec<f64> = found.windows(2).filter(is_equal).map(|pair| pair[0]).collect();
-    twins.dedup();
-    for size in twins.into_iter().rev().take(4) {
+    let mut repeated: Vec<f64> = found.windows(2).filter(is_equal).map(|pair| pair[0]).collect();
+    repeated.dedup();
+    for size in repeated.into_iter().rev().take(4) {
         for simpler in [0_u32, 1, 2, 10, 100].into_iter().filter(|simpler| f64::from(*simpler) < size) {
-            push(Change::Together(size, simpler.into()));
+            push(Change::ReplaceMagnitude(size, simpler.into()));
         }
     }
 }
 
 fn simpler_numbers(number: &serde_json::Number, push: &mut impl FnMut(Change)) {
-    push(Change::Become(Value::from(0)));
+    push(Change::ReplaceWith(Value::from(0)));
     if number.is_i64() || number.is_u64() {
-        push(Change::Become(Value::from(1)));
+        push(Change::ReplaceWith(Value::from(1)));
         if let Some(whole) = number.as_i64() {
-            push(Change::Become(Value::from(whole.saturating_neg())));
+            push(Change::ReplaceWith(Value::from(whole.saturating_neg())));
         }
         push(Change::Search);
         if let Some(whole) = number.as_i64() {
             // If only some integers are valid, the bisection may miss them.
             let mut distance = whole;
             while distance != 0 {
-                push(Change::Become(Value::from(whole - distance)));
+                push(Change::ReplaceWith(Value::from(whole - distance)));
                 distance /= 2;
             }
         }
@@ -264,15 +264,15 @@ fn simpler_numbers(number: &serde_json::Number, push: &mut impl FnMut(Change)) {
             let near = |value: f64| value.fract() == 0.0 && value.abs() < 9e15;
             if near(value) {
                 #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53 is exact")]
-                push(Change::Become(Value::from(value as i64)));
+                push(Change::ReplaceWith(Value::from(value as i64)));
             } else if let Some(number) = serde_json::Number::from_f64(value) {
-                push(Change::Become(Value::Number(number)));
+                push(Change::ReplaceWith(Value::Number(number)));
             }
         }
         if real < 0.0
             && let Some(positive) = serde_json::Number::from_f64(-real)
         {
-            push(Change::Become(Value::Number(positive)));
+            push(Change::ReplaceWith(Value::Number(positive)));
         }
     }
 }
@@ -281,7 +281,7 @@ fn simpler_texts(text: &str, push: &mut impl FnMut(Change)) {
     /// How many unusual characters are tried alone.
     const ALONE: usize = 16;
     let letters: Vec<char> = text.chars().collect();
-    let become_text = |letters: &[char]| Change::Become(Value::String(letters.iter().collect()));
+    let become_text = |letters: &[char]| Change::ReplaceWith(Value::String(letters.iter().collect()));
     push(become_text(&[]));
     if letters.len() > 1 {
         push(become_text(&['a']));
@@ -321,7 +321,7 @@ fn simpler_texts(text: &str, push: &mut impl FnMut(Change)) {
 fn distinct_texts(items: &[Value], push: &mut impl FnMut(Change)) {
     if items.len() > 1 && items.len() <= 27 && items.iter().all(Value::is_string) {
         let texts = std::iter::once(String::new()).chain(('a'..='z').map(String::from));
-        push(Change::Become(texts.take(items.len()).map(Value::String).collect()));
+        push(Change::ReplaceWith(texts.take(items.len()).map(Value::String).collect()));
     }
 }
 

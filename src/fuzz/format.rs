@@ -26,7 +26,7 @@ pub(super) enum Format {
 }
 
 /// Strings that are invalid in one format or another; an empty one and a word are invalid in most.
-pub(super) const MISFITS: [&str; 10] = ["x", "", "%", "(", "{", "~2", "\\", "a b", "-", "not a match \u{0}"];
+pub(super) const INVALID_SAMPLES: [&str; 10] = ["x", "", "%", "(", "{", "~2", "\\", "a b", "-", "not a match \u{0}"];
 
 impl Format {
     pub(super) fn from_name(name: &str) -> Option<Self> {

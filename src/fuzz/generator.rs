@@ -7,18 +7,18 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::{
-    generate::{Forced, Generation},
+    constraint::Constraint,
+    generate::{ForcedDecision, Generation},
     plan::{NodeId, Plan},
     schema::Domain,
-    site::Site,
-    source::{Odometer, Random, Source},
+    source::{EnumeratedChoices, Random, Source},
 };
 
 /// How many simple instances are tried in order if generated ones keep being rejected.
-const ENUMERATED: u64 = 64;
+const MAX_ENUMERATED: u64 = 64;
 
 /// How many values one call may generate in all before it fails.
-const DRAWN: u32 = 1_000_000;
+const MAX_GENERATED_VALUES: u32 = 1_000_000;
 
 /// Why a usable schema has no instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -42,7 +42,7 @@ pub enum Class {
     /// They satisfy the schema.
     Valid,
     /// They violate the schema, and satisfy it without this one constraint.
-    Violates(Site),
+    Violates(Constraint),
 }
 
 /// Generates instances of one class, and checks each of them by validation.
@@ -82,37 +82,41 @@ impl Generator {
     /// When the class is empty, has only unreasonably large instances, or none was found.
     pub fn generate(&self, source: &mut impl Source) -> Result<Value, GenerationError> {
         self.check_possible()?;
-        let mut drawn = 0;
+        let mut generated = 0;
         for _ in 0..self.attempts {
-            if let Some(value) = self.attempt(source, &mut drawn) {
+            if let Some(value) = self.attempt(source, &mut generated) {
                 return Ok(value);
             }
         }
         // Reached by a source that repeats its choices, such as the simplest one.
-        (0..ENUMERATED)
-            .find_map(|counter| self.attempt(&mut Odometer::new(counter), &mut drawn))
-            .or_else(|| (0..ENUMERATED).find_map(|seed| self.attempt(&mut Random::new(seed), &mut drawn)))
+        (0..MAX_ENUMERATED)
+            .find_map(|counter| self.attempt(&mut EnumeratedChoices::new(counter), &mut generated))
+            .or_else(|| (0..MAX_ENUMERATED).find_map(|seed| self.attempt(&mut Random::new(seed), &mut generated)))
             .ok_or(GenerationError::NotFound)
     }
 
     /// One attempt; `None` if the result is not in the class or the budget is used up.
-    fn attempt(&self, source: &mut impl Source, drawn: &mut u32) -> Option<Value> {
-        if *drawn > DRAWN {
+    fn attempt(&self, source: &mut impl Source, generated: &mut u32) -> Option<Value> {
+        if *generated > MAX_GENERATED_VALUES {
             return None;
         }
         let mut generation = Generation::new(&self.plan, source);
         let value = generation.root();
-        *drawn = drawn.saturating_add(generation.spent());
+        *generated = generated.saturating_add(generation.generated());
         value.filter(|value| self.holds(value))
     }
 
     /// The instance for forced decisions, and whether all of them were made.
-    pub(super) fn steer(&self, source: &mut impl Source, forced: Vec<(NodeId, Forced)>) -> Option<(Value, bool)> {
+    pub(super) fn generate_forced(
+        &self,
+        source: &mut impl Source,
+        forced: Vec<(NodeId, ForcedDecision)>,
+    ) -> Option<(Value, bool)> {
         self.check_possible().ok()?;
         let mut generation = Generation::forcing(&self.plan, source, forced);
         let value = generation.root()?;
-        let reached = generation.reached();
-        self.holds(&value).then_some((value, reached))
+        let all_decisions_made = generation.all_decisions_made();
+        self.holds(&value).then_some((value, all_decisions_made))
     }
 
     /// Whether the plan can generate anything.

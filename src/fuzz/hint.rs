@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 /// How deep suggestions are searched in instances.
-const DEPTH: usize = 8;
+const MAX_DEPTH: usize = 8;
 /// How many suggestions are kept for one path.
-const KEPT: usize = 8;
+const MAX_PER_PATH: usize = 8;
 /// How many subschemas are visited in all.
-const VISITS: usize = 4_096;
+const MAX_VISITS: usize = 4_096;
 
 /// Suggested values by path.
 #[derive(Debug, Clone, Default)]
@@ -28,8 +28,8 @@ impl Hints {
 
     /// Collects the suggestions of the original schema.
     pub(super) fn collect(schema: &Value) -> Self {
-        let mut collector = Collector { document: schema, hints: Self::default(), visits: VISITS };
-        collector.walk(schema, &mut String::new(), 0, &mut Vec::new());
+        let mut collector = Collector { document: schema, hints: Self::default(), visits: MAX_VISITS };
+        collector.traverse(schema, &mut String::new(), 0, &mut Vec::new());
         collector.hints
     }
 
@@ -52,12 +52,12 @@ struct Collector<'s> {
 }
 
 impl<'s> Collector<'s> {
-    fn walk(&mut self, schema: &'s Value, path: &mut String, depth: usize, references: &mut Vec<&'s str>) {
+    fn traverse(&mut self, schema: &'s Value, path: &mut String, depth: usize, references: &mut Vec<&'s str>) {
         let (Some(keywords), Some(left)) = (schema.as_object(), self.visits.checked_sub(1)) else {
             return;
         };
         self.visits = left;
-        if depth > DEPTH {
+        if depth > MAX_DEPTH {
             return;
         }
         let listed = |keyword: &str| keywords.get(keyword).and_then(Value::as_array);
@@ -70,8 +70,8 @@ impl<'s> Collector<'s> {
         let mut suggestions = suggestions.peekable();
         if suggestions.peek().is_some() {
             let kept = self.hints.by_path.entry(path.clone()).or_default();
-            let suggestions = suggestions.filter(|value| !leads_away(value));
-            kept.extend(suggestions.take(KEPT.saturating_sub(kept.len())).cloned());
+            let suggestions = suggestions.filter(|value| !is_remote(value));
+            kept.extend(suggestions.take(MAX_PER_PATH.saturating_sub(kept.len())).cloned());
         }
         if let Some(reference) = keywords.get("$ref").and_then(Value::as_str)
             && let Some(pointer) = reference.strip_prefix('#')
@@ -79,17 +79,17 @@ impl<'s> Collector<'s> {
             && let Some(target) = self.document.pointer(pointer)
         {
             references.push(reference);
-            self.walk(target, path, depth, references);
+            self.traverse(target, path, depth, references);
             references.pop();
         }
         for keyword in ["allOf", "anyOf", "oneOf"] {
             for branch in listed(keyword).into_iter().flatten() {
-                self.walk(branch, path, depth, references);
+                self.traverse(branch, path, depth, references);
             }
         }
         for keyword in ["if", "then", "else"] {
             if let Some(branch) = keywords.get(keyword) {
-                self.walk(branch, path, depth, references);
+                self.traverse(branch, path, depth, references);
             }
         }
         if let Some(properties) = keywords.get("properties").and_then(Value::as_object) {
@@ -121,25 +121,25 @@ impl<'s> Collector<'s> {
     fn step(&mut self, schema: &'s Value, path: &mut String, step: &str, depth: usize, references: &mut Vec<&'s str>) {
         let length = path.len();
         Hints::descend(path, step);
-        self.walk(schema, path, depth + 1, references);
+        self.traverse(schema, path, depth + 1, references);
         path.truncate(length);
     }
 }
 
 /// The properties of a schema whose default is a URL on another machine.
-pub(super) fn away(schema: &Value) -> Vec<String> {
+pub(super) fn remote_defaults(schema: &Value) -> Vec<String> {
     let properties = schema.get("properties").and_then(Value::as_object);
-    let away = properties.into_iter().flatten().filter(|(_, property)| property.get("default").is_some_and(leads_away));
+    let away = properties.into_iter().flatten().filter(|(_, property)| property.get("default").is_some_and(is_remote));
     away.map(|(name, _)| name.clone()).collect()
 }
 
 /// Whether a suggestion contains a URL on another machine: thousands of calls with it would reach people who never
 /// asked for them, and would be slow.
-fn leads_away(value: &Value) -> bool {
+fn is_remote(value: &Value) -> bool {
     match value {
-        Value::String(text) => host_of(text).is_some_and(|host| !is_near(host)),
-        Value::Array(items) => items.iter().any(leads_away),
-        Value::Object(members) => members.values().any(leads_away),
+        Value::String(text) => host_of(text).is_some_and(|host| !is_local(host)),
+        Value::Array(items) => items.iter().any(is_remote),
+        Value::Object(members) => members.values().any(is_remote),
         _ => false,
     }
 }
@@ -167,7 +167,7 @@ fn host_of(text: &str) -> Option<&str> {
 }
 
 /// Whether a host is this machine, or a name that is reserved and belongs to nobody.
-fn is_near(host: &str) -> bool {
+fn is_local(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     let reserved = ["localhost", "invalid", "test", "example"];
     host.is_empty()
@@ -177,7 +177,7 @@ fn is_near(host: &str) -> bool {
 }
 
 /// The string properties of the root whose description quotes values, with these values.
-pub(super) fn described(schema: &Value) -> Vec<(String, Vec<Value>)> {
+pub(super) fn quoted_in_descriptions(schema: &Value) -> Vec<(String, Vec<Value>)> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let texts = properties.into_iter().flatten().filter(|(_, property)| {
         let is_text = property.get("type").is_none_or(|kind| kind == "string");
@@ -205,7 +205,7 @@ fn quoted(description: &str) -> Vec<Value> {
         match closed {
             Some((text, beyond)) if !text.is_empty() && text.len() <= LONGEST && !text.contains('\n') => {
                 let value = Value::from(text);
-                if values.len() < KEPT && !leads_away(&value) && !is_host(text) && !values.contains(&value) {
+                if values.len() < MAX_PER_PATH && !is_remote(&value) && !is_host(text) && !values.contains(&value) {
                     values.push(value);
                 }
                 (rest, before) = (beyond, mark);
@@ -225,10 +225,10 @@ mod tests {
     fn suggestions_that_lead_to_other_machines_are_dropped() {
         for near in ["http://localhost:3000/a", "http://127.0.0.1", "http://[::1]:80/", "file:///tmp/a", "a b", "a://"]
         {
-            assert!(!leads_away(&json!(near)), "{near}");
+            assert!(!is_remote(&json!(near)), "{near}");
         }
         for away in ["https://raw.githubusercontent.com/a", "http://u:p@[2001:db8::1]:80/", "ws://192.0.2.1"] {
-            assert!(leads_away(&json!({"list": [away]})), "{away}");
+            assert!(is_remote(&json!({"list": [away]})), "{away}");
         }
         let schema = json!({"properties": {"url": {"default": "https://elsewhere.example.org/a", "examples": ["http://localhost/"]}}});
         let mut path = String::new();
@@ -245,6 +245,6 @@ mod tests {
             "mode": {"type": "string", "enum": ["a"], "description": "'a'"},
         }});
         let zone = vec![json!("America/New_York"), json!("UTC"), json!("Etc/UTC")];
-        assert_eq!(described(&schema), [("zone".to_owned(), zone)]);
+        assert_eq!(quoted_in_descriptions(&schema), [("zone".to_owned(), zone)]);
     }
 }

@@ -10,21 +10,21 @@ use serde_json::Value;
 use super::schema::SchemaError;
 
 /// The maximum depth of a schema; the deepest of several hundred real ones has 15 levels.
-const DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// The maximum number of schemas that apply one through another, whether they are nested or refer to
 /// each other.
-const CHAIN: usize = 128;
+const MAX_CHAIN: usize = 128;
 /// Deeper schemas are compiled on a separate stack.
-const SHALLOW: usize = 16;
+const MAX_SHALLOW_DEPTH: usize = 16;
 /// The size of that stack; it is only reserved, and used as far as needed.
-const STACK: usize = 256 << 20;
+const STACK_BYTES: usize = 256 << 20;
 /// The maximum number of values in a schema; the largest of several hundred real ones has 367.
-const VALUES: usize = 20_000;
+const MAX_VALUES: usize = 20_000;
 /// The maximum length of all strings in a schema, in bytes.
-const TEXT: usize = 4 << 20;
+const MAX_TEXT_BYTES: usize = 4 << 20;
 /// The maximum number of subschemas that may check a single value, counted along every path of
 /// references: doubling references take exponential time in any validator.
-const PATHS: u64 = 20_000;
+const MAX_PATHS: u64 = 20_000;
 
 /// Runs work that recurses into a schema of the given depth on a large enough stack.
 ///
@@ -34,15 +34,15 @@ const PATHS: u64 = 20_000;
 /// # Errors
 ///
 /// When the schema is deep and no thread can be started for it.
-pub(super) fn with_room<T: Send>(depth: usize, work: impl FnOnce() -> T + Send) -> Result<T, SchemaError> {
-    if depth <= SHALLOW {
+pub(super) fn with_stack_for<T: Send>(depth: usize, work: impl FnOnce() -> T + Send) -> Result<T, SchemaError> {
+    if depth <= MAX_SHALLOW_DEPTH {
         return Ok(work());
     }
     thread::scope(|scope| {
         let thread = thread::Builder::new()
-            .stack_size(STACK)
+            .stack_size(STACK_BYTES)
             .spawn_scoped(scope, work)
-            .map_err(|_| SchemaError::TooDeep { limit: SHALLOW })?;
+            .map_err(|_| SchemaError::TooDeep { limit: MAX_SHALLOW_DEPTH })?;
         match thread.join() {
             Ok(done) => Ok(done),
             Err(panic) => std::panic::resume_unwind(panic),
@@ -66,8 +66,8 @@ pub(super) fn check(schema: &Value) -> Result<usize, SchemaError> {
     while let Some((value, depth)) = pending.pop() {
         values += 1;
         deepest = deepest.max(depth);
-        if depth > DEPTH {
-            return Err(SchemaError::TooDeep { limit: DEPTH });
+        if depth > MAX_DEPTH {
+            return Err(SchemaError::TooDeep { limit: MAX_DEPTH });
         }
         match value {
             Value::Array(items) => pending.extend(items.iter().map(|item| (item, depth + 1))),
@@ -80,34 +80,34 @@ pub(super) fn check(schema: &Value) -> Result<usize, SchemaError> {
             Value::String(string) => text += string.len(),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
-        if values + pending.len() > VALUES {
-            return Err(SchemaError::TooLarge { what: "values", limit: VALUES });
+        if values + pending.len() > MAX_VALUES {
+            return Err(SchemaError::TooLarge { what: "values", limit: MAX_VALUES });
         }
-        if text > TEXT {
-            return Err(SchemaError::TooLarge { what: "bytes of text", limit: TEXT });
+        if text > MAX_TEXT_BYTES {
+            return Err(SchemaError::TooLarge { what: "bytes of text", limit: MAX_TEXT_BYTES });
         }
     }
     let mut paths = Paths { document: schema, named: named(schema), known: HashMap::new(), too_long: false };
-    let reach = paths.follow(schema, 0);
-    if paths.too_long || reach.length > CHAIN {
-        return Err(SchemaError::TooDeep { limit: CHAIN });
+    let reachable = paths.follow(schema, 0);
+    if paths.too_long || reachable.length > MAX_CHAIN {
+        return Err(SchemaError::TooDeep { limit: MAX_CHAIN });
     }
-    if reach.count > PATHS {
+    if reachable.count > MAX_PATHS {
         return Err(SchemaError::Multiplies);
     }
-    Ok(deepest.max(reach.length))
+    Ok(deepest.max(reachable.length))
 }
 
 /// The subschemas that are reachable from a subschema through nesting and references.
 #[derive(Debug, Clone, Copy)]
-struct Reach {
+struct Reachable {
     /// Their number, counted along every path.
     count: u64,
     /// Their number on the longest path.
     length: usize,
 }
 
-impl Reach {
+impl Reachable {
     const ONE: Self = Self { count: 1, length: 1 };
 
     fn add(&mut self, part: Self) {
@@ -119,7 +119,7 @@ impl Reach {
 struct Paths<'s> {
     document: &'s Value,
     named: HashMap<&'s str, &'s Value>,
-    known: HashMap<*const Value, Reach>,
+    known: HashMap<*const Value, Reachable>,
     too_long: bool,
 }
 
@@ -184,35 +184,35 @@ impl<'s> Paths<'s> {
     ///
     /// Steps into a value count as well as those that stay on it: neither alone shows that a schema is
     /// harmless. A cycle counts once, since instances limit how often it is followed.
-    fn follow(&mut self, schema: &'s Value, hops: usize) -> Reach {
-        let mut reach = Reach::ONE;
+    fn follow(&mut self, schema: &'s Value, hops: usize) -> Reachable {
+        let mut reachable = Reachable::ONE;
         let Some(keywords) = schema.as_object() else {
-            return reach;
+            return reachable;
         };
         let key = std::ptr::from_ref(schema);
         if let Some(&known) = self.known.get(&key) {
             return known;
         }
-        if hops > CHAIN {
+        if hops > MAX_CHAIN {
             self.too_long = true;
-            return reach;
+            return reachable;
         }
-        self.known.insert(key, reach);
+        self.known.insert(key, reachable);
         for (keyword, value) in keywords {
             match (keyword.as_str(), value) {
                 ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
                     if let Some(target) = self.resolve(reference) {
-                        reach.add(self.follow(target, hops + 1));
+                        reachable.add(self.follow(target, hops + 1));
                     }
                 }
                 ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(branches)) => {
                     for branch in branches {
-                        reach.add(self.follow(branch, hops + 1));
+                        reachable.add(self.follow(branch, hops + 1));
                     }
                 }
                 ("properties" | "patternProperties" | "dependentSchemas" | "dependencies", Value::Object(entries)) => {
                     for entry in entries.values() {
-                        reach.add(self.follow(entry, hops + 1));
+                        reachable.add(self.follow(entry, hops + 1));
                     }
                 }
                 (
@@ -228,12 +228,12 @@ impl<'s> Paths<'s> {
                     | "unevaluatedItems"
                     | "unevaluatedProperties",
                     Value::Object(_),
-                ) => reach.add(self.follow(value, hops + 1)),
+                ) => reachable.add(self.follow(value, hops + 1)),
                 _ => {}
             }
         }
-        self.known.insert(key, reach);
-        reach
+        self.known.insert(key, reachable);
+        reachable
     }
 }
 

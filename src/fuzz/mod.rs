@@ -34,41 +34,42 @@
 //! let mut random = Random::new(42);
 //! assert!(schema.is_valid(&schema.generate(&mut random).expect("some arguments")));
 //!
-//! for site in schema.sites() {
-//!     let generator = schema.violating(&site).expect("each keyword has an effect");
+//! for constraint in schema.sites() {
+//!     let generator = schema.violating(&constraint).expect("each keyword has an effect");
 //!     let invalid = generator.generate(&mut random).expect("invalid arguments");
-//!     assert!(!schema.is_valid(&invalid), "{invalid} does not violate {site}");
+//!     assert!(!schema.is_valid(&invalid), "{invalid} does not violate {constraint}");
 //! }
 //! ```
 
 mod array;
 mod compile;
-mod cover;
+mod constraint;
+mod coverage;
 mod dialect;
 mod edit;
+mod expansion;
 mod format;
 mod generate;
 mod generator;
 mod hint;
-#[cfg(test)]
-mod laws;
+mod instance_path;
 mod limit;
 mod malformed;
 mod number;
 mod object;
 mod pattern;
 mod plan;
-mod reach;
+#[cfg(test)]
+mod property_tests;
 mod schema;
 mod shrink;
-mod site;
 mod source;
 mod splice;
 mod strategy;
-mod tame;
-mod text;
+mod string;
 
-pub use cover::Obligation;
+pub use constraint::Constraint as Site;
+pub use coverage::Obligation;
 pub use dialect::Dialect;
 pub use generator::{Class, GenerationError, Generator};
 #[doc(hidden)]
@@ -77,5 +78,4 @@ pub use limit::is_bounded;
 pub use malformed::{Grammar, Malformed, Oddity};
 pub use schema::{Breakage, BrokenArguments, Domain, SchemaError, ToolSchema, ViolationError};
 pub use shrink::Shrinker;
-pub use site::Site;
 pub use source::{Bytes, Random, Simplest, Source, Tape};

@@ -8,14 +8,14 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use super::source::Source;
 
 /// How often an unbounded repetition repeats beyond its minimum, unless a length requires more.
-const REPEATS: usize = 8;
+const MAX_EXTRA_REPEATS: usize = 8;
 /// The maximum number of nodes of an expression.
-const NODES: usize = 4096;
+const MAX_NODES: usize = 4096;
 
 /// A parsed expression.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
-    root: Part,
+    root: PatternNode,
     /// Whether other characters may precede and follow the match.
     open: (bool, bool),
     /// Something was left out, so a generated string may fail to match.
@@ -23,24 +23,24 @@ pub(super) struct Pattern {
 }
 
 #[derive(Debug, Clone)]
-enum Part {
+enum PatternNode {
     Text(String, usize),
-    Class(Letters),
-    Repeat { part: Box<Part>, min: usize, max: Option<usize> },
-    Sequence(Vec<Part>, usize),
-    Either(Vec<Part>, usize),
+    Class(CharSet),
+    Repeat { part: Box<PatternNode>, min: usize, max: Option<usize> },
+    Sequence(Vec<PatternNode>, usize),
+    Either(Vec<PatternNode>, usize),
 }
 
 /// The characters of a class, the plainest first.
 #[derive(Debug, Clone)]
-struct Letters {
+struct CharSet {
     ascii: Vec<char>,
     ranges: Vec<(u32, u32)>,
     total: u64,
 }
 
 /// How many characters must and may be added to the shortest match.
-struct Room {
+struct LengthBudget {
     need: usize,
     slack: usize,
 }
@@ -54,9 +54,9 @@ impl Pattern {
         approximate |= looks.iter().any(|look| !matches!(look, Look::Start | Look::End))
             || looks.contains(Look::Start) && !hir.properties().look_set_prefix().contains(Look::Start)
             || looks.contains(Look::End) && !hir.properties().look_set_suffix().contains(Look::End);
-        let mut nodes = NODES;
+        let mut nodes = MAX_NODES;
         Some(Self {
-            root: Part::from_hir(&hir, &mut nodes)?,
+            root: PatternNode::from_hir(&hir, &mut nodes)?,
             open: (!looks.contains(Look::Start), !looks.contains(Look::End)),
             approximate,
         })
@@ -75,30 +75,30 @@ impl Pattern {
     /// A match of `min` to `max` characters, if the expression allows it.
     pub(super) fn draw(&self, source: &mut impl Source, min: usize, max: usize) -> String {
         let shortest = self.root.shortest();
-        let mut room = Room { need: min.saturating_sub(shortest), slack: max.saturating_sub(shortest) };
+        let mut budget = LengthBudget { need: min.saturating_sub(shortest), slack: max.saturating_sub(shortest) };
         let mut text = String::new();
-        if self.open.0 && room.slack > room.need && source.one_in(16) {
-            let extra = 1 + source.index(4.min(room.slack - room.need));
-            room.slack -= extra;
-            room.need = room.need.saturating_sub(extra);
+        if self.open.0 && budget.slack > budget.need && source.one_in(16) {
+            let extra = 1 + source.index(4.min(budget.slack - budget.need));
+            budget.slack -= extra;
+            budget.need = budget.need.saturating_sub(extra);
             text.extend(std::iter::repeat_n('x', extra));
         }
-        self.root.write(source, &mut room, &mut text);
-        if room.need > 0 && (self.open.1 || self.open.0) {
+        self.root.write(source, &mut budget, &mut text);
+        if budget.need > 0 && (self.open.1 || self.open.0) {
             if self.open.1 {
-                text.extend(std::iter::repeat_n('a', room.need));
+                text.extend(std::iter::repeat_n('a', budget.need));
             } else {
-                text.insert_str(0, &"a".repeat(room.need));
+                text.insert_str(0, &"a".repeat(budget.need));
             }
-        } else if self.open.1 && room.slack > 0 && source.one_in(16) {
-            let extra = 1 + source.index(4.min(room.slack));
+        } else if self.open.1 && budget.slack > 0 && source.one_in(16) {
+            let extra = 1 + source.index(4.min(budget.slack));
             text.extend(std::iter::repeat_n('x', extra));
         }
         text
     }
 }
 
-impl Part {
+impl PatternNode {
     fn from_hir(hir: &Hir, nodes: &mut usize) -> Option<Self> {
         *nodes = nodes.checked_sub(1)?;
         Some(match hir.kind() {
@@ -107,7 +107,7 @@ impl Part {
                 let text = std::str::from_utf8(&literal.0).ok()?;
                 Self::Text(text.to_owned(), text.chars().count())
             }
-            HirKind::Class(class) => Self::Class(Letters::new(class)?),
+            HirKind::Class(class) => Self::Class(CharSet::new(class)?),
             HirKind::Repetition(repetition) => Self::Repeat {
                 part: Box::new(Self::from_hir(&repetition.sub, nodes)?),
                 min: usize::try_from(repetition.min).ok()?,
@@ -141,22 +141,22 @@ impl Part {
         }
     }
 
-    fn write(&self, source: &mut impl Source, room: &mut Room, text: &mut String) {
+    fn write(&self, source: &mut impl Source, budget: &mut LengthBudget, text: &mut String) {
         match self {
             Self::Text(literal, _) => text.push_str(literal),
             Self::Class(letters) => text.push(letters.draw(source)),
             Self::Sequence(parts, _) => {
                 for part in parts {
-                    part.write(source, room, text);
+                    part.write(source, budget, text);
                 }
             }
             Self::Either(parts, shortest) => {
-                let fits = |part: &&Self| part.shortest() - shortest <= room.slack;
+                let fits = |part: &&Self| part.shortest() - shortest <= budget.slack;
                 let count = parts.iter().filter(fits).count();
                 let chosen = source.index(count.max(1));
                 if let Some(part) = parts.iter().filter(fits).nth(chosen) {
-                    room.take(part.shortest() - shortest);
-                    part.write(source, room, text);
+                    budget.take(part.shortest() - shortest);
+                    part.write(source, budget, text);
                 }
             }
             Self::Repeat { part, min, max } => {
@@ -164,28 +164,28 @@ impl Part {
                 let cap = max.unwrap_or(usize::MAX) - min;
                 // A repetition of a part that may be empty grows inside, not by repeating.
                 let (forced, free) = match unit {
-                    0 => (usize::from(room.need > 0).min(cap), 1),
-                    _ => (room.need.div_ceil(unit).min(cap).min(room.slack / unit), room.slack / unit),
+                    0 => (usize::from(budget.need > 0).min(cap), 1),
+                    _ => (budget.need.div_ceil(unit).min(cap).min(budget.slack / unit), budget.slack / unit),
                 };
-                let spare = free.saturating_sub(forced).min(cap - forced).min(REPEATS);
+                let spare = free.saturating_sub(forced).min(cap - forced).min(MAX_EXTRA_REPEATS);
                 let count = min + forced + source.index(spare + 1);
-                room.take(unit.saturating_mul(count - min));
+                budget.take(unit.saturating_mul(count - min));
                 for _ in 0..count {
-                    part.write(source, room, text);
+                    part.write(source, budget, text);
                 }
             }
         }
     }
 }
 
-impl Room {
+impl LengthBudget {
     fn take(&mut self, length: usize) {
         self.need = self.need.saturating_sub(length);
         self.slack = self.slack.saturating_sub(length);
     }
 }
 
-impl Letters {
+impl CharSet {
     fn new(class: &Class) -> Option<Self> {
         let ranges: Vec<(u32, u32)> = match class {
             Class::Unicode(class) => {

@@ -15,15 +15,15 @@ use thiserror::Error;
 
 use super::{
     compile,
+    constraint::{self, Constraint},
     dialect::Dialect,
-    generate::Forced,
+    expansion,
+    generate::ForcedDecision,
     generator::{Class, GenerationError, Generator},
     hint::{self, Hints},
+    instance_path::{self, PathStep},
     limit,
-    reach::{self, Step},
-    site::{self, Site},
     source::{Random, Simplest, Source},
-    tame,
 };
 
 /// Why a schema cannot be used at all.
@@ -120,7 +120,7 @@ pub enum ViolationError {
     AdmitsNoMore,
     /// The schema does not contain the constraint, or is not a schema without it.
     #[error("remove the constraint from the schema")]
-    NoSuchSite,
+    NoSuchConstraint,
     /// The schema without the constraint is too large to be compiled.
     #[error("compile the violation of the constraint: too many alternatives")]
     TooLarge,
@@ -160,17 +160,17 @@ pub struct ToolSchema {
     /// Whether the canonical form accepts exactly what the schema accepts.
     exact: bool,
     cases: u64,
-    ways: OnceLock<HashMap<String, Vec<Step>>>,
+    instance_paths: OnceLock<HashMap<String, Vec<PathStep>>>,
 }
 
 /// How often a whole instance is generated again if validation rejects it.
-const ATTEMPTS: u32 = 8;
+const MAX_ATTEMPTS: u32 = 8;
 /// The same if the difference cannot be compiled and random attempts must find an instance.
-const CHANCES: u32 = 400;
+const MAX_RANDOM_ATTEMPTS: u32 = 400;
 /// Whole schemas with more cases than this are not subtracted from each other.
-const SUBTRACTED: u64 = 32;
+const MAX_SUBTRACTED_CASES: u64 = 32;
 /// Longer enumerations are not subtracted at all.
-const LISTED: usize = 500;
+const MAX_SUBTRACTED_VALUES: usize = 500;
 
 impl ToolSchema {
     /// Compiles a tool's inputSchema, read in the dialect that it declares or in `default`.
@@ -193,31 +193,31 @@ impl ToolSchema {
         let depth = limit::check(schema)?;
         let dialect =
             Dialect::of(schema, default).map_err(|uri| SchemaError::UnknownDialect { uri: uri.to_owned() })?;
-        limit::with_room(depth, || Self::compile_in(schema, dialect, domain, depth))?
+        limit::with_stack_for(depth, || Self::compile_in(schema, dialect, domain, depth))?
     }
 
     fn compile_in(schema: &Value, dialect: Dialect, domain: Domain, depth: usize) -> Result<Self, SchemaError> {
-        let validator = compile::validator(schema, dialect).map_err(|error| refusal(&error))?;
-        let tamed = tame::tame(schema);
-        let (simple, variants) = match tamed.variants.split_first() {
+        let validator = compile::validator(schema, dialect).map_err(|error| invalid_schema(&error))?;
+        let expansion = expansion::limit_expansion(schema);
+        let (simple, variants) = match expansion.variants.split_first() {
             Some((plainest, others)) => (plainest, others),
             None => (schema, [].as_slice()),
         };
         let whole = compile::canonicalize(simple, dialect).map_err(|error| match error {
-            CanonicalizationError::ValidationError(error) => refusal(&error),
+            CanonicalizationError::ValidationError(error) => invalid_schema(&error),
             CanonicalizationError::ReferenceResolution(error) => unresolved(&error),
             other => SchemaError::Invalid { pointer: String::new(), message: other.to_string() },
         })?;
-        let canonical = within(&whole, dialect, domain);
+        let canonical = restrict_to(&whole, dialect, domain);
         let hints = Hints::collect(schema);
         let mut forms = vec![canonical.clone()];
         for variant in variants {
             let form = compile::canonicalize(variant, dialect);
-            forms.extend(form.ok().map(|form| within(&form, dialect, domain)));
+            forms.extend(form.ok().map(|form| restrict_to(&form, dialect, domain)));
         }
         let mut plan = compile::compile(&forms, dialect, &hints)
-            .map_err(|_| SchemaError::TooLarge { what: "alternatives", limit: compile::NODES })?;
-        plan.exact &= tamed.variants.is_empty();
+            .map_err(|_| SchemaError::TooLarge { what: "alternatives", limit: compile::MAX_NODES })?;
+        plan.exact &= expansion.variants.is_empty();
         Ok(Self {
             schema: schema.clone(),
             dialect,
@@ -229,13 +229,13 @@ impl ToolSchema {
                 domain,
                 passes: Arc::new(validator),
                 fails: None,
-                attempts: ATTEMPTS,
+                attempts: MAX_ATTEMPTS,
             },
             depth,
             has_unevaluated: mentions_unevaluated(schema),
-            exact: tamed.variants.is_empty(),
-            cases: tamed.cases,
-            ways: OnceLock::new(),
+            exact: expansion.variants.is_empty(),
+            cases: expansion.cases,
+            instance_paths: OnceLock::new(),
         })
     }
 
@@ -268,14 +268,14 @@ impl ToolSchema {
     /// them connects to it.
     #[must_use]
     pub fn leading_away(&self) -> Vec<String> {
-        hint::away(&self.schema)
+        hint::remote_defaults(&self.schema)
     }
 
     /// The properties of the root whose description quotes values, such as `'Europe/Paris'`, with these values. They
     /// are plausible values, but may not satisfy the schema.
     #[must_use]
     pub fn described(&self) -> Vec<(String, Vec<Value>)> {
-        hint::described(&self.schema)
+        hint::quoted_in_descriptions(&self.schema)
     }
 
     /// The generator of valid instances.
@@ -289,44 +289,45 @@ impl ToolSchema {
     /// In the domain of arguments, the `type` of the root is left out: arguments that are not an
     /// object violate the protocol before they violate the schema.
     #[must_use]
-    pub fn sites(&self) -> Vec<Site> {
-        let mut sites = site::sites(&self.schema);
+    pub fn sites(&self) -> Vec<Constraint> {
+        let mut constraints = constraint::constraints(&self.schema);
         if self.valid.domain == Domain::Arguments {
-            sites.retain(|site| !(site.pointer.is_empty() && site.keyword == "type"));
+            constraints.retain(|constraint| !(constraint.pointer.is_empty() && constraint.keyword == "type"));
         }
-        sites
+        constraints
     }
 
-    /// The generator of instances that violate the constraint `site` and nothing else.
+    /// The generator of instances that violate `constraint` and nothing else.
     ///
     /// # Errors
     ///
     /// When the constraint has no effect, or nothing was found that violates it alone.
-    pub fn violating(&self, site: &Site) -> Result<Generator, ViolationError> {
-        limit::with_room(self.depth, || self.break_alone(site)).map_err(|_| ViolationError::TooLarge)?
+    pub fn violating(&self, constraint: &Constraint) -> Result<Generator, ViolationError> {
+        limit::with_stack_for(self.depth, || self.violate_alone(constraint)).map_err(|_| ViolationError::TooLarge)?
     }
 
-    fn break_alone(&self, site: &Site) -> Result<Generator, ViolationError> {
-        let document = site::relax(&self.schema, site, self.dialect).ok_or(ViolationError::NoSuchSite)?;
-        let passes = compile::validator(&document, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
-        let tamed = tame::tame(&document);
-        let simple = tamed.variants.first().unwrap_or(&document);
-        let exact = self.exact && tamed.variants.is_empty();
-        let whole = compile::canonicalize(simple, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
-        let relaxed = within(&whole, self.dialect, self.valid.domain);
-        if (exact && relaxed == self.canonical) || self.is_unknown_format(site) {
+    fn violate_alone(&self, constraint: &Constraint) -> Result<Generator, ViolationError> {
+        let document =
+            constraint::relax(&self.schema, constraint, self.dialect).ok_or(ViolationError::NoSuchConstraint)?;
+        let passes = compile::validator(&document, self.dialect).map_err(|_| ViolationError::NoSuchConstraint)?;
+        let expansion = expansion::limit_expansion(&document);
+        let simple = expansion.variants.first().unwrap_or(&document);
+        let exact = self.exact && expansion.variants.is_empty();
+        let whole = compile::canonicalize(simple, self.dialect).map_err(|_| ViolationError::NoSuchConstraint)?;
+        let relaxed = restrict_to(&whole, self.dialect, self.valid.domain);
+        if (exact && relaxed == self.canonical) || self.is_unknown_format(constraint) {
             return Err(ViolationError::Vacuous);
         }
         let mut generator = Generator {
             plan: self.valid.plan.clone(),
-            class: Class::Violates(site.clone()),
+            class: Class::Violates(constraint.clone()),
             domain: self.valid.domain,
             passes: Arc::new(passes),
             fails: Some(self.valid.passes.clone()),
-            attempts: ATTEMPTS,
+            attempts: MAX_ATTEMPTS,
         };
         for alone in [true, false] {
-            let Some(local) = self.difference_at(&document, &relaxed, site, alone) else {
+            let Some(local) = self.difference_at(&document, &relaxed, constraint, alone) else {
                 continue;
             };
             if local.satisfiability() == Satisfiability::No {
@@ -336,8 +337,8 @@ impl ToolSchema {
                 }
                 continue;
             }
-            let way = &self.ways()[&site.pointer];
-            let plan = compile::compile_spliced(&relaxed, way, &local, self.dialect, &self.hints);
+            let path = &self.instance_paths()[&constraint.pointer];
+            let plan = compile::compile_spliced(&relaxed, path, &local, self.dialect, &self.hints);
             if let Ok(plan) = plan {
                 generator.plan = Arc::new(plan);
                 if generator.generate(&mut Random::new(0)).is_ok() {
@@ -346,7 +347,7 @@ impl ToolSchema {
             }
         }
         // Subtracts every case of one schema from every case of the other.
-        let small = self.cases.max(tamed.cases) <= SUBTRACTED && !self.is_long_list(site);
+        let small = self.cases.max(expansion.cases) <= MAX_SUBTRACTED_CASES && !self.is_long_list(constraint);
         let difference = (exact && small).then(|| relaxed.subtract(&self.canonical).ok()).flatten();
         let target = match &difference {
             Some(difference) if difference.satisfiability() == Satisfiability::No => {
@@ -354,7 +355,7 @@ impl ToolSchema {
             }
             Some(difference) => difference,
             None => {
-                generator.attempts = CHANCES;
+                generator.attempts = MAX_RANDOM_ATTEMPTS;
                 &relaxed
             }
         };
@@ -376,17 +377,17 @@ impl ToolSchema {
         }
     }
 
-    /// The difference that `site` makes in its subschema: the instances that the subschema accepts without
+    /// The difference that `constraint` makes in its subschema: the instances that the subschema accepts without
     /// the constraint and rejects with it, if it applies to a value that can be reached. Subtracts the
     /// constraint `alone`, or the whole subschema.
     fn difference_at(
         &self,
         document: &Value,
         relaxed: &CanonicalSchema,
-        site: &Site,
+        constraint: &Constraint,
         alone: bool,
     ) -> Option<CanonicalSchema> {
-        if self.is_long_list(site) || !self.ways().contains_key(&site.pointer) {
+        if self.is_long_list(constraint) || !self.instance_paths().contains_key(&constraint.pointer) {
             return None;
         }
         let at = |document: &Value| {
@@ -395,16 +396,16 @@ impl ToolSchema {
                 .should_validate_formats(true)
                 .offline();
             let prepared = options.prepare(document).ok()?;
-            prepared.canonicalize_at(&site.pointer).ok()
+            prepared.canonicalize_at(&constraint.pointer).ok()
         };
-        let without = match site.pointer.as_str() {
+        let without = match constraint.pointer.as_str() {
             // At the root nothing smaller can be subtracted than the constraint alone.
             "" if !alone => return None,
             "" => relaxed.clone(),
             _ => at(document)?,
         };
         let with = if alone {
-            let lone = site::alone(&self.schema, site)?;
+            let lone = constraint::alone(&self.schema, constraint)?;
             compile::canonicalize(&lone, self.dialect).ok()?
         } else {
             at(&self.schema)?
@@ -413,23 +414,23 @@ impl ToolSchema {
     }
 
     /// Very long enumerations are not subtracted; a value outside them is easily found.
-    fn is_long_list(&self, site: &Site) -> bool {
-        let subschema = self.schema.pointer(&site.pointer);
+    fn is_long_list(&self, constraint: &Constraint) -> bool {
+        let subschema = self.schema.pointer(&constraint.pointer);
         let values = subschema.and_then(|subschema| subschema.get("enum")?.as_array());
-        site.keyword == "enum" && values.is_some_and(|values| values.len() > LISTED)
+        constraint.keyword == "enum" && values.is_some_and(|values| values.len() > MAX_SUBTRACTED_VALUES)
     }
 
-    fn ways(&self) -> &HashMap<String, Vec<Step>> {
-        self.ways.get_or_init(|| reach::ways(&self.schema))
+    fn instance_paths(&self) -> &HashMap<String, Vec<PathStep>> {
+        self.instance_paths.get_or_init(|| instance_path::instance_paths(&self.schema))
     }
 
     /// An unknown format asserts nothing.
-    fn is_unknown_format(&self, site: &Site) -> bool {
+    fn is_unknown_format(&self, constraint: &Constraint) -> bool {
         let format = || {
-            let subschema = self.schema.pointer(&site.pointer)?;
+            let subschema = self.schema.pointer(&constraint.pointer)?;
             subschema.get("format")?.as_str()
         };
-        site.keyword == "format"
+        constraint.keyword == "format"
             && format().is_some_and(|format| !jsonschema::options().is_known_format(self.dialect.draft(), format))
     }
 
@@ -459,19 +460,19 @@ impl ToolSchema {
         let minimal = self.minimal().ok()?;
         let mut bases = vec![minimal];
         // Arguments with optional properties are the second choice, so that little else is unusual.
-        let forced = vec![(self.valid.plan.object_root(), Forced::All)];
-        let full = self.valid.steer(&mut Simplest, forced);
+        let forced = vec![(self.valid.plan.object_root(), ForcedDecision::All)];
+        let full = self.valid.generate_forced(&mut Simplest, forced);
         bases.extend(full.map(|(full, _)| full));
-        bases.iter().find_map(|base| self.break_one(base, breakage))
+        bases.iter().find_map(|base| self.make_mistake(base, breakage))
     }
 
     /// These arguments with one mistake of the given kind; simple ones if it cannot be made in these.
     #[must_use]
     pub fn broken_in(&self, arguments: &Value, breakage: Breakage) -> Option<BrokenArguments> {
-        self.break_one(arguments, breakage).or_else(|| self.broken(breakage))
+        self.make_mistake(arguments, breakage).or_else(|| self.broken(breakage))
     }
 
-    fn break_one(&self, base: &Value, breakage: Breakage) -> Option<BrokenArguments> {
+    fn make_mistake(&self, base: &Value, breakage: Breakage) -> Option<BrokenArguments> {
         let entries = base.as_object()?;
         let names = || entries.keys();
         match breakage {
@@ -538,7 +539,7 @@ impl ToolSchema {
 }
 
 /// A schema restricted to a domain.
-pub(super) fn within(canonical: &CanonicalSchema, dialect: Dialect, domain: Domain) -> CanonicalSchema {
+pub(super) fn restrict_to(canonical: &CanonicalSchema, dialect: Dialect, domain: Domain) -> CanonicalSchema {
     match domain {
         Domain::Any => canonical.clone(),
         Domain::Arguments => compile::canonicalize(&json!({"type": "object"}), dialect)
@@ -564,7 +565,7 @@ fn pointer_to(name: &str) -> String {
     format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-fn refusal(error: &jsonschema::ValidationError<'_>) -> SchemaError {
+fn invalid_schema(error: &jsonschema::ValidationError<'_>) -> SchemaError {
     if let ValidationErrorKind::Referencing(error) = error.kind() {
         return unresolved(error);
     }

@@ -207,17 +207,17 @@ impl Source for Tape {
 ///
 /// Gives distinct values in order of simplicity where random choices keep repeating values.
 #[derive(Debug, Clone)]
-pub(super) struct Odometer {
+pub(super) struct EnumeratedChoices {
     counter: u64,
 }
 
-impl Odometer {
+impl EnumeratedChoices {
     pub(super) fn new(counter: u64) -> Self {
         Self { counter }
     }
 }
 
-impl Source for Odometer {
+impl Source for EnumeratedChoices {
     fn below(&mut self, n: u64) -> u64 {
         if n <= 1 {
             return 0;

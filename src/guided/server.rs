@@ -16,10 +16,10 @@ use crate::spec::Revision;
 use crate::wire::{Frame, Kind, Splitter};
 
 /// How long a response may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How many pages of a tool list are read.
-const PAGES: usize = 100;
+const MAX_PAGES: usize = 100;
 
 /// How much either side may write before the other reads, in bytes.
 const CAPACITY: usize = 1 << 20;
@@ -31,12 +31,12 @@ const CAPACITY: usize = 1 << 20;
 pub struct Server {
     tools: Tools,
     outputs: HashMap<String, ToolSchema>,
-    link: RefCell<Link>,
+    connection: RefCell<Connection>,
     runtime: Runtime,
     local: LocalSet,
 }
 
-struct Link {
+struct Connection {
     pipe: DuplexStream,
     splitter: Splitter,
     ready: Vec<Frame>,
@@ -85,10 +85,15 @@ impl Server {
             // Its result shows in the connection.
             let _ended = served.await;
         });
-        let link =
-            Link { pipe: ours, splitter: Splitter::default(), ready: Vec::new(), buffer: vec![0; 64 << 10], next: 1 };
-        let link = RefCell::new(link);
-        let listed = local.block_on(&runtime, open(&mut link.borrow_mut()));
+        let connection = Connection {
+            pipe: ours,
+            splitter: Splitter::default(),
+            ready: Vec::new(),
+            buffer: vec![0; 64 << 10],
+            next: 1,
+        };
+        let connection = RefCell::new(connection);
+        let listed = local.block_on(&runtime, open(&mut connection.borrow_mut()));
         let tools = Tools::listed(&Value::Array(listed.clone()));
         let outputs = listed.iter().filter_map(|tool| {
             let schema = tool.get("outputSchema")?;
@@ -97,7 +102,7 @@ impl Server {
         });
         let outputs = outputs.collect();
         let tools = tools.unwrap_or_else(|error| panic!("failed to {error}"));
-        Self { tools, outputs, link, runtime, local }
+        Self { tools, outputs, connection, runtime, local }
     }
 
     /// Generates a call from these bytes, sends it and checks the response.
@@ -122,16 +127,18 @@ impl Server {
     /// When the server violates a rule; the message contains the call.
     pub fn send(&self, call: &Call<'_>) -> Value {
         let params = json!({ "name": call.tool, "arguments": call.arguments });
-        let answer = self.local.block_on(&self.runtime, ask(&mut self.link.borrow_mut(), "tools/call", &params));
-        let broken = |law: String| -> ! { panic!("{law}\n  tool: {}\n  arguments: {}", call.tool, call.arguments) };
-        let answer = answer.unwrap_or_else(|law| broken(law));
-        if let Err(law) = self.holds(call, &answer) {
-            broken(format!("{law}: {answer}"));
+        let answer =
+            self.local.block_on(&self.runtime, request(&mut self.connection.borrow_mut(), "tools/call", &params));
+        let fail =
+            |violation: String| -> ! { panic!("{violation}\n  tool: {}\n  arguments: {}", call.tool, call.arguments) };
+        let answer = answer.unwrap_or_else(|violation| fail(violation));
+        if let Err(violation) = self.check(call, &answer) {
+            fail(format!("{violation}: {answer}"));
         }
         answer
     }
 
-    fn holds(&self, call: &Call<'_>, answer: &Value) -> Result<(), String> {
+    fn check(&self, call: &Call<'_>, answer: &Value) -> Result<(), String> {
         let Some(result) = answer.get("result") else {
             let is_error = answer.pointer("/error/code").is_some_and(Value::is_i64);
             return if is_error { Ok(()) } else { Err("the response is neither a result nor an error".to_owned()) };
@@ -153,21 +160,21 @@ impl Server {
 }
 
 /// Opens the connection; returns the tools that the server lists.
-async fn open(link: &mut Link) -> Vec<Value> {
+async fn open(connection: &mut Connection) -> Vec<Value> {
     let params = json!({
         "protocolVersion": Revision::V2025_06_18.as_str(),
         "capabilities": {},
         "clientInfo": { "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") },
     });
-    let opened = ask(link, "initialize", &params).await;
-    let opened = opened.unwrap_or_else(|law| panic!("the handshake failed: {law}"));
+    let opened = request(connection, "initialize", &params).await;
+    let opened = opened.unwrap_or_else(|violation| panic!("the handshake failed: {violation}"));
     assert!(opened.get("result").is_some(), "the server rejects the handshake: {opened}");
-    link.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await.expect("it is open");
+    connection.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await.expect("it is open");
     let mut tools = Vec::new();
     let mut params = json!({});
-    for _ in 0..PAGES {
-        let page = ask(link, "tools/list", &params).await;
-        let page = page.unwrap_or_else(|law| panic!("the tools could not be listed: {law}"));
+    for _ in 0..MAX_PAGES {
+        let page = request(connection, "tools/list", &params).await;
+        let page = page.unwrap_or_else(|violation| panic!("the tools could not be listed: {violation}"));
         tools.extend(page.pointer("/result/tools").and_then(Value::as_array).cloned().unwrap_or_default());
         match page.pointer("/result/nextCursor") {
             Some(cursor) => params = json!({ "cursor": cursor }),
@@ -178,14 +185,14 @@ async fn open(link: &mut Link) -> Vec<Value> {
 }
 
 /// Sends a request and waits for its response; the error is the rule that the server violates.
-async fn ask(link: &mut Link, method: &str, params: &Value) -> Result<Value, String> {
-    let id = link.next;
-    link.next += 1;
+async fn request(connection: &mut Connection, method: &str, params: &Value) -> Result<Value, String> {
+    let id = connection.next;
+    connection.next += 1;
     let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
     let exchange = async {
-        link.write(&request).await?;
+        connection.write(&request).await?;
         loop {
-            let frame = link.read().await?;
+            let frame = connection.read().await?;
             let message = match frame.value {
                 Ok(message) => message,
                 Err(damage) => return Err(format!("the server wrote a line that {}", damage.describe())),
@@ -200,7 +207,7 @@ async fn ask(link: &mut Link, method: &str, params: &Value) -> Result<Value, Str
                                 "error": { "code": -32601, "message": "the client does not support this method" }
                         }),
                     };
-                    link.write(&answer).await?;
+                    connection.write(&answer).await?;
                 }
                 _ if message.get("id") == Some(&json!(id)) => return Ok(message),
                 _ if message.get("method").is_some() => {}
@@ -208,13 +215,13 @@ async fn ask(link: &mut Link, method: &str, params: &Value) -> Result<Value, Str
             }
         }
     };
-    match tokio::time::timeout(PATIENCE, exchange).await {
+    match tokio::time::timeout(RESPONSE_TIMEOUT, exchange).await {
         Ok(answered) => answered,
-        Err(_elapsed) => Err(format!("no response within {PATIENCE:?}")),
+        Err(_elapsed) => Err(format!("no response within {RESPONSE_TIMEOUT:?}")),
     }
 }
 
-impl Link {
+impl Connection {
     async fn write(&mut self, message: &Value) -> Result<(), String> {
         let mut line = message.to_string().into_bytes();
         line.push(b'\n');

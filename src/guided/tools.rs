@@ -8,10 +8,10 @@ use super::tree::Tree;
 use crate::fuzz::{Bytes, Dialect, Generator, Random, SchemaError, Source, ToolSchema};
 
 /// How many constraints of a schema are violated at most.
-const BROKEN: usize = 64;
+const MAX_VIOLATED_CONSTRAINTS: usize = 64;
 
 /// One in this many calls violates the schema.
-const NEARLY: u64 = 8;
+const INVALID_CALL_ODDS: u64 = 8;
 
 /// Why no calls can be generated.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,7 @@ pub struct Call<'a> {
 struct Tool {
     name: String,
     schema: ToolSchema,
-    broken: Vec<Generator>,
+    violating: Vec<Generator>,
 }
 
 /// Tools whose calls are generated from the bytes of a fuzzer.
@@ -72,12 +72,12 @@ pub struct Tools {
     tools: Vec<Tool>,
     /// The call that the last mutation generated, until it is used: the generator's branches are then executed before
     /// the fuzzer begins to count, and are not mistaken for those of the server.
-    ready: Mutex<Option<Ready>>,
+    prepared: Mutex<Option<PreparedCall>>,
 }
 
 /// A call that was generated from bytes in advance.
 #[derive(Debug)]
-struct Ready {
+struct PreparedCall {
     bytes: Vec<u8>,
     tool: usize,
     arguments: Value,
@@ -118,14 +118,14 @@ impl Tools {
     }
 
     fn of(tools: Vec<Tool>) -> Self {
-        Self { tools, ready: Mutex::new(None) }
+        Self { tools, prepared: Mutex::new(None) }
     }
 
     /// The call for these bytes; `None` if no arguments were found for the chosen tool.
     #[must_use]
     pub fn call(&self, bytes: &[u8]) -> Option<Call<'_>> {
-        if let Some(ready) = self.ready().take_if(|ready| ready.bytes == bytes) {
-            return Some(self.named(ready.tool, ready.arguments, ready.is_valid));
+        if let Some(prepared) = self.prepared().take_if(|prepared| prepared.bytes == bytes) {
+            return Some(self.named(prepared.tool, prepared.arguments, prepared.is_valid));
         }
         self.call_by(&mut Bytes::new(bytes))
     }
@@ -140,17 +140,21 @@ impl Tools {
         Call { tool: &self.tools[tool].name, arguments, is_valid }
     }
 
-    fn ready(&self) -> MutexGuard<'_, Option<Ready>> {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    fn prepared(&self) -> MutexGuard<'_, Option<PreparedCall>> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn make(&self, source: &mut impl Source) -> Option<(usize, Value, bool)> {
         let chosen = source.index(self.tools.len());
         let tool = self.tools.get(chosen)?;
-        let broken = if source.one_in(NEARLY) { Some(source.index(tool.broken.len())) } else { None };
-        let generator = broken.and_then(|broken| tool.broken.get(broken));
+        let chosen_constraint =
+            if source.one_in(INVALID_CALL_ODDS) { Some(source.index(tool.violating.len())) } else { None };
+        let generator = chosen_constraint.and_then(|chosen_constraint| tool.violating.get(chosen_constraint));
         // Values of different generators are of different kinds.
-        source.begin((chosen * (BROKEN + 1) + generator.map_or(0, |_| broken.unwrap_or(0) + 1)) as u64);
+        source.begin(
+            (chosen * (MAX_VIOLATED_CONSTRAINTS + 1) + generator.map_or(0, |_| chosen_constraint.unwrap_or(0) + 1))
+                as u64,
+        );
         let arguments = match generator {
             Some(generator) => generator.generate(source),
             None => tool.schema.generate(source),
@@ -205,8 +209,8 @@ impl Tools {
         let bytes = &out[..count];
         // Truncated bytes may make another call.
         let made = if whole { made } else { self.make(&mut Bytes::new(bytes)) };
-        let ready = |(tool, arguments, is_valid)| Ready { bytes: bytes.to_vec(), tool, arguments, is_valid };
-        *self.ready() = made.map(ready);
+        let prepared = |(tool, arguments, is_valid)| PreparedCall { bytes: bytes.to_vec(), tool, arguments, is_valid };
+        *self.prepared() = made.map(prepared);
         count
     }
 }
@@ -215,9 +219,13 @@ impl Tool {
     fn new(name: String, schema: &Value) -> Result<Self, ToolsError> {
         let compiled = ToolSchema::compile(schema, Dialect::Draft202012);
         let schema = compiled.map_err(|source| ToolsError::Schema { tool: name.clone(), source })?;
-        let sites = schema.sites();
-        let broken = sites.iter().take(BROKEN).filter_map(|site| schema.violating(site).ok()).collect();
-        Ok(Self { name, schema, broken })
+        let constraints = schema.sites();
+        let violating = constraints
+            .iter()
+            .take(MAX_VIOLATED_CONSTRAINTS)
+            .filter_map(|constraint| schema.violating(constraint).ok())
+            .collect();
+        Ok(Self { name, schema, violating })
     }
 }
 
@@ -337,16 +345,16 @@ mod tests {
                 let base = bytes.clone();
                 tools.cross(&base, &random_bytes(40, &mut random), &mut bytes, seed)
             };
-            assert!(tools.ready().is_some());
-            let ready = tools.call(&bytes[..size]);
-            assert!(tools.ready().is_none(), "it was not taken");
-            assert_eq!(ready, tools.call(&bytes[..size]));
+            assert!(tools.prepared().is_some());
+            let prepared = tools.call(&bytes[..size]);
+            assert!(tools.prepared().is_none(), "it was not taken");
+            assert_eq!(prepared, tools.call(&bytes[..size]));
         }
         let mut bytes = [1, 2, 3];
         let size = tools.mutate(&mut bytes, 3, 1);
         let other = [bytes[0] ^ 1, 9, 9, 9];
         assert_eq!(tools.call(&other), tools.call(&other), "a prepared call is only used for its own bytes");
-        assert!(tools.ready().is_some() && tools.call(&bytes[..size]).is_some());
+        assert!(tools.prepared().is_some() && tools.call(&bytes[..size]).is_some());
     }
 
     #[test]

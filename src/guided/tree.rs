@@ -9,13 +9,13 @@ use std::ops::Range;
 use crate::fuzz::{Bytes, Random, Source};
 
 /// The label of a value that is drawn anew.
-const NEW: u64 = u64::MAX;
+const NEW_LABEL: u64 = u64::MAX;
 
 /// How many values a tree keeps; the choices of further values are stored with the last one kept.
-const PARTS: usize = 1 << 14;
+const MAX_PARTS: usize = 1 << 14;
 
 /// How far the recorded value of a kind is searched among its siblings.
-const AHEAD: usize = 64;
+const MAX_LOOKAHEAD: usize = 64;
 
 /// One choice, with the number of alternatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,9 +122,9 @@ impl Tree {
     /// Marks a value to be drawn anew.
     fn draw_again(&mut self, random: &mut Random) {
         let new = self.parts.len();
-        if let Some(place) = self.place(random, 0..new) {
-            self.parts.push(Part { label: NEW, ..Part::default() });
-            *place.within(self) = new;
+        if let Some(position) = self.position(random, 0..new) {
+            self.parts.push(Part { label: NEW_LABEL, ..Part::default() });
+            *position.within(self) = new;
         }
     }
 
@@ -135,15 +135,15 @@ impl Tree {
     }
 
     fn replace(&mut self, random: &mut Random, own: Range<usize>, admits: impl Fn(usize, usize) -> bool) {
-        let Some(place) = self.place(random, own) else { return };
-        let old = *place.within(self);
+        let Some(position) = self.position(random, own) else { return };
+        let old = *position.within(self);
         let label = self.parts[old].label;
         let alike = |(index, part): (usize, &Part)| (part.label == label && admits(index, old)).then_some(index);
         let alike: Vec<usize> = self.parts.iter().enumerate().filter_map(alike).collect();
         if let Some(&new) = alike.get(random.index(alike.len())) {
             // No value can be inside itself.
             if !self.is_within(old, new) {
-                *place.within(self) = new;
+                *position.within(self) = new;
             }
         }
     }
@@ -161,28 +161,28 @@ impl Tree {
 
     /// Removes, duplicates or swaps one of several sibling values.
     fn rearrange(&mut self, random: &mut Random) {
-        let Some(place) = self.place(random, 0..self.parts.len()) else { return };
-        let beside = &mut self.parts[place.part].parts;
+        let Some(position) = self.position(random, 0..self.parts.len()) else { return };
+        let siblings = &mut self.parts[position.part].parts;
         match random.below(3) {
             0 => {
-                beside.remove(place.at);
+                siblings.remove(position.at);
             }
-            1 => beside.insert(place.at, beside[place.at]),
+            1 => siblings.insert(position.at, siblings[position.at]),
             _ => {
-                let other = random.index(beside.len());
-                beside.swap(place.at, other);
+                let other = random.index(siblings.len());
+                siblings.swap(position.at, other);
             }
         }
     }
 
     /// A random position of a value within one of these parts.
-    fn place(&self, random: &mut Random, within: Range<usize>) -> Option<Place> {
+    fn position(&self, random: &mut Random, within: Range<usize>) -> Option<Position> {
         let count = self.parts[within.clone()].iter().map(|part| part.parts.len()).sum();
         let mut at = random.index(count);
         for part in within {
             let inner = self.parts[part].parts.len();
             if at < inner {
-                return Some(Place { part, at });
+                return Some(Position { part, at });
             }
             at -= inner;
         }
@@ -192,12 +192,12 @@ impl Tree {
 
 /// The position of a value within another.
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     part: usize,
     at: usize,
 }
 
-impl Place {
+impl Position {
     fn within(self, tree: &mut Tree) -> &mut usize {
         &mut tree.parts[self.part].parts[self.at]
     }
@@ -231,29 +231,29 @@ impl Choice {
 /// Makes choices, as a tree says or from another source, and records which value they belong to.
 #[derive(Debug)]
 pub(super) struct Recorder<'t, S> {
-    told: Option<&'t Tree>,
-    rest: S,
+    replayed: Option<&'t Tree>,
+    fallback: S,
     open: Vec<Open>,
     made: Tree,
     bytes: Vec<u8>,
     /// How many values were not kept and have not ended.
-    beyond: usize,
+    dropped: usize,
 }
 
 /// A value that is being generated, and how much of its recorded choices has been used.
 #[derive(Debug)]
 struct Open {
     part: usize,
-    told: Option<usize>,
+    replayed: Option<usize>,
     choices: usize,
     parts: usize,
 }
 
 impl<'t, S: Source> Recorder<'t, S> {
-    fn new(told: Option<&'t Tree>, rest: S) -> Self {
-        let open = Open { part: 0, told: told.map(|_| 0), choices: 0, parts: 0 };
+    fn new(replayed: Option<&'t Tree>, fallback: S) -> Self {
+        let open = Open { part: 0, replayed: replayed.map(|_| 0), choices: 0, parts: 0 };
         let made = Tree { parts: vec![Part::default()] };
-        Self { told, rest, open: vec![open], made, bytes: Vec::new(), beyond: 0 }
+        Self { replayed, fallback, open: vec![open], made, bytes: Vec::new(), dropped: 0 }
     }
 }
 
@@ -262,15 +262,15 @@ impl<S: Source> Recorder<'_, S> {
         if n <= 1 {
             return 0;
         }
-        let told = self.told;
+        let replayed = self.replayed;
         let open = self.open.last_mut().expect("the root never ends");
-        let part = open.told.filter(|_| self.beyond == 0).and_then(|part| told?.parts.get(part));
+        let part = open.replayed.filter(|_| self.dropped == 0).and_then(|part| replayed?.parts.get(part));
         let choice = part.and_then(|part| part.choices.get(open.choices));
         open.choices += 1;
         let chosen = match choice {
             Some(choice) if choice.below == n => choice.chosen,
             // The choice is about something else.
-            _ => self.rest.below(n),
+            _ => self.fallback.below(n),
         };
         Bytes::write(n, chosen, &mut self.bytes);
         self.made.parts[open.part].choices.push(Choice { below: n, chosen, is_flag });
@@ -288,29 +288,29 @@ impl<S: Source> Source for Recorder<'_, S> {
     }
 
     fn begin(&mut self, label: u64) {
-        if self.beyond > 0 || self.made.parts.len() >= PARTS {
-            self.beyond += 1;
+        if self.dropped > 0 || self.made.parts.len() >= MAX_PARTS {
+            self.dropped += 1;
             return;
         }
         let part = self.made.parts.len();
         self.made.parts.push(Part { label, ..Part::default() });
-        let told = self.told;
+        let replayed = self.replayed;
         let open = self.open.last_mut().expect("the root never ends");
         self.made.parts[open.part].parts.push(part);
         // If one value was left out, its siblings are still found.
-        let inner = open.told.and_then(|part| told?.parts.get(part)).map_or(&[][..], |part| &part.parts);
-        let mut ahead = inner.iter().enumerate().skip(open.parts).take(AHEAD);
-        let found = ahead.find(|(_, inner)| told.is_some_and(|tree| tree.parts[**inner].label == label));
+        let inner = open.replayed.and_then(|part| replayed?.parts.get(part)).map_or(&[][..], |part| &part.parts);
+        let mut ahead = inner.iter().enumerate().skip(open.parts).take(MAX_LOOKAHEAD);
+        let found = ahead.find(|(_, inner)| replayed.is_some_and(|tree| tree.parts[**inner].label == label));
         if let Some((at, _)) = found {
             open.parts = at + 1;
         }
-        let told = found.map(|(_, inner)| *inner);
-        self.open.push(Open { part, told, choices: 0, parts: 0 });
+        let replayed = found.map(|(_, inner)| *inner);
+        self.open.push(Open { part, replayed, choices: 0, parts: 0 });
     }
 
     fn end(&mut self) {
-        if self.beyond > 0 {
-            self.beyond -= 1;
+        if self.dropped > 0 {
+            self.dropped -= 1;
         } else if self.open.len() > 1 {
             self.open.pop();
         }

@@ -87,9 +87,7 @@ impl fmt::Display for Revision {
 
 /// A name that is not a revision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not a revision; use 2024-10-07, 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 or 2026-07-28"
-)]
+#[error("`{0}` is not a revision; use 2024-10-07, 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 or 2026-07-28")]
 pub struct UnknownRevision(pub String);
 
 impl FromStr for Revision {

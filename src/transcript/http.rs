@@ -59,7 +59,7 @@ pub struct HttpEnd {
     /// The message in the body, if there is one; for an ordinary request only its small members.
     pub message: Option<Value>,
     /// The events of a stream, the first thousand at most.
-    pub events: Vec<SseNote>,
+    pub events: Vec<SseEventSummary>,
     /// The number of comment lines in a stream.
     pub comments: usize,
     /// Why the response was not read to its end, or did not arrive at all.
@@ -74,7 +74,7 @@ pub struct HttpEnd {
 
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SseNote {
+pub struct SseEventSummary {
     /// The type, where the event names one.
     pub event: Option<String>,
     /// The id, where the event sets one.
@@ -90,15 +90,15 @@ pub struct SseNote {
 }
 
 /// The largest member of a message, in bytes of text, that is kept in the summary of its HTTP response.
-const SMALL: usize = 1_000;
+const MAX_SUMMARY_STRING_BYTES: usize = 1_000;
 
 /// The small members of a message, which show its kind and the request it belongs to: the message itself is
 /// recorded separately.
 #[must_use]
-pub fn outline(message: &Value) -> Value {
+pub fn summarize(message: &Value) -> Value {
     let is_small = |value: &Value| match value {
-        Value::String(text) => text.len() <= SMALL,
-        Value::Array(_) | Value::Object(_) => is_within(value, &mut 40),
+        Value::String(text) => text.len() <= MAX_SUMMARY_STRING_BYTES,
+        Value::Array(_) | Value::Object(_) => has_few_parts(value, &mut 40),
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     };
     match message {
@@ -109,7 +109,7 @@ pub fn outline(message: &Value) -> Value {
             };
             Value::Object(members.iter().map(kept).collect())
         }
-        Value::Array(items) => Value::Array(items.iter().take(40).map(outline).collect()),
+        Value::Array(items) => Value::Array(items.iter().take(40).map(summarize).collect()),
         other => other.clone(),
     }
 }
@@ -127,15 +127,15 @@ fn small_members(value: &Value, is_small: &dyn Fn(&Value) -> bool) -> Value {
 }
 
 /// Whether a value has at most the given number of parts, and short strings only.
-fn is_within(value: &Value, left: &mut usize) -> bool {
+fn has_few_parts(value: &Value, left: &mut usize) -> bool {
     if *left == 0 {
         return false;
     }
     *left -= 1;
     match value {
-        Value::String(text) => text.len() <= SMALL,
-        Value::Array(items) => items.iter().all(|item| is_within(item, left)),
-        Value::Object(members) => members.values().all(|member| is_within(member, left)),
+        Value::String(text) => text.len() <= MAX_SUMMARY_STRING_BYTES,
+        Value::Array(items) => items.iter().all(|item| has_few_parts(item, left)),
+        Value::Object(members) => members.values().all(|member| has_few_parts(member, left)),
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }
 }
@@ -168,7 +168,7 @@ impl Transcript {
                         positions.sort_unstable();
                     }
                     let (sent, mark) = (positions[0], request.mark);
-                    let value = exchange_value(request, None, None);
+                    let value = exchange_to_json(request, None, None);
                     exchanges.push((request.number, HttpExchange { sent, positions, mark, value }));
                     continue;
                 }
@@ -189,7 +189,7 @@ impl Transcript {
 
 /// An exchange as a JSON value, as far as it is known.
 #[must_use]
-pub fn exchange_value(request: &HttpRequest, head: Option<&HttpHead>, end: Option<&HttpEnd>) -> Value {
+pub fn exchange_to_json(request: &HttpRequest, head: Option<&HttpHead>, end: Option<&HttpEnd>) -> Value {
     let mut own = json!({
         "method": request.method, "target": request.target, "headers": object(&request.headers),
     });
@@ -276,7 +276,7 @@ fn body(end: &HttpEnd) -> Value {
         "bytes": end.bytes,
         "complete": end.complete,
         "comments": end.comments,
-        "events": end.events.iter().map(event).collect::<Vec<Value>>(),
+        "events": end.events.iter().map(event_to_json).collect::<Vec<Value>>(),
     });
     if !end.text.is_empty() {
         value["text"] = json!(end.text);
@@ -293,17 +293,17 @@ fn body(end: &HttpEnd) -> Value {
     value
 }
 
-fn event(note: &SseNote) -> Value {
-    let mut value = json!({ "data": note.data });
-    for (name, text) in [("event", &note.event), ("id", &note.id), ("retry", &note.retry)] {
+fn event_to_json(summary: &SseEventSummary) -> Value {
+    let mut value = json!({ "data": summary.data });
+    for (name, text) in [("event", &summary.event), ("id", &summary.id), ("retry", &summary.retry)] {
         if let Some(text) = text {
             value[name] = json!(text);
         }
     }
-    if let Some(message) = &note.message {
+    if let Some(message) = &summary.message {
         value["message"] = message.clone();
     }
-    if let Some(text) = &note.text {
+    if let Some(text) = &summary.text {
         value["text"] = json!(text);
     }
     value

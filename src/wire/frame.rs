@@ -51,6 +51,7 @@ pub enum Damage {
     /// The message contains more than [`MAX_VALUES`] values.
     TooManyValues,
     /// The memory budget for messages was used up, so its contents were dropped.
+    #[serde(rename = "let-go")]
     Dropped {
         /// Its length in bytes.
         bytes: usize,
@@ -93,7 +94,9 @@ impl Damage {
             }
             Self::TooDeep => format!("exceeds the limit of {MAX_DEPTH} nesting levels"),
             Self::TooManyValues => format!("exceeds the limit of {MAX_VALUES} values"),
-            Self::Dropped { bytes } => format!("was dropped because too many large messages were received before ({bytes} bytes)"),
+            Self::Dropped { bytes } => {
+                format!("was dropped because too many large messages were received before ({bytes} bytes)")
+            }
             Self::Unfinished => "has no newline before the end of the stream".to_owned(),
         }
     }

@@ -9,15 +9,15 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::task::AbortHandle;
 
-use super::exchange::Exchanger;
+use super::connection::HttpConnection;
 use crate::transcript::{Entry, Event};
 use crate::wire::{Id, same_id};
 
 /// How long to wait for the first event of a subscription before it is cancelled.
-const FIRST_WORD: Duration = Duration::from_millis(500);
+const FIRST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long a request may take to reach the server before it is cancelled.
-const HEARD: Duration = Duration::from_millis(50);
+const ARRIVAL_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// The id of the request that a message cancels.
 pub(super) fn cancelled(message: &Value) -> Option<&Id> {
@@ -25,27 +25,27 @@ pub(super) fn cancelled(message: &Value) -> Option<&Id> {
     message.pointer("/params/requestId")
 }
 
-impl Exchanger {
+impl HttpConnection {
     /// Cancels a request by closing the stream that answers it.
     pub(super) async fn cancel_by_closing(&self, id: &Id) {
-        let _silent = tokio::time::timeout(FIRST_WORD, self.first_word(id)).await;
+        let _silent = tokio::time::timeout(FIRST_EVENT_TIMEOUT, self.wait_for_first_event(id)).await;
         self.close(id);
     }
 
     /// Waits until a request that is about to be cancelled has arrived: one that arrived later would be served anyway.
-    pub(super) async fn let_arrive(&self, id: &Id) {
-        let _unheard = tokio::time::timeout(HEARD, self.heard(id)).await;
+    pub(super) async fn wait_for_arrival(&self, id: &Id) {
+        let _not_arrived = tokio::time::timeout(ARRIVAL_TIMEOUT, self.wait_for_response_head(id)).await;
     }
 
     /// Records the requests whose responses a task reads.
-    pub(super) fn note_asked(&self, asked: Vec<Id>, task: &AbortHandle) {
+    pub(super) fn track_requests(&self, ids: Vec<Id>, task: &AbortHandle) {
         let mut state = self.state();
-        state.asked.retain(|(_, asking)| !asking.is_finished());
-        state.asked.extend(asked.into_iter().map(|id| (id, task.clone())));
+        state.in_flight.retain(|(_, task_of_request)| !task_of_request.is_finished());
+        state.in_flight.extend(ids.into_iter().map(|id| (id, task.clone())));
     }
 
     /// Waits until the server has begun to answer a request.
-    async fn heard(&self, id: &Id) {
+    async fn wait_for_response_head(&self, id: &Id) {
         let carries = |entry: &Arc<Entry>| {
             let Event::HttpRequest(request) = &entry.event else { return None };
             let own = request.carries.as_ref()?.sent()?.get("id")?;
@@ -69,7 +69,7 @@ impl Exchanger {
     }
 
     /// Waits for the first event of a subscription: a stream that is closed before it shows nothing.
-    async fn first_word(&self, id: &Id) {
+    async fn wait_for_first_event(&self, id: &Id) {
         let listens = |entry: &Arc<Entry>| {
             let Event::HttpRequest(request) = &entry.event else { return None };
             let message = request.carries.as_ref()?.sent()?;
@@ -92,8 +92,8 @@ impl Exchanger {
     /// Closes the response to a request.
     fn close(&self, id: &Id) {
         let state = self.state();
-        for (_, asking) in state.asked.iter().filter(|(own, _)| same_id(own, id)) {
-            asking.abort();
+        for (_, task_of_request) in state.in_flight.iter().filter(|(own, _)| same_id(own, id)) {
+            task_of_request.abort();
         }
     }
 }

@@ -41,7 +41,7 @@ pub fn stateless(message: &Value, fallback: &str, mirrored: &Mirrored) -> Vec<(S
         for (header, path) in mirrored.get(name).into_iter().flatten().filter(|_| method == "tools/call") {
             let arguments = message.pointer("/params/arguments");
             let value = arguments.and_then(|all| path.iter().try_fold(all, |value, name| value.get(name)));
-            if let Some(text) = value.and_then(plain) {
+            if let Some(text) = value.and_then(header_text) {
                 headers.push((format!("mcp-param-{}", header.to_ascii_lowercase()), encoded(&text)));
             }
         }
@@ -59,7 +59,7 @@ pub fn mirrored(result: &Value) -> Mirrored {
             continue;
         };
         let mut found = Vec::new();
-        annotated(schema, &mut Vec::new(), &mut found);
+        collect_annotated(schema, &mut Vec::new(), &mut found);
         if !found.is_empty() {
             all.insert(name.to_owned(), found);
         }
@@ -68,13 +68,13 @@ pub fn mirrored(result: &Value) -> Mirrored {
 }
 
 /// How deep properties are searched, and how many are mirrored at most.
-const DEEPEST: usize = 16;
-const MOST: usize = 64;
+const MAX_DEPTH: usize = 16;
+const MAX_MIRRORED: usize = 64;
 
-fn annotated(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(String, Vec<String>)>) {
+fn collect_annotated(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(String, Vec<String>)>) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
     for (name, property) in properties {
-        if path.len() >= DEEPEST || found.len() >= MOST {
+        if path.len() >= MAX_DEPTH || found.len() >= MAX_MIRRORED {
             return;
         }
         path.push(name.clone());
@@ -82,7 +82,7 @@ fn annotated(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(String, Ve
             Some(header) if is_token(header) => found.push((header.to_owned(), path.clone())),
             _ => {}
         }
-        annotated(property, path, found);
+        collect_annotated(property, path, found);
         path.pop();
     }
 }
@@ -93,7 +93,7 @@ fn is_token(text: &str) -> bool {
 }
 
 /// A parameter's value as the string that is mirrored.
-fn plain(value: &Value) -> Option<String> {
+fn header_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Bool(flag) => Some(flag.to_string()),

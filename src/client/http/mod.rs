@@ -8,22 +8,22 @@
 //! Sources: `basic/transports` of 2024-11-05, 2025-03-26, 2025-06-18 and 2025-11-25,
 //! `basic/transports/streamable-http` of 2026-07-28.
 
-mod answer;
 mod cancel;
-mod exchange;
+mod connection;
+mod endpoint;
+pub mod error_text;
+mod event_summary;
 pub mod header;
-mod note;
-mod older;
-mod pause;
-mod posts;
 mod probe;
+mod rate_limit;
 mod request;
-mod site;
-mod standing;
-pub mod trouble;
+mod response;
+mod sse_transport;
+mod unrecorded;
+mod url_relation;
 
-pub(super) use exchange::Exchanger;
-pub(super) use posts::Posts;
-pub use posts::{Over, PostsOrder};
+pub(super) use connection::HttpConnection;
+pub use endpoint::{Site, SiteError};
 pub use probe::{Bound, OWN_VALUE, Probe, ProbeError, ProbeOrder};
-pub use site::{Site, SiteError};
+pub(super) use unrecorded::UnrecordedHttp;
+pub use unrecorded::{Over, PostsOrder};

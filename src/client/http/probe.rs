@@ -14,20 +14,20 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::answer::media_type;
-use super::exchange::Exchanger;
-use super::note;
-use super::request::{BOTH, STREAM};
-use super::standing::standing;
-use super::trouble::words;
-use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, Mark, SseNote, exchange_value, messages};
+use super::connection::HttpConnection;
+use super::error_text::describe_error;
+use super::event_summary;
+use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM};
+use super::response::media_type;
+use super::url_relation::url_relation;
+use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, Mark, SseEventSummary, exchange_to_json, messages};
 use crate::wire::{Frame, Id, Kind, SseDecoder, SseEvent, same_id};
 
 /// A placeholder in a header value for the value that the client would send.
 pub const OWN_VALUE: &str = "${header}";
 
 /// The maximum size of a response that is read, in bytes.
-const MOST: usize = 4 << 20;
+const MAX_RESPONSE_BYTES: usize = 4 << 20;
 
 /// How far the response is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,11 +96,11 @@ pub struct Probe {
     request: HttpRequest,
     progress: watch::Receiver<Progress>,
     task: AbortHandle,
-    exchanger: Finisher,
+    http: Finisher,
 }
 
 /// Records the end of a response that is closed early.
-struct Finisher(Arc<Exchanger>);
+struct Finisher(Arc<HttpConnection>);
 
 impl std::fmt::Debug for Finisher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -126,7 +126,7 @@ impl Probe {
     #[must_use]
     pub fn value(&self) -> Value {
         let progress = self.progress.borrow();
-        exchange_value(&self.request, progress.head.as_ref(), Some(&progress.end))
+        exchange_to_json(&self.request, progress.head.as_ref(), Some(&progress.end))
     }
 
     /// Closes the response, if it is still being read.
@@ -137,12 +137,12 @@ impl Probe {
         };
         self.task.abort();
         if let Some(end) = end {
-            self.exchanger.0.record.add(Event::HttpEnd(Box::new(end)));
+            self.http.0.record.add(Event::HttpEnd(Box::new(end)));
         }
     }
 }
 
-impl Exchanger {
+impl HttpConnection {
     /// Makes a request for a case.
     pub(in crate::client) fn probe(self: &Arc<Self>, order: &ProbeOrder) -> Result<Probe, ProbeError> {
         let method =
@@ -156,7 +156,7 @@ impl Exchanger {
             None => self.site.url.clone(),
         };
         let message = order.body.as_ref().filter(|body| !body.is_string());
-        let accept = if method == Method::GET { STREAM } else { BOTH };
+        let accept = if method == Method::GET { ACCEPT_STREAM } else { ACCEPT_JSON_OR_STREAM };
         let mut headers = self.headers(message, accept);
         if order.body.is_none() {
             headers.remove(CONTENT_TYPE);
@@ -164,7 +164,7 @@ impl Exchanger {
         if order.encoded {
             for (_, value) in headers.iter_mut().filter(|(name, _)| is_mirror(name)) {
                 let text = value.to_str().unwrap_or_default();
-                if let Ok(encoded) = HeaderValue::from_str(&in_sentinel(text)) {
+                if let Ok(encoded) = HeaderValue::from_str(&base64_sentinel(text)) {
                     *value = encoded;
                 }
             }
@@ -172,12 +172,12 @@ impl Exchanger {
         for (name, values) in &order.headers {
             replace(&mut headers, name, values)?;
         }
-        let number = self.number();
+        let number = self.next_number();
         let request = HttpRequest {
             number,
             method: order.method.clone(),
             target: self.target(&url),
-            headers: self.shown(&headers),
+            headers: self.recorded_headers(&headers),
             carries: None,
             mark: Some(order.mark),
             body: order.body.clone(),
@@ -196,17 +196,17 @@ impl Exchanger {
         let (sender, progress) = watch::channel(first);
         let this = Arc::clone(self);
         let awaited = message.and_then(|message| message.get("id")).cloned();
-        let (until, limit, asked) = (order.until, order.limit, request.clone());
-        let task = self.aside(async move {
-            this.keep_pace().await;
-            let reading = Reading { exchanger: &this, number, sender: &sender, until, awaited };
+        let (until, limit, recorded_request) = (order.until, order.limit, request.clone());
+        let task = self.spawn_task(async move {
+            this.wait_for_slot().await;
+            let reader = ResponseReader { http: &this, number, sender: &sender, until, awaited };
             let mut attempt = 0;
             let timed = loop {
                 // The request is held in memory, so it can be sent again.
                 let Some(copy) = prepared.try_clone() else { break Ok(None) };
-                match tokio::time::timeout(limit, reading.read(copy, attempt)).await {
+                match tokio::time::timeout(limit, reader.read(copy, attempt)).await {
                     Ok(Some(pause)) => {
-                        this.rest(pause).await;
+                        this.wait_paused(pause).await;
                         attempt += 1;
                     }
                     ended => break ended,
@@ -217,15 +217,15 @@ impl Exchanger {
                 sender.send_modify(|progress| progress.end.trouble = Some(waited));
             }
             sender.send_modify(|progress| {
-                let value = exchange_value(&asked, progress.head.as_ref(), Some(&progress.end));
-                progress.end.standing = standing(&this.site.url, &value);
+                let value = exchange_to_json(&recorded_request, progress.head.as_ref(), Some(&progress.end));
+                progress.end.standing = url_relation(&this.site.url, &value);
             });
             let end = sender.borrow().end.clone();
             this.record.add(Event::HttpEnd(Box::new(end)));
             sender.send_modify(|progress| progress.done = true);
         });
-        let exchanger = Finisher(Arc::clone(self));
-        Ok(Probe { request, progress, task: task.abort_handle(), exchanger })
+        let http = Finisher(Arc::clone(self));
+        Ok(Probe { request, progress, task: task.abort_handle(), http })
     }
 }
 
@@ -235,7 +235,7 @@ fn is_mirror(name: &HeaderName) -> bool {
 }
 
 /// A value in the Base64 sentinel; one that already is stays as it is.
-fn in_sentinel(text: &str) -> String {
+fn base64_sentinel(text: &str) -> String {
     let is_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
     if is_encoded { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
 }
@@ -264,8 +264,8 @@ fn replace(headers: &mut HeaderMap, name: &str, values: &[String]) -> Result<(),
 }
 
 /// Reads one response.
-struct Reading<'a> {
-    exchanger: &'a Exchanger,
+struct ResponseReader<'a> {
+    http: &'a HttpConnection,
     number: usize,
     sender: &'a watch::Sender<Progress>,
     until: Bound,
@@ -273,37 +273,37 @@ struct Reading<'a> {
     awaited: Option<Id>,
 }
 
-impl Reading<'_> {
+impl ResponseReader<'_> {
     /// Makes the request and reads its response; returns how long to wait before it is repeated if the server limits
     /// the request rate.
     async fn read(&self, request: reqwest::RequestBuilder, attempt: usize) -> Option<Duration> {
         match request.send().await {
             Ok(response) => {
-                let pause = self.exchanger.pause(&response, attempt).filter(|_| response.status() == 429);
+                let pause = self.http.retry_delay(&response, attempt).filter(|_| response.status() == 429);
                 if pause.is_none() {
                     self.read_answer(response).await;
                 }
                 pause
             }
             Err(error) => {
-                self.broke(&error);
+                self.record_error(&error);
                 None
             }
         }
     }
 
-    fn broke(&self, error: &reqwest::Error) {
-        let words = self.exchanger.site.masked(&words(error));
-        self.sender.send_modify(|progress| progress.end.trouble = Some(words));
+    fn record_error(&self, error: &reqwest::Error) {
+        let text = self.http.site.masked(&describe_error(error));
+        self.sender.send_modify(|progress| progress.end.trouble = Some(text));
     }
 
     async fn read_answer(&self, mut response: Response) {
-        let headers = self.exchanger.shown(response.headers());
+        let headers = self.http.recorded_headers(response.headers());
         let head = HttpHead { number: self.number, status: response.status().as_u16(), headers };
         if head.status == 429 {
-            self.exchanger.record.limit();
+            self.http.record.count_rate_limited();
         }
-        self.exchanger.record.add(Event::HttpHead(head.clone()));
+        self.http.record.add(Event::HttpHead(head.clone()));
         self.sender.send_modify(|progress| progress.head = Some(head));
         if self.until == Bound::Head {
             return;
@@ -315,13 +315,13 @@ impl Reading<'_> {
         loop {
             match response.chunk().await {
                 Ok(Some(bytes)) => {
-                    body.extend_from_slice(&bytes[..bytes.len().min(MOST.saturating_sub(body.len()))]);
+                    body.extend_from_slice(&bytes[..bytes.len().min(MAX_RESPONSE_BYTES.saturating_sub(body.len()))]);
                     let mut events = Vec::new();
                     if streams {
                         decoder.push(&bytes, |event| events.push(event));
                     }
                     let enough = self.take(&bytes, events, &decoder);
-                    if enough || body.len() >= MOST {
+                    if enough || body.len() >= MAX_RESPONSE_BYTES {
                         break;
                     }
                 }
@@ -330,7 +330,7 @@ impl Reading<'_> {
                     break;
                 }
                 Err(error) => {
-                    self.broke(&error);
+                    self.record_error(&error);
                     break;
                 }
             }
@@ -338,8 +338,8 @@ impl Reading<'_> {
                 break;
             }
         }
-        let body = self.exchanger.site.masked_bytes(body);
-        let text = note::beginning(&body);
+        let body = self.http.site.masked_bytes(body);
+        let text = event_summary::beginning(&body);
         let frame = (!streams && !body.is_empty()).then(|| Frame::parse(&body));
         let message = frame.and_then(|frame| frame.json().cloned());
         self.sender.send_modify(|progress| (progress.end.text, progress.end.message) = (text, message));
@@ -348,11 +348,11 @@ impl Reading<'_> {
     /// Handles a piece of the body; returns whether enough was read.
     fn take(&self, bytes: &[u8], events: Vec<SseEvent>, decoder: &SseDecoder) -> bool {
         let mut enough = false;
-        let notes: Vec<SseNote> = events.into_iter().map(|event| self.note(event)).collect();
-        for note in &notes {
+        let summaries: Vec<SseEventSummary> = events.into_iter().map(|event| self.summarize(event)).collect();
+        for summary in &summaries {
             enough |= match self.until {
                 Bound::Head | Bound::Event => true,
-                Bound::Answer => note.message.as_ref().is_some_and(|message| self.answers(message)),
+                Bound::Answer => summary.message.as_ref().is_some_and(|message| self.is_awaited_response(message)),
                 Bound::End => false,
             };
         }
@@ -360,14 +360,14 @@ impl Reading<'_> {
             let end = &mut progress.end;
             end.bytes += bytes.len();
             end.comments = decoder.comments;
-            for note in notes {
-                note::keep(&mut end.events, note);
+            for summary in summaries {
+                event_summary::push(&mut end.events, summary);
             }
         });
         enough
     }
 
-    fn answers(&self, message: &Value) -> bool {
+    fn is_awaited_response(&self, message: &Value) -> bool {
         let responds = |message: &Value| match Kind::of(message) {
             Kind::Response { id } => match (&self.awaited, id) {
                 (Some(own), Some(id)) => same_id(own, id) || id.is_null(),
@@ -379,16 +379,16 @@ impl Reading<'_> {
         messages(message).any(responds)
     }
 
-    fn note(&self, event: SseEvent) -> SseNote {
-        let mut note = note::of(&self.exchanger.site, &event);
+    fn summarize(&self, event: SseEvent) -> SseEventSummary {
+        let mut summary = event_summary::summarize(&self.http.site, &event);
         if let Some(data) = event.data.filter(|data| !data.is_empty()) {
-            let data = self.exchanger.site.masked_bytes(data);
+            let data = self.http.site.masked_bytes(data);
             match Frame::parse(&data).json() {
-                Some(message) => (note.data, note.message) = ("message", Some(message.clone())),
-                None => note.text = Some(note::excerpt(&String::from_utf8_lossy(&data))),
+                Some(message) => (summary.data, summary.message) = ("message", Some(message.clone())),
+                None => summary.text = Some(event_summary::excerpt(&String::from_utf8_lossy(&data))),
             }
         }
-        note
+        summary
     }
 }
 
@@ -412,7 +412,7 @@ mod tests {
 
     #[test]
     fn an_encoded_value_stays_as_it_is() {
-        assert_eq!(in_sentinel("count"), "=?base64?Y291bnQ=?=");
-        assert_eq!(in_sentinel("=?base64?Y291bnQ=?="), "=?base64?Y291bnQ=?=");
+        assert_eq!(base64_sentinel("count"), "=?base64?Y291bnQ=?=");
+        assert_eq!(base64_sentinel("=?base64?Y291bnQ=?="), "=?base64?Y291bnQ=?=");
     }
 }

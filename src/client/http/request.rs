@@ -9,21 +9,21 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, Url};
 use serde_json::Value;
 
-use super::exchange::Exchanger;
+use super::connection::HttpConnection;
 use super::header::stateless;
-use super::pause::REPEATED;
+use super::rate_limit::MAX_RETRIES;
 use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest};
 use crate::wire::Id;
 
 /// The media types that a client accepts in the response to a message.
-pub(super) const BOTH: &str = "application/json, text/event-stream";
-pub(super) const STREAM: &str = "text/event-stream";
+pub(super) const ACCEPT_JSON_OR_STREAM: &str = "application/json, text/event-stream";
+pub(super) const ACCEPT_STREAM: &str = "text/event-stream";
 
 /// The version in the header of a stateless request that names none.
 const STATELESS: &str = "2026-07-28";
 
 /// A request to be made.
-pub(super) struct Order {
+pub(super) struct OutgoingRequest {
     pub(super) method: Method,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
@@ -37,10 +37,10 @@ pub(super) struct Order {
     /// Whether a stream that breaks off is resumed.
     pub(super) resume: bool,
     /// Whether the caller records the end of a rejection, because it may try something else.
-    pub(super) hold: bool,
+    pub(super) defers_end: bool,
 }
 
-impl Exchanger {
+impl HttpConnection {
     /// The headers that go with a message.
     pub(super) fn headers(&self, message: Option<&Value>, accept: &'static str) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -69,25 +69,25 @@ impl Exchanger {
     }
 
     /// A request without a body.
-    pub(super) fn empty(&self, method: Method, url: Url, accept: &'static str) -> Order {
+    pub(super) fn request_without_body(&self, method: Method, url: Url, accept: &'static str) -> OutgoingRequest {
         let mut headers = self.headers(None, accept);
         headers.remove(CONTENT_TYPE);
-        Order {
+        OutgoingRequest {
             method,
             url,
             headers,
             body: None,
             carries: None,
             awaited: Vec::new(),
-            attempt: REPEATED,
+            attempt: MAX_RETRIES,
             resume: false,
-            hold: false,
+            defers_end: false,
         }
     }
 
     /// The request that resumes a stream after an event.
-    pub(super) fn resumption(&self, url: Url, last: &str) -> Order {
-        let mut order = self.empty(Method::GET, url, STREAM);
+    pub(super) fn resumption(&self, url: Url, last: &str) -> OutgoingRequest {
+        let mut order = self.request_without_body(Method::GET, url, ACCEPT_STREAM);
         if let Ok(value) = HeaderValue::from_str(last) {
             order.headers.insert("last-event-id", value);
         }
@@ -95,14 +95,14 @@ impl Exchanger {
     }
 
     /// Records a request and returns its number.
-    pub(super) fn begin(&self, order: &Order) -> usize {
-        let number = self.number();
+    pub(super) fn record_request(&self, order: &OutgoingRequest) -> usize {
+        let number = self.next_number();
         self.state().open.insert(number, HttpEnd { number, ..HttpEnd::default() });
         self.record.add(Event::HttpRequest(HttpRequest {
             number,
             method: order.method.to_string(),
             target: self.target(&order.url),
-            headers: self.shown(&order.headers),
+            headers: self.recorded_headers(&order.headers),
             carries: order.carries.clone(),
             ..HttpRequest::default()
         }));
@@ -110,7 +110,7 @@ impl Exchanger {
     }
 
     /// Takes the number of the next request.
-    pub(super) fn number(&self) -> usize {
+    pub(super) fn next_number(&self) -> usize {
         let mut state = self.state();
         let number = state.next;
         state.next += 1;
@@ -126,7 +126,7 @@ impl Exchanger {
     }
 
     /// Headers with secrets masked.
-    pub(super) fn shown(&self, headers: &HeaderMap) -> Vec<(String, String)> {
+    pub(super) fn recorded_headers(&self, headers: &HeaderMap) -> Vec<(String, String)> {
         let shown = |value: &HeaderValue| {
             if value.is_sensitive() {
                 return "[secret]".to_owned();
@@ -137,19 +137,19 @@ impl Exchanger {
     }
 
     /// Makes a request under the rate limit; records the head of the response and leaves its body to be read.
-    pub(super) async fn respond(
+    pub(super) async fn send_request(
         &self,
         number: usize,
-        order: Order,
+        order: OutgoingRequest,
         initializes: bool,
     ) -> Result<Response, reqwest::Error> {
-        self.keep_pace().await;
+        self.wait_for_slot().await;
         let mut request = self.site.client.request(order.method, order.url).headers(order.headers);
         if let Some(body) = order.body {
             request = request.body(body);
         }
         let response = request.send().await?;
-        let headers = self.shown(response.headers());
+        let headers = self.recorded_headers(response.headers());
         if initializes
             && !self.stateless
             && response.status().is_success()

@@ -10,16 +10,16 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 /// The maximum number of cases; a schema with more is simplified.
-const CASES: u64 = 256;
+const MAX_CASES: u64 = 256;
 /// Keywords that simplification removes.
-const CONDITIONAL: [&str; 6] = ["if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"];
+const CONDITIONAL_KEYWORDS: [&str; 6] = ["if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"];
 /// How many conditions are satisfied one at a time.
-const VARIANTS: usize = 30;
+const MAX_VARIANTS: usize = 30;
 /// How many references are followed.
-const HOPS: usize = 64;
+const MAX_REFERENCES: usize = 64;
 
 /// The simplified variants of a schema, and its number of cases.
-pub(super) struct Tamed {
+pub(super) struct Expansion {
     /// The simplified schemas, the plainest first; empty if the schema has few enough cases.
     pub(super) variants: Vec<Value>,
     /// The largest number of cases for any one value.
@@ -27,29 +27,29 @@ pub(super) struct Tamed {
 }
 
 /// Simplifies a schema if it expands to too many cases.
-pub(super) fn tame(schema: &Value) -> Tamed {
-    let mut count = Count::of(schema);
+pub(super) fn limit_expansion(schema: &Value) -> Expansion {
+    let mut count = CaseCounter::of(schema);
     let cases = count.all(schema);
-    if cases <= CASES {
-        return Tamed { variants: Vec::new(), cases };
+    if cases <= MAX_CASES {
+        return Expansion { variants: Vec::new(), cases };
     }
     let conditions = conditions(schema);
     let mut chosen: Vec<&[String]> = vec![&[]];
     // Schemas with a case for each value of a property need one condition at a time.
-    chosen.extend(conditions.chunks(1).take(VARIANTS));
+    chosen.extend(conditions.chunks(1).take(MAX_VARIANTS));
     chosen.push(&conditions);
     let variants = chosen
         .into_iter()
         .map(|met| {
             let mut variant = schema.clone();
             for pointer in met {
-                meet(&mut variant, pointer);
+                require_condition(&mut variant, pointer);
             }
             simplify(&mut variant);
             variant
         })
         .collect();
-    Tamed { variants, cases }
+    Expansion { variants, cases }
 }
 
 /// The pointers of the conditions on the root.
@@ -65,7 +65,7 @@ fn conditions(schema: &Value) -> Vec<String> {
 }
 
 /// Replaces a condition by its `if` and `then`, both required.
-fn meet(schema: &mut Value, pointer: &str) {
+fn require_condition(schema: &mut Value, pointer: &str) {
     let Some(keywords) = schema.pointer_mut(pointer).and_then(Value::as_object_mut) else {
         return;
     };
@@ -78,13 +78,13 @@ fn meet(schema: &mut Value, pointer: &str) {
     }
 }
 
-struct Count<'s> {
+struct CaseCounter<'s> {
     document: &'s Value,
     known: HashMap<*const Value, u64>,
     most: u64,
 }
 
-impl<'s> Count<'s> {
+impl<'s> CaseCounter<'s> {
     fn of(document: &'s Value) -> Self {
         Self { document, known: HashMap::new(), most: 1 }
     }
@@ -135,7 +135,7 @@ impl<'s> Count<'s> {
                     entries.values().map(|entry| self.cases(entry, hops).saturating_add(1)).fold(1, u64::saturating_mul)
                 }
                 ("not", negated) => self.cases(negated, hops),
-                ("$ref", Value::String(reference)) if hops < HOPS => {
+                ("$ref", Value::String(reference)) if hops < MAX_REFERENCES => {
                     let pointer = reference.strip_prefix('#');
                     match pointer.and_then(|pointer| self.document.pointer(pointer)) {
                         Some(target) => self.cases(target, hops + 1),
@@ -157,7 +157,7 @@ fn simplify(schema: &mut Value) {
         Value::Object(keywords) => {
             // A property with the name of a keyword loses its schema too. This does no harm, since everything
             // generated from the simplified schema is checked.
-            for keyword in CONDITIONAL {
+            for keyword in CONDITIONAL_KEYWORDS {
                 keywords.shift_remove(keyword);
             }
             for (keyword, value) in keywords.iter_mut() {
@@ -181,12 +181,12 @@ mod tests {
     fn alternatives_multiply_and_too_many_are_simplified() {
         let either = json!({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
         let few = json!({"allOf": [either, either, either]});
-        assert_eq!(tame(&few).cases, 8);
-        assert!(tame(&few).variants.is_empty());
+        assert_eq!(limit_expansion(&few).cases, 8);
+        assert!(limit_expansion(&few).variants.is_empty());
         let many = json!({"allOf": vec![either; 20]});
-        let tamed = tame(&many);
-        assert_eq!(tamed.cases, 1 << 20);
-        assert_eq!(tame(&tamed.variants[0]).cases, 1);
+        let expansion = limit_expansion(&many);
+        assert_eq!(expansion.cases, 1 << 20);
+        assert_eq!(limit_expansion(&expansion.variants[0]).cases, 1);
     }
 
     #[test]
@@ -197,16 +197,16 @@ mod tests {
                 json!({"if": {"properties": {"kind": {"const": kind}}}, "then": then})
             })
             .collect();
-        let tamed = tame(&json!({"allOf": cases}));
-        assert_eq!(tamed.variants.len(), 14);
+        let expansion = limit_expansion(&json!({"allOf": cases}));
+        assert_eq!(expansion.variants.len(), 14);
         assert_eq!(
-            tamed.variants[2]["allOf"][1],
+            expansion.variants[2]["allOf"][1],
             json!({"allOf": [
                 {"properties": {"kind": {"const": 1}}},
                 {"required": ["p1"]}
             ]})
         );
-        assert_eq!(tamed.variants[2]["allOf"][0], json!({}));
+        assert_eq!(expansion.variants[2]["allOf"][0], json!({}));
     }
 
     #[test]
@@ -216,6 +216,6 @@ mod tests {
             "anyOf": [{"type": "null"}, {"type": "object"}],
             "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {}, {}]}}
         });
-        assert_eq!(tame(&schema).cases, 6);
+        assert_eq!(limit_expansion(&schema).cases, 6);
     }
 }

@@ -23,29 +23,29 @@ pub const CLOSED: &str = "the server closed the connection before the end of its
 pub const ELSEWHERE: &str = "the endpoint for messages has another origin, and nothing is sent there";
 
 /// The text for an error of the HTTP client: its meaning, and the library's own message.
-pub(super) fn words(error: &reqwest::Error) -> String {
+pub(super) fn describe_error(error: &reqwest::Error) -> String {
     let causes: Vec<&(dyn Error + 'static)> =
-        std::iter::successors(Error::source(error), |cause| beneath(*cause)).take(DEEPEST).collect();
+        std::iter::successors(Error::source(error), |cause| cause_of(*cause)).take(MAX_CAUSES).collect();
     let last = causes.last().map_or_else(|| error.to_string(), ToString::to_string);
-    match causes.iter().find_map(|cause| meaning(*cause)) {
-        Some(meaning) => format!("{meaning} ({last})"),
+    match causes.iter().find_map(|cause| known_text(*cause)) {
+        Some(known_text) => format!("{known_text} ({last})"),
         None if error.is_connect() => format!("the connection could not be opened ({last})"),
         None => format!("the response broke off ({last})"),
     }
 }
 
 /// How deep causes are followed.
-const DEEPEST: usize = 16;
+const MAX_CAUSES: usize = 16;
 
 /// The cause of an error: the error within an I/O error, which is not its `source`, or its `source`.
-fn beneath<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+fn cause_of<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     match cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         Some(inner) => Some(inner),
         None => cause.source(),
     }
 }
 
-fn meaning(cause: &(dyn Error + 'static)) -> Option<&'static str> {
+fn known_text(cause: &(dyn Error + 'static)) -> Option<&'static str> {
     if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
         return match tls {
             rustls::Error::InvalidCertificate(_) => Some(UNTRUSTED),

@@ -11,22 +11,22 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::exchange::Exchanger;
+use super::connection::HttpConnection;
+use super::endpoint::Site;
 use super::header::Mirrored;
-use super::site::Site;
-use crate::client::allotted::Allotted;
 use crate::client::connection::Waited;
-use crate::client::record::{Keeping, Limits, Record};
+use crate::client::record::{Keeping, Record, RecordLimits};
 use crate::client::responder::Responder;
+use crate::client::wait_budget::WaitBudget;
 use crate::transcript::{Entry, Event, HttpEnd, messages};
 use crate::wire::{Frame, Id, Kind, MAX_MESSAGE_BYTES};
 
 /// How long to wait for a message without a response to arrive.
-const TAKEN: Duration = Duration::from_secs(2);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many requests of the server are answered.
-const ANSWERS: usize = 2_000;
+const MAX_ANSWERED_REQUESTS: usize = 2_000;
 /// Statuses for a request that is larger than the server accepts: a limit that it may have.
-const TOO_LARGE: [u16; 3] = [413, 414, 431];
+const TOO_LARGE_STATUSES: [u16; 3] = [413, 414, 431];
 /// The error for a header that differs from the body. This client makes the mirrored headers, so the error says
 /// nothing about the arguments.
 const HEADER_MISMATCH: i64 = -32020;
@@ -67,8 +67,7 @@ impl Over {
             Self::Lost(trouble) => trouble.clone(),
             Self::Forgotten => "the server no longer knows the session (HTTP status 404)".to_owned(),
             Self::Limited => {
-                "the server limits the request rate (HTTP status 429): use --max-rate, or lift the limit"
-                    .to_owned()
+                "the server limits the request rate (HTTP status 429): use --max-rate, or lift the limit".to_owned()
             }
             Self::Locked => "the server requires a token (HTTP status 401)".to_owned(),
             Self::Flooded => "the server writes more than the client reads".to_owned(),
@@ -77,7 +76,7 @@ impl Over {
 }
 
 /// An event of the record that matters here.
-enum Told {
+enum RecordEvent {
     Begun { number: usize, carries: Option<Arc<Entry>> },
     Status { number: usize, status: u16 },
     Came(Frame),
@@ -87,58 +86,58 @@ enum Told {
 }
 
 /// A request whose response is still being read.
-struct UnderWay {
+struct PendingRequest {
     carries: Option<Arc<Entry>>,
     status: Option<u16>,
 }
 
 /// A connection over HTTP that records nothing.
-pub(in crate::client) struct Posts {
-    exchanger: Arc<Exchanger>,
-    told: UnboundedReceiver<Told>,
+pub(in crate::client) struct UnrecordedHttp {
+    http: Arc<HttpConnection>,
+    event: UnboundedReceiver<RecordEvent>,
     outgoing: VecDeque<Vec<u8>>,
-    under_way: BTreeMap<usize, UnderWay>,
+    pending: BTreeMap<usize, PendingRequest>,
     /// The number of lines in flight that are not JSON: nothing is sent after one, so that it is known which line
     /// ended the server.
-    broken: usize,
+    invalid_lines: usize,
     /// The ids of requests that were repeated once.
-    again: BTreeSet<String>,
+    repeated: BTreeSet<String>,
     ready: VecDeque<Frame>,
     /// Whether the HTTP response to a request ended without a JSON-RPC response.
-    silent: bool,
+    response_missing: bool,
     over: Option<Over>,
 }
 
-impl std::fmt::Debug for Posts {
+impl std::fmt::Debug for UnrecordedHttp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Posts")
-            .field("under_way", &self.under_way.len())
+        f.debug_struct("UnrecordedHttp")
+            .field("pending", &self.pending.len())
             .field("over", &self.over)
             .finish_non_exhaustive()
     }
 }
 
-impl Posts {
+impl UnrecordedHttp {
     pub(in crate::client) fn new(order: PostsOrder) -> Self {
-        let (tell, told) = unbounded_channel();
+        let (sender, event) = unbounded_channel();
         let keeping = Keeping {
-            limits: Limits { answers: ANSWERS, ..Limits::default() },
-            tap: Some(Arc::new(move |entry| show(&tell, entry))),
-            passing: true,
+            limits: RecordLimits { answers: MAX_ANSWERED_REQUESTS, ..RecordLimits::default() },
+            tap: Some(Arc::new(move |entry| forward(&sender, entry))),
+            discards_entries: true,
             ..Keeping::default()
         };
         let record = Arc::new(Record::new(keeping));
-        let exchanger = Arc::new(Exchanger::new(order.site, record, order.responder, order.stateless));
-        exchanger.mirror(order.mirrored);
+        let http = Arc::new(HttpConnection::new(order.site, record, order.responder, order.stateless));
+        http.set_mirrored(order.mirrored);
         Self {
-            exchanger,
-            told,
+            http,
+            event,
             outgoing: VecDeque::new(),
-            under_way: BTreeMap::new(),
-            broken: 0,
-            again: BTreeSet::new(),
+            pending: BTreeMap::new(),
+            invalid_lines: 0,
+            repeated: BTreeSet::new(),
             ready: VecDeque::new(),
-            silent: false,
+            response_missing: false,
             over: None,
         }
     }
@@ -154,11 +153,11 @@ impl Posts {
     /// The next message of the server; queued lines are sent meanwhile. Does not wait any longer once an HTTP response
     /// has ended without the JSON-RPC response that it should carry.
     pub(in crate::client) async fn next(&mut self, limit: Duration) -> Waited<Frame> {
-        let mut allotted = Allotted::new(limit);
+        let mut budget = WaitBudget::new(limit);
         loop {
-            self.send_what_may_go().await;
-            while let Ok(told) = self.told.try_recv() {
-                self.take(told);
+            self.send_queued().await;
+            while let Ok(event) = self.event.try_recv() {
+                self.handle_event(event);
             }
             if let Some(frame) = self.ready.pop_front() {
                 return Waited::Came(frame);
@@ -166,55 +165,55 @@ impl Posts {
             if self.over.is_some() {
                 return Waited::Closed;
             }
-            if allotted.is_over() || std::mem::take(&mut self.silent) {
+            if budget.is_exhausted() || std::mem::take(&mut self.response_missing) {
                 return Waited::TimedOut;
             }
-            let paused = self.exchanger.record.is_pausing();
-            let came = allotted.glance(self.told.recv()).await;
+            let paused = self.http.record.is_paused();
+            let came = budget.poll(self.event.recv()).await;
             if paused && came.is_none() {
                 // The server asked the client to wait, so this time does not count against it.
-                allotted.give_back();
+                budget.refund();
             }
-            if let Some(told) = came.flatten() {
-                self.take(told);
+            if let Some(event) = came.flatten() {
+                self.handle_event(event);
             }
         }
     }
 
-    async fn send_what_may_go(&mut self) {
-        while self.broken == 0
+    async fn send_queued(&mut self) {
+        while self.invalid_lines == 0
             && let Some(line) = self.outgoing.pop_front()
         {
             let frame = Frame::parse(&line);
             if frame.json().is_none() {
-                self.broken += 1;
+                self.invalid_lines += 1;
             }
-            self.exchanger.send(frame, None, TAKEN).await;
+            self.http.send(frame, None, DELIVERY_TIMEOUT).await;
         }
     }
 
-    fn take(&mut self, told: Told) {
-        match told {
-            Told::Begun { number, carries } => {
-                self.under_way.insert(number, UnderWay { carries, status: None });
+    fn handle_event(&mut self, event: RecordEvent) {
+        match event {
+            RecordEvent::Begun { number, carries } => {
+                self.pending.insert(number, PendingRequest { carries, status: None });
             }
-            Told::Status { number, status } => {
-                if let Some(request) = self.under_way.get_mut(&number) {
+            RecordEvent::Status { number, status } => {
+                if let Some(request) = self.pending.get_mut(&number) {
                     request.status = Some(status);
                 }
             }
-            Told::Came(frame) => self.take_frame(frame),
-            Told::Ended(end) => self.take_end(&end),
-            Told::Closed => {
+            RecordEvent::Came(frame) => self.handle_frame(frame),
+            RecordEvent::Ended(end) => self.handle_end(&end),
+            RecordEvent::Closed => {
                 self.over.get_or_insert_with(|| Over::Lost("the server closed the connection".to_owned()));
             }
-            Told::Flooded => {
+            RecordEvent::Flooded => {
                 self.over.get_or_insert(Over::Flooded);
             }
         }
     }
 
-    fn take_frame(&mut self, frame: Frame) {
+    fn handle_frame(&mut self, frame: Frame) {
         let Some(value) = frame.json() else {
             // A message beyond a size limit is reported at the end of its response, which identifies the request.
             if !frame.value.as_ref().is_err_and(crate::wire::Damage::is_our_bound) {
@@ -235,36 +234,36 @@ impl Posts {
         self.ready.push_back(frame);
     }
 
-    fn take_end(&mut self, end: &HttpEnd) {
-        let Some(request) = self.under_way.remove(&end.number) else { return };
+    fn handle_end(&mut self, end: &HttpEnd) {
+        let Some(request) = self.pending.remove(&end.number) else { return };
         let Some(carries) = request.carries else { return };
         let Some(message) = carries.sent() else {
-            self.broken = self.broken.saturating_sub(1);
-            self.take_refusal(request.status);
+            self.invalid_lines = self.invalid_lines.saturating_sub(1);
+            self.handle_rejection(request.status);
             return;
         };
         // Over HTTP+SSE a rejected POST has no response on the stream either.
-        let not_taken = !self.exchanger.answers_in_place() && request.status.is_none_or(|status| status >= 300);
+        let not_taken = !self.http.answers_in_place() && request.status.is_none_or(|status| status >= 300);
         let own = message.get("id").filter(|_| matches!(Kind::of(message), Kind::Request { .. }));
         let Some(id) = end.unanswered.as_ref().or(own.filter(|_| not_taken)) else { return };
-        if self.take_refusal(request.status) {
+        if self.handle_rejection(request.status) {
             return;
         }
         if let Some(trouble) = end.trouble.as_ref().filter(|_| end.bytes <= MAX_MESSAGE_BYTES) {
-            self.take_trouble(trouble, id, &carries);
+            self.repeat_once(trouble, id, &carries);
             return;
         }
         match request.status {
-            Some(404) if self.exchanger.session().is_some() => {
+            Some(404) if self.http.session().is_some() => {
                 // A request that broke off had a session before.
-                let over = if self.again.contains(&id.to_string()) {
+                let over = if self.repeated.contains(&id.to_string()) {
                     Over::Lost("the connection broke off, and the server no longer knows the session".to_owned())
                 } else {
                     Over::Forgotten
                 };
                 self.over.get_or_insert(over);
             }
-            Some(status) if TOO_LARGE.contains(&status) || status == 403 => {
+            Some(status) if TOO_LARGE_STATUSES.contains(&status) || status == 403 => {
                 self.ready.push_back(unread(id, &format!("HTTP status {status}")));
             }
             Some(status @ 500..) => self.ready.push_back(error(id, -32603, status, &end.text)),
@@ -272,12 +271,12 @@ impl Posts {
             _ if end.bytes > MAX_MESSAGE_BYTES => {
                 self.ready.push_back(unread(id, "the response is larger than the client reads"));
             }
-            _ => self.silent = true,
+            _ => self.response_missing = true,
         }
     }
 
     /// Handles a status that applies to all requests; returns whether it is one.
-    fn take_refusal(&mut self, status: Option<u16>) -> bool {
+    fn handle_rejection(&mut self, status: Option<u16>) -> bool {
         let over = match status {
             Some(429) => Over::Limited,
             Some(401) => Over::Locked,
@@ -288,9 +287,9 @@ impl Posts {
     }
 
     /// Repeats a request that broke off once, since an idle connection may be closed at any time.
-    fn take_trouble(&mut self, trouble: &str, id: &Id, carries: &Arc<Entry>) {
+    fn repeat_once(&mut self, trouble: &str, id: &Id, carries: &Arc<Entry>) {
         if let Event::Sent { frame, .. } = &carries.event
-            && self.again.insert(id.to_string())
+            && self.repeated.insert(id.to_string())
         {
             self.outgoing.push_back(frame.raw.clone());
         } else {
@@ -300,29 +299,29 @@ impl Posts {
 
     /// Ends the session.
     pub(in crate::client) async fn end(self) {
-        self.exchanger.end().await;
+        self.http.end().await;
     }
 }
 
-impl Drop for Posts {
+impl Drop for UnrecordedHttp {
     fn drop(&mut self) {
-        self.exchanger.abandon();
+        self.http.abandon();
     }
 }
 
 /// Forwards an entry, if it matters here.
-fn show(tell: &UnboundedSender<Told>, entry: &Entry) {
-    let told = match &entry.event {
-        Event::HttpRequest(request) => Told::Begun { number: request.number, carries: request.carries.clone() },
-        Event::HttpHead(head) => Told::Status { number: head.number, status: head.status },
-        Event::HttpEnd(end) => Told::Ended(end.clone()),
-        Event::Received(frame) => Told::Came(frame.clone()),
-        Event::Closed | Event::Exited { .. } => Told::Closed,
-        Event::Overflow => Told::Flooded,
+fn forward(sender: &UnboundedSender<RecordEvent>, entry: &Entry) {
+    let event = match &entry.event {
+        Event::HttpRequest(request) => RecordEvent::Begun { number: request.number, carries: request.carries.clone() },
+        Event::HttpHead(head) => RecordEvent::Status { number: head.number, status: head.status },
+        Event::HttpEnd(end) => RecordEvent::Ended(end.clone()),
+        Event::Received(frame) => RecordEvent::Came(frame.clone()),
+        Event::Closed | Event::Exited { .. } => RecordEvent::Closed,
+        Event::Overflow => RecordEvent::Flooded,
         _ => return,
     };
     // The receiver may be gone, and then the event is of no use.
-    let _unheard = tell.send(told);
+    let _not_arrived = sender.send(event);
 }
 
 /// The JSON-RPC error for an HTTP status.

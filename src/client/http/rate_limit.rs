@@ -7,32 +7,32 @@ use std::time::Duration;
 
 use reqwest::Response;
 
-use super::exchange::Exchanger;
+use super::connection::HttpConnection;
 use crate::client::record::Record;
 
 /// How often a request is repeated for a server that asks the client to slow down, and the longest wait before.
-pub(super) const REPEATED: usize = 3;
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+pub(super) const MAX_RETRIES: usize = 3;
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(10);
 
 /// The first wait, if the server does not say how long.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-impl Exchanger {
+impl HttpConnection {
     /// How long to wait before a rate-limited request is repeated, if at all: as long as the server says, or longer
     /// each time if it says nothing.
-    pub(super) fn pause(&self, response: &Response, attempt: usize) -> Option<Duration> {
+    pub(super) fn retry_delay(&self, response: &Response, attempt: usize) -> Option<Duration> {
         let status = response.status().as_u16();
         if !matches!(status, 429 | 503) {
             return None;
         }
         let pause = match response.headers().get("retry-after") {
-            None => (status == 429).then(|| FIRST_PAUSE * (1 << attempt.min(REPEATED))),
+            None => (status == 429).then(|| FIRST_RETRY_DELAY * (1 << attempt.min(MAX_RETRIES))),
             Some(value) => {
                 let seconds = value.to_str().ok().and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
-                seconds.filter(|pause| *pause <= LONGEST_PAUSE)
+                seconds.filter(|pause| *pause <= MAX_RETRY_DELAY)
             }
         };
-        let pause = pause.filter(|_| attempt < REPEATED && !self.site.is_exhausted());
+        let pause = pause.filter(|_| attempt < MAX_RETRIES && !self.site.is_exhausted());
         if pause.is_none() && status == 429 {
             self.site.exhaust();
         }
@@ -40,31 +40,31 @@ impl Exchanger {
     }
 
     /// Waits until a request may be sent under the user's maximum rate.
-    pub(super) async fn keep_pace(&self) {
-        if let Some(wait) = self.site.turn() {
-            self.rest(wait).await;
+    pub(super) async fn wait_for_slot(&self) {
+        if let Some(wait) = self.site.reserve_slot() {
+            self.wait_paused(wait).await;
         }
     }
 
     /// Waits, and marks the connection as paused meanwhile.
-    pub(super) async fn rest(&self, pause: Duration) {
-        let _pausing = Pausing::begin(&self.record);
+    pub(super) async fn wait_paused(&self, pause: Duration) {
+        let _pausing = PauseGuard::begin(&self.record);
         tokio::time::sleep(pause).await;
     }
 }
 
 /// Marks a connection as paused for as long as the guard lives.
-struct Pausing<'a>(&'a Record);
+struct PauseGuard<'a>(&'a Record);
 
-impl<'a> Pausing<'a> {
+impl<'a> PauseGuard<'a> {
     fn begin(record: &'a Record) -> Self {
-        record.pause(true);
+        record.set_paused(true);
         Self(record)
     }
 }
 
-impl Drop for Pausing<'_> {
+impl Drop for PauseGuard<'_> {
     fn drop(&mut self) {
-        self.0.pause(false);
+        self.0.set_paused(false);
     }
 }

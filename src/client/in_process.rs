@@ -16,11 +16,11 @@ use super::connection::LaunchError;
 /// How much either side may write before the other reads, in bytes.
 const CAPACITY: usize = 256 << 10;
 
-type Serving = Pin<Box<dyn Future<Output = ()>>>;
+type ServeFuture = Pin<Box<dyn Future<Output = ()>>>;
 
 /// A function that serves a connection: it receives the server's end of a pipe, once for each connection.
 #[derive(Clone)]
-pub struct Within(Arc<dyn Fn(DuplexStream) -> Serving + Send + Sync>);
+pub struct Within(Arc<dyn Fn(DuplexStream) -> ServeFuture + Send + Sync>);
 
 impl fmt::Debug for Within {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -113,8 +113,8 @@ mod tests {
 
     #[test]
     fn a_server_whose_connection_is_dropped_ends_and_drops_its_values() {
-        struct Told(std::sync::mpsc::Sender<()>);
-        impl Drop for Told {
+        struct NotifyOnDrop(std::sync::mpsc::Sender<()>);
+        impl Drop for NotifyOnDrop {
             fn drop(&mut self) {
                 self.0.send(()).expect("it is waited for");
             }
@@ -122,7 +122,7 @@ mod tests {
         let (tell, told) = std::sync::mpsc::channel();
         run(async {
             let within = Within::new(move |_pipe| {
-                let held = Told(tell.clone());
+                let held = NotifyOnDrop(tell.clone());
                 async move {
                     std::future::pending::<()>().await;
                     drop(held);

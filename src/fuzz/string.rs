@@ -6,20 +6,20 @@ use jsonschema::{Validator, canonical::StringView};
 use serde_json::{Number, Value};
 
 use super::{
-    format::{Format, MISFITS},
+    format::{Format, INVALID_SAMPLES},
     pattern::Pattern,
-    source::{Odometer, Source},
+    source::{EnumeratedChoices, Source},
 };
 
 /// Longer strings are not generated unless a bound requires them.
-const LONG: usize = 4096;
+const MAX_CHOSEN_LENGTH: usize = 4096;
 /// Longer than the usual buffer of a program for a line or a name.
-const BEYOND_BUFFERS: usize = 1_100;
+const BEYOND_BUFFERS_LENGTH: usize = 1_100;
 /// How often a string that fails its own check is generated again.
-const ATTEMPTS: u64 = 24;
+const MAX_ATTEMPTS: u64 = 24;
 
 /// Strings that programs often handle wrongly, all of them harmless as data.
-const BREAKERS: [&str; 40] = [
+const TRICKY_STRINGS: [&str; 40] = [
     "",
     " ",
     "\u{0}",
@@ -64,7 +64,7 @@ const BREAKERS: [&str; 40] = [
 
 /// Strings that combine many special characters, so that few calls test them all; shrinking finds the part
 /// that matters. Each is of one kind, since rejecting one kind would hide the others.
-const COMPOSITES: [&str; 7] = [
+const COMPOSITE_STRINGS: [&str; 7] = [
     "a\u{0}b\r\n\tc\u{7f}\u{1b}",
     "'\"\\/`|;&<>()[]{}",
     "%s%n%x ${7*7} {{7*7}} #{7*7} $(true)",
@@ -81,7 +81,7 @@ const SPECIALS: [char; 24] = [
 
 /// The strings that one node accepts.
 #[derive(Debug, Clone)]
-pub(super) struct Text {
+pub(super) struct StringSpec {
     min: usize,
     max: usize,
     shapes: Vec<Shape>,
@@ -100,7 +100,7 @@ enum Shape {
     Base64,
 }
 
-impl Text {
+impl StringSpec {
     /// The strings that `view` accepts; `check` is called for a validator if one is needed.
     ///
     /// Returns `None` if a string would need more than `limit` characters.
@@ -167,12 +167,12 @@ impl Text {
     /// The lengths at and next to the bounds that are short enough to be tested.
     pub(super) fn edge_lengths(&self) -> Vec<usize> {
         let mut lengths = vec![self.min, self.min.saturating_add(1)];
-        if self.max <= LONG {
+        if self.max <= MAX_CHOSEN_LENGTH {
             lengths.extend([self.max.saturating_sub(1), self.max]);
         }
-        if self.is_free() && self.max > LONG {
+        if self.is_free() && self.max > MAX_CHOSEN_LENGTH {
             // No bound is declared, so that an undeclared one can be found.
-            lengths.push(BEYOND_BUFFERS);
+            lengths.push(BEYOND_BUFFERS_LENGTH);
         }
         lengths.retain(|length| (self.min..=self.max).contains(length));
         lengths.sort_unstable();
@@ -181,13 +181,13 @@ impl Text {
     }
 
     /// The number of composite strings for this node.
-    pub(super) fn odd(&self) -> usize {
-        if self.max >= 2 && self.is_free() { COMPOSITES.len() } else { 0 }
+    pub(super) fn composite_count(&self) -> usize {
+        if self.max >= 2 && self.is_free() { COMPOSITE_STRINGS.len() } else { 0 }
     }
 
     /// One of the composite strings, truncated or extended to the bounds.
     pub(super) fn composite(&self, chosen: usize) -> Option<String> {
-        COMPOSITES.get(chosen).map(|text| fit(text, self.min, self.max))
+        COMPOSITE_STRINGS.get(chosen).map(|text| fit(text, self.min, self.max))
     }
 
     pub(super) fn draw(&self, source: &mut impl Source) -> Option<String> {
@@ -206,17 +206,17 @@ impl Text {
                 _ => None,
             }
         };
-        for attempt in 0..ATTEMPTS {
+        for attempt in 0..MAX_ATTEMPTS {
             let shape = if attempt < 4 { 0 } else { source.index(self.shapes.len()) };
             if let Some(text) = passes(self.shape(source, shape, min, max)) {
                 return Some(text);
             }
         }
         // The simplest strings in order come last, for sources that repeat their choices.
-        (0..ATTEMPTS * self.shapes.len() as u64).find_map(|attempt| {
-            let mut odometer = Odometer::new(attempt);
-            let shape = odometer.index(self.shapes.len());
-            passes(self.shape(&mut odometer, shape, min, max))
+        (0..MAX_ATTEMPTS * self.shapes.len() as u64).find_map(|attempt| {
+            let mut choices = EnumeratedChoices::new(attempt);
+            let shape = choices.index(self.shapes.len());
+            passes(self.shape(&mut choices, shape, min, max))
         })
     }
 
@@ -225,7 +225,7 @@ impl Text {
             Shape::Free => free(source, min, max),
             Shape::Pattern(pattern) => pattern.draw(source, min, max),
             Shape::Format(format) => format.draw(source, min),
-            Shape::Misfit => fit(MISFITS[source.index(MISFITS.len())], min, max),
+            Shape::Misfit => fit(INVALID_SAMPLES[source.index(INVALID_SAMPLES.len())], min, max),
             Shape::Json => {
                 let documents = ["0", "{}", "[]", "null", "\"a\"", "{\"a\":[1,true]}"];
                 let document = documents[source.index(documents.len())];
@@ -251,10 +251,10 @@ pub(super) fn free(source: &mut impl Source, min: usize, max: usize) -> String {
         10 | 11 => {
             let ends = [min, min + room.min(1), max.saturating_sub(1).max(min), max];
             let length = ends[source.index(4)];
-            if length <= LONG.max(min) { length } else { min }
+            if length <= MAX_CHOSEN_LENGTH.max(min) { length } else { min }
         }
-        12 => return fit(BREAKERS[source.index(BREAKERS.len())], min, max),
-        13 => return fit(COMPOSITES[source.index(COMPOSITES.len())], min, max),
+        12 => return fit(TRICKY_STRINGS[source.index(TRICKY_STRINGS.len())], min, max),
+        13 => return fit(COMPOSITE_STRINGS[source.index(COMPOSITE_STRINGS.len())], min, max),
         14 => min + source.index(room.min(64) + 1),
         _ => {
             let longest = if source.one_in(8) { 1024 } else { 160 };
@@ -299,17 +299,17 @@ fn fit(text: &str, min: usize, max: usize) -> String {
 }
 
 /// One of the unusual entry names.
-pub(super) fn odd_name(chosen: usize) -> Option<&'static str> {
-    NAMES.get(chosen).copied()
+pub(super) fn unusual_name(chosen: usize) -> Option<&'static str> {
+    UNUSUAL_NAMES.get(chosen).copied()
 }
 
 /// Names for undeclared entries; the first is the plainest.
-const NAMES: [&str; 10] = ["extra", "__proto__", "", "x", "a", "constructor", "id", "\u{e9}", "a.b", "$ref"];
+const UNUSUAL_NAMES: [&str; 10] = ["extra", "__proto__", "", "x", "a", "constructor", "id", "\u{e9}", "a.b", "$ref"];
 
 /// How many of the names are tested one by one.
-pub(super) const ODD_NAMES: usize = 3;
+pub(super) const UNUSUAL_NAMES_TRIED: usize = 3;
 
 /// A name for an undeclared entry.
 pub(super) fn key(source: &mut impl Source, min: usize) -> String {
-    fit(NAMES[source.index(NAMES.len())], min, usize::MAX)
+    fit(UNUSUAL_NAMES[source.index(UNUSUAL_NAMES.len())], min, usize::MAX)
 }

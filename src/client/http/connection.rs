@@ -14,26 +14,26 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::cancel::cancelled;
+use super::endpoint::{HttpTransport, Site};
+use super::error_text::describe_error;
 use super::header::Mirrored;
-use super::older::Endpoint;
-use super::request::{BOTH, Order, STREAM};
-use super::site::{Mode, Site};
-use super::trouble::words;
+use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, OutgoingRequest};
+use super::sse_transport::MessageEndpoint;
 use crate::client::record::Record;
 use crate::client::responder::Responder;
 use crate::transcript::{Entry, Event, HttpEnd, Mark, messages};
 use crate::wire::{Frame, Id, Kind};
 
 /// How often a broken stream is resumed, how long to wait before if the server does not say, and the longest wait.
-const RESUMED: usize = 5;
-const USUAL_RETRY: Duration = Duration::from_millis(100);
-const LONGEST_RETRY: Duration = Duration::from_secs(2);
+const MAX_RESUMPTIONS: usize = 5;
+const DEFAULT_RECONNECT_DELAY: Duration = Duration::from_millis(100);
+const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(2);
 
 /// How long ending a session may take.
-const FAREWELL: Duration = Duration::from_secs(1);
+const SESSION_END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection over HTTP.
-pub(in crate::client) struct Exchanger {
+pub(in crate::client) struct HttpConnection {
     pub(super) site: Arc<Site>,
     pub(super) record: Arc<Record>,
     pub(super) responder: Responder,
@@ -41,7 +41,7 @@ pub(in crate::client) struct Exchanger {
     pub(super) stateless: bool,
     state: Mutex<State>,
     /// The message endpoint of the HTTP+SSE transport.
-    pub(super) endpoint: watch::Sender<Endpoint>,
+    pub(super) endpoint: watch::Sender<MessageEndpoint>,
 }
 
 #[derive(Debug, Default)]
@@ -52,32 +52,32 @@ pub(super) struct State {
     /// The negotiated version, if requests must name it.
     pub(super) version: Option<String>,
     pub(super) mirrored: Mirrored,
-    listening: bool,
+    is_listening: bool,
     ended: bool,
     /// The responses that are being read.
     pub(super) open: BTreeMap<usize, HttpEnd>,
     tasks: Vec<AbortHandle>,
     /// The requests whose responses are still being read.
-    pub(super) asked: Vec<(Id, AbortHandle)>,
+    pub(super) in_flight: Vec<(Id, AbortHandle)>,
 }
 
 /// The outcome of a request.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct ExchangeOutcome {
     pub(super) status: Option<u16>,
     /// Whether any message was received.
-    pub(super) spoke: bool,
+    pub(super) received_message: bool,
     pub(super) last_event_id: Option<String>,
     pub(super) retry: Option<Duration>,
     /// How long to wait before the request is repeated.
-    pause: Option<Duration>,
+    retry_delay: Option<Duration>,
     /// The end of the response, if the caller records it.
-    held: Option<HttpEnd>,
+    deferred_end: Option<HttpEnd>,
 }
 
-impl Exchanger {
+impl HttpConnection {
     pub(in crate::client) fn new(site: Arc<Site>, record: Arc<Record>, responder: Responder, stateless: bool) -> Self {
-        let endpoint = watch::Sender::new(Endpoint::default());
+        let endpoint = watch::Sender::new(MessageEndpoint::default());
         Self { site, record, responder, stateless, state: Mutex::default(), endpoint }
     }
 
@@ -87,7 +87,7 @@ impl Exchanger {
 
     /// Whether the response to a message arrives as the HTTP response to its POST.
     pub(in crate::client) fn answers_in_place(&self) -> bool {
-        self.stateless || self.site.mode() != Some(Mode::Sse)
+        self.stateless || self.site.transport() != Some(HttpTransport::Sse)
     }
 
     /// The HTTP session that the server opened, if there is one.
@@ -96,7 +96,7 @@ impl Exchanger {
     }
 
     /// Runs a task in the background until the connection ends.
-    pub(super) fn aside(&self, work: impl Future<Output = ()> + Send + 'static) -> tokio::task::JoinHandle<()> {
+    pub(super) fn spawn_task(&self, work: impl Future<Output = ()> + Send + 'static) -> tokio::task::JoinHandle<()> {
         let task = tokio::spawn(work);
         let mut state = self.state();
         state.tasks.retain(|task| !task.is_finished());
@@ -116,15 +116,16 @@ impl Exchanger {
                 self.cancel_by_closing(id).await;
                 return;
             }
-            self.let_arrive(id).await;
+            self.wait_for_arrival(id).await;
         }
-        let asks = frame.json().is_none_or(|value| messages(value).any(|message| !is_unanswered(message)));
+        let expects_response =
+            frame.json().is_none_or(|value| messages(value).any(|message| !has_no_response(message)));
         let asked = frame.json().map(ids).unwrap_or_default();
         let sent = self.record.add(Event::Sent { frame, mark });
         let this = Arc::clone(self);
-        let task = self.aside(async move { this.deliver(sent).await });
-        self.note_asked(asked, &task.abort_handle());
-        if !asks {
+        let task = self.spawn_task(async move { this.deliver(sent).await });
+        self.track_requests(asked, &task.abort_handle());
+        if !expects_response {
             let _slow = tokio::time::timeout(limit, task).await;
         }
     }
@@ -137,27 +138,27 @@ impl Exchanger {
         }
         let Event::Sent { frame, .. } = &sent.event else { return };
         let message = frame.json();
-        let order = |attempt| Order {
+        let order = |attempt| OutgoingRequest {
             method: Method::POST,
             url: self.site.url.clone(),
-            headers: self.headers(message, BOTH),
+            headers: self.headers(message, ACCEPT_JSON_OR_STREAM),
             body: Some(frame.raw.clone()),
             carries: Some(Arc::clone(&sent)),
             awaited: message.map(ids).unwrap_or_default(),
             attempt,
             resume: !self.stateless,
-            hold: is_of(message, "initialize") && !self.stateless && self.site.mode().is_none(),
+            defers_end: is_of(message, "initialize") && !self.stateless && self.site.transport().is_none(),
         };
-        let mut outcome = self.insist(order).await;
+        let mut outcome = self.exchange_with_retries(order).await;
         if let Some(200..=299) = outcome.status {
-            self.site.settle(Mode::Streamable);
+            self.site.set_transport(HttpTransport::Streamable);
         }
-        if let Some(mut end) = outcome.held.take() {
+        if let Some(mut end) = outcome.deferred_end.take() {
             let unanswered = end.unanswered.take();
             // The fallback that the specification's section on backwards compatibility describes.
-            if self.opens_a_stream().await {
+            if self.open_sse_stream().await {
                 self.finish(end, None);
-                self.site.settle(Mode::Sse);
+                self.site.set_transport(HttpTransport::Sse);
                 self.deliver_by_sse(sent).await;
                 return;
             }
@@ -165,50 +166,57 @@ impl Exchanger {
         }
         let initialized = is_of(message, "notifications/initialized");
         if initialized && !self.stateless && matches!(outcome.status, Some(200..=299)) {
-            self.listen();
+            self.open_listening_stream();
         }
     }
 
     /// Makes a request and repeats it while the server asks the client to slow down.
-    pub(super) async fn insist(self: &Arc<Self>, order: impl Fn(usize) -> Order) -> Outcome {
+    pub(super) async fn exchange_with_retries(
+        self: &Arc<Self>,
+        order: impl Fn(usize) -> OutgoingRequest,
+    ) -> ExchangeOutcome {
         let mut attempt = 0;
         loop {
             let outcome = self.exchange(order(attempt)).await;
-            let Some(pause) = outcome.pause else { return outcome };
-            self.rest(pause).await;
+            let Some(pause) = outcome.retry_delay else { return outcome };
+            self.wait_paused(pause).await;
             attempt += 1;
         }
     }
 
     /// Makes a request and reads its response to the end, resuming broken streams.
-    pub(super) async fn exchange(self: &Arc<Self>, order: Order) -> Outcome {
+    pub(super) async fn exchange(self: &Arc<Self>, order: OutgoingRequest) -> ExchangeOutcome {
         let message = order.carries.as_ref().map(|entry| entry.sent());
         let initializes = is_of(message.flatten(), "initialize");
         // A malformed message expects a response as well: the response reports the error.
-        let asks = message.is_some_and(|message| {
+        let expects_response = message.is_some_and(|message| {
             message.is_none_or(|value| {
-                messages(value).next().is_none() || messages(value).any(|message| !is_unanswered(message))
+                messages(value).next().is_none() || messages(value).any(|message| !has_no_response(message))
             })
         });
-        let (resume, hold) = (order.resume, order.hold);
+        let (resume, defers_end) = (order.resume, order.defers_end);
         let mut awaited = order.awaited.clone();
-        let mut outcome = Outcome::default();
+        let mut outcome = ExchangeOutcome::default();
         let mut next = Some(order);
         let mut rounds = 0;
         while let Some(order) = next.take() {
-            let number = self.begin(&order);
+            let number = self.record_request(&order);
             let (url, attempt, carries) = (order.url.clone(), order.attempt, order.carries.is_some());
-            let end = match self.respond(number, order, initializes).await {
+            let end = match self.send_request(number, order, initializes).await {
                 Ok(response) => {
                     outcome.status = Some(response.status().as_u16());
-                    outcome.pause = self.pause(&response, attempt);
-                    if carries && outcome.status == Some(429) && outcome.pause.is_none() {
-                        self.record.limit();
+                    outcome.retry_delay = self.retry_delay(&response, attempt);
+                    if carries && outcome.status == Some(429) && outcome.retry_delay.is_none() {
+                        self.record.count_rate_limited();
                     }
-                    self.read(number, response, asks, &mut awaited, &mut outcome).await
+                    self.read(number, response, expects_response, &mut awaited, &mut outcome).await
                 }
                 Err(error) => {
-                    let end = HttpEnd { number, trouble: Some(self.site.masked(&words(&error))), ..HttpEnd::default() };
+                    let end = HttpEnd {
+                        number,
+                        trouble: Some(self.site.masked(&describe_error(&error))),
+                        ..HttpEnd::default()
+                    };
                     if error.is_connect() {
                         self.finish(end, awaited.first().cloned());
                         self.record.add(Event::Closed);
@@ -219,16 +227,16 @@ impl Exchanger {
             };
             rounds += 1;
             let streamed = !end.events.is_empty() && outcome.status == Some(200);
-            let resumed = resume && streamed && !awaited.is_empty() && rounds <= RESUMED;
+            let resumed = resume && streamed && !awaited.is_empty() && rounds <= MAX_RESUMPTIONS;
             if let Some(last) = outcome.last_event_id.as_deref().filter(|last| resumed && !last.is_empty()) {
-                tokio::time::sleep(outcome.retry.unwrap_or(USUAL_RETRY).min(LONGEST_RETRY)).await;
+                tokio::time::sleep(outcome.retry.unwrap_or(DEFAULT_RECONNECT_DELAY).min(MAX_RECONNECT_DELAY)).await;
                 next = Some(self.resumption(url, last));
                 self.finish(end, None);
                 continue;
             }
-            let unanswered = awaited.first().cloned().filter(|_| outcome.pause.is_none());
-            if hold && !outcome.spoke && matches!(outcome.status, Some(400 | 404 | 405)) {
-                outcome.held = Some(HttpEnd { unanswered, ..end });
+            let unanswered = awaited.first().cloned().filter(|_| outcome.retry_delay.is_none());
+            if defers_end && !outcome.received_message && matches!(outcome.status, Some(400 | 404 | 405)) {
+                outcome.deferred_end = Some(HttpEnd { unanswered, ..end });
             } else {
                 self.finish(end, unanswered);
             }
@@ -244,13 +252,13 @@ impl Exchanger {
     }
 
     /// Opens the stream for the server's own messages, once.
-    fn listen(self: &Arc<Self>) {
-        if std::mem::replace(&mut self.state().listening, true) {
+    fn open_listening_stream(self: &Arc<Self>) {
+        if std::mem::replace(&mut self.state().is_listening, true) {
             return;
         }
         let this = Arc::clone(self);
-        drop(self.aside(async move {
-            let order = this.empty(Method::GET, this.site.url.clone(), STREAM);
+        drop(self.spawn_task(async move {
+            let order = this.request_without_body(Method::GET, this.site.url.clone(), ACCEPT_STREAM);
             this.exchange(order).await;
         }));
     }
@@ -270,8 +278,8 @@ impl Exchanger {
             self.record.add(Event::HttpEnd(Box::new(end)));
         }
         if self.state().session.is_some() && !self.record.state().closed {
-            let order = self.empty(Method::DELETE, self.site.url.clone(), BOTH);
-            let _slow = tokio::time::timeout(FAREWELL, self.exchange(order)).await;
+            let order = self.request_without_body(Method::DELETE, self.site.url.clone(), ACCEPT_JSON_OR_STREAM);
+            let _slow = tokio::time::timeout(SESSION_END_TIMEOUT, self.exchange(order)).await;
         }
     }
 
@@ -291,12 +299,12 @@ fn is_of(message: Option<&Value>, method: &str) -> bool {
 }
 
 /// Whether a message is one that has no response.
-fn is_unanswered(message: &Value) -> bool {
+fn has_no_response(message: &Value) -> bool {
     matches!(Kind::of(message), Kind::Notification { .. } | Kind::Response { .. })
 }
 
 /// The ids of the requests in a message.
 fn ids(message: &Value) -> Vec<Id> {
-    let asks = |message: &&Value| message.get("method").is_some() || !is_unanswered(message);
-    messages(message).filter(asks).filter_map(|message| message.get("id").cloned()).collect()
+    let expects_response = |message: &&Value| message.get("method").is_some() || !has_no_response(message);
+    messages(message).filter(expects_response).filter_map(|message| message.get("id").cloned()).collect()
 }

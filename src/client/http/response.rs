@@ -10,22 +10,22 @@ use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::Value;
 
-use super::exchange::{Exchanger, Outcome};
+use super::connection::{ExchangeOutcome, HttpConnection};
+use super::error_text::describe_error;
+use super::event_summary;
 use super::header::{Mirrored, media_type as media_type_of, mirrored};
-use super::note;
-use super::trouble::words;
-use crate::transcript::{Event, HttpEnd, messages, outline};
+use crate::transcript::{Event, HttpEnd, messages, summarize};
 use crate::wire::{Frame, Id, Kind, MAX_MESSAGE_BYTES, SseDecoder, SseEvent, same_id};
 
-impl Exchanger {
+impl HttpConnection {
     /// Reads the body of a response; removes the ids that it answers from `awaited`.
     pub(super) async fn read(
         self: &Arc<Self>,
         number: usize,
         response: Response,
-        asks: bool,
+        expects_response: bool,
         awaited: &mut Vec<Id>,
-        outcome: &mut Outcome,
+        outcome: &mut ExchangeOutcome,
     ) -> HttpEnd {
         let kind = media_type(&response);
         if kind == "text/event-stream" && response.status().is_success() {
@@ -39,11 +39,11 @@ impl Exchanger {
         }
         if outcome.status == Some(429) {
             // Whatever the body says, it is about the rate limit and answers nothing.
-            end.text = note::beginning(&body);
+            end.text = event_summary::beginning(&body);
             return end;
         }
         if end.bytes > MAX_MESSAGE_BYTES {
-            outcome.spoke = true;
+            outcome.received_message = true;
             self.record.receive(Frame::too_long(&body, end.bytes));
             return end;
         }
@@ -53,20 +53,20 @@ impl Exchanger {
         });
         // A body that is declared as JSON counts as a message even if it is not a known one.
         // A rejection of a message that has no response may explain itself by an error without an id.
-        let explains = !asks
+        let explains = !expects_response
             && outcome.status.is_some_and(|status| status >= 400)
             && frame.json().is_some_and(|value| {
                 messages(value)
                     .all(|message| message.get("error").is_some() && message.get("id").is_none_or(Value::is_null))
             });
         if explains {
-            end.message = frame.json().map(outline);
+            end.message = frame.json().map(summarize);
         } else if speaks || is_json(&kind) && outcome.status == Some(200) {
-            outcome.spoke = true;
-            end.message = frame.json().map(outline);
+            outcome.received_message = true;
+            end.message = frame.json().map(summarize);
             self.take(frame, awaited);
         } else {
-            end.text = note::beginning(&body);
+            end.text = event_summary::beginning(&body);
         }
         end
     }
@@ -76,7 +76,7 @@ impl Exchanger {
         number: usize,
         mut response: Response,
         awaited: &mut Vec<Id>,
-        outcome: &mut Outcome,
+        outcome: &mut ExchangeOutcome,
     ) -> HttpEnd {
         let mut decoder = SseDecoder::default();
         let mut end = HttpEnd { number, ..HttpEnd::default() };
@@ -96,7 +96,7 @@ impl Exchanger {
                     break;
                 }
                 Err(error) => {
-                    end.trouble = Some(self.site.masked(&words(&error)));
+                    end.trouble = Some(self.site.masked(&describe_error(&error)));
                     break;
                 }
             }
@@ -108,7 +108,7 @@ impl Exchanger {
             if beyond || end.trouble.is_some() || self.record.state().closed {
                 break;
             }
-            self.note_open(number, &mut end);
+            self.save_open_stream(number, &mut end);
             tokio::task::yield_now().await;
         }
         end
@@ -116,7 +116,7 @@ impl Exchanger {
 
     /// Saves the state of a stream that is still open, in case it never ends. Only new events are added: on a stream
     /// that carries every response, copying all of them would take longer each time.
-    fn note_open(&self, number: usize, end: &mut HttpEnd) {
+    fn save_open_stream(&self, number: usize, end: &mut HttpEnd) {
         let all = std::mem::take(&mut end.events);
         let mut state = self.state();
         let mut events = state.open.remove(&number).map(|noted| noted.events).unwrap_or_default();
@@ -125,7 +125,13 @@ impl Exchanger {
         end.events = all;
     }
 
-    fn take_event(self: &Arc<Self>, event: SseEvent, end: &mut HttpEnd, awaited: &mut Vec<Id>, outcome: &mut Outcome) {
+    fn take_event(
+        self: &Arc<Self>,
+        event: SseEvent,
+        end: &mut HttpEnd,
+        awaited: &mut Vec<Id>,
+        outcome: &mut ExchangeOutcome,
+    ) {
         if let Some(id) = &event.id {
             outcome.last_event_id = Some(id.clone());
         }
@@ -133,28 +139,31 @@ impl Exchanger {
             outcome.retry = Some(Duration::from_millis(retry));
         }
         let names_endpoint = event.event.as_deref() == Some("endpoint");
-        let mut note = note::of(&self.site, &event);
+        let mut summary = event_summary::summarize(&self.site, &event);
         match event.data {
             Some(data) if names_endpoint && !data.is_empty() && self.awaits_endpoint() => {
                 let text = String::from_utf8_lossy(&data);
-                note.text = Some(note::excerpt(&self.site.masked(&text)));
+                summary.text = Some(event_summary::excerpt(&self.site.masked(&text)));
                 if let Some(trouble) = self.name_endpoint(&text) {
                     end.trouble = Some(trouble);
                 }
             }
             Some(data) if !data.is_empty() => {
                 let data = self.site.masked_bytes(data);
-                let frame =
-                    if event.cut == 0 { Frame::parse(&data) } else { Frame::too_long(&data, data.len() + event.cut) };
+                let frame = if event.dropped == 0 {
+                    Frame::parse(&data)
+                } else {
+                    Frame::too_long(&data, data.len() + event.dropped)
+                };
                 if let Some(message) = frame.json() {
-                    (note.data, note.message) = ("message", Some(outline(message)));
+                    (summary.data, summary.message) = ("message", Some(summarize(message)));
                 }
-                outcome.spoke = true;
+                outcome.received_message = true;
                 self.take(frame, awaited);
             }
             _ => {}
         }
-        note::keep(&mut end.events, note);
+        event_summary::push(&mut end.events, summary);
     }
 
     /// Records a message of the server and answers it if it is a request.
@@ -169,7 +178,7 @@ impl Exchanger {
                         if let Some(at) = known.or((!awaited.is_empty()).then_some(0)) {
                             awaited.remove(at);
                         }
-                        self.learn(message);
+                        self.store_negotiated(message);
                     }
                     Kind::Request { id, method } => {
                         replies.push(self.responder.answer(id, method, message.get("params")));
@@ -187,12 +196,12 @@ impl Exchanger {
             }
             let sent = self.record.add(Event::Sent { frame: Frame::of(&reply), mark: None });
             let this = Arc::clone(self);
-            drop(self.aside(async move { this.deliver(sent).await }));
+            drop(self.spawn_task(async move { this.deliver(sent).await }));
         }
     }
 
     /// Stores what later requests must repeat from a response.
-    fn learn(&self, response: &Value) {
+    fn store_negotiated(&self, response: &Value) {
         let Some(result) = response.get("result") else { return };
         if !self.stateless
             && let Some(version) = result.get("protocolVersion").and_then(Value::as_str)
@@ -207,7 +216,7 @@ impl Exchanger {
     }
 
     /// Sets which tool parameters are mirrored into headers.
-    pub(super) fn mirror(&self, mirrored: Mirrored) {
+    pub(super) fn set_mirrored(&self, mirrored: Mirrored) {
         self.state().mirrored = mirrored;
     }
 }
@@ -237,7 +246,7 @@ async fn read_body(mut response: Response, end: &mut HttpEnd, limit: usize) -> V
                 return body;
             }
             Err(error) => {
-                end.trouble = Some(words(&error));
+                end.trouble = Some(describe_error(&error));
                 return body;
             }
         }

@@ -12,12 +12,12 @@ use std::path::{Component, Path, PathBuf};
 
 use tokio::process::Command;
 
-use super::table::{Row, rows};
+use super::process_table::{ProcessEntry, processes};
 
 /// Shells through which a runner may start a package's program.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ash", "busybox"];
 /// The directory that contains packages.
-const PACKAGES: &str = "node_modules";
+const PACKAGE_DIRECTORY: &str = "node_modules";
 
 /// A program that a package runner started, which can be started again without the runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,20 +46,23 @@ impl Packaged {
     /// certainty: the only child, or the only child of its shell, with the same streams and within a package directory.
     #[must_use]
     pub fn of(runner: i32) -> Option<Self> {
-        let rows = rows();
-        let mut pid = only_child(&rows, runner)?;
+        let entries = processes();
+        let mut pid = only_child(&entries, runner)?;
         if is_shell(&fs::read(format!("/proc/{pid}/cmdline")).ok()?) {
-            pid = only_child(&rows, pid)?;
+            pid = only_child(&entries, pid)?;
         }
         let streams = |pid: i32| [0, 1].map(|at| fs::read_link(format!("/proc/{pid}/fd/{at}")).ok());
         let found = Self {
             program: fs::read_link(format!("/proc/{pid}/exe")).ok()?,
-            arguments: words(&fs::read(format!("/proc/{pid}/cmdline")).ok()?),
-            environment: words(&fs::read(format!("/proc/{pid}/environ")).ok()?).into_iter().map(variable).collect(),
+            arguments: nul_terminated(&fs::read(format!("/proc/{pid}/cmdline")).ok()?),
+            environment: nul_terminated(&fs::read(format!("/proc/{pid}/environ")).ok()?)
+                .into_iter()
+                .map(variable)
+                .collect(),
             directory: fs::read_link(format!("/proc/{pid}/cwd")).ok()?,
         };
-        let is_spoken_to = streams(pid) == streams(runner) && !streams(pid).contains(&None);
-        (is_spoken_to && found.is_whole() && found.program.is_file()).then_some(found)
+        let shares_streams = streams(pid) == streams(runner) && !streams(pid).contains(&None);
+        (shares_streams && found.has_original_arguments() && found.program.is_file()).then_some(found)
     }
 
     /// The command that starts it.
@@ -76,11 +79,12 @@ impl Packaged {
 
     /// Whether its arguments are still the original ones, since a program may overwrite them with a title: the first
     /// names the program, and the program or a file argument is within a package directory.
-    fn is_whole(&self) -> bool {
+    fn has_original_arguments(&self) -> bool {
         let Some(name) = self.arguments.first().map(Path::new) else { return false };
         let is_named = name.file_name() == self.program.file_name()
             || self.directory.join(name).canonicalize().is_ok_and(|path| path == self.program);
-        let is_package = |path: &Path| path.components().any(|part| part == Component::Normal(OsStr::new(PACKAGES)));
+        let is_package =
+            |path: &Path| path.components().any(|part| part == Component::Normal(OsStr::new(PACKAGE_DIRECTORY)));
         let is_read = |argument: &OsString| {
             let path = self.directory.join(argument);
             is_package(&path) && path.is_file()
@@ -89,8 +93,8 @@ impl Packaged {
     }
 }
 
-fn only_child(rows: &[Row], parent: i32) -> Option<i32> {
-    let mut children = rows.iter().filter(|row| row.parent == parent && row.state != 'Z');
+fn only_child(entries: &[ProcessEntry], parent: i32) -> Option<i32> {
+    let mut children = entries.iter().filter(|entry| entry.parent == parent && entry.state != 'Z');
     match (children.next(), children.next()) {
         (Some(child), None) => Some(child.pid),
         _ => None,
@@ -99,13 +103,13 @@ fn only_child(rows: &[Row], parent: i32) -> Option<i32> {
 
 /// Whether a command line is that of a shell with a command: `sh -c …`.
 fn is_shell(line: &[u8]) -> bool {
-    let words = words(line);
-    let name = words.first().and_then(|name| Path::new(name).file_name()).and_then(OsStr::to_str);
-    name.is_some_and(|name| SHELLS.contains(&name)) && words.get(1).is_some_and(|word| word == "-c")
+    let nul_terminated = nul_terminated(line);
+    let name = nul_terminated.first().and_then(|name| Path::new(name).file_name()).and_then(OsStr::to_str);
+    name.is_some_and(|name| SHELLS.contains(&name)) && nul_terminated.get(1).is_some_and(|word| word == "-c")
 }
 
 /// Splits NUL-terminated strings.
-fn words(bytes: &[u8]) -> Vec<OsString> {
+fn nul_terminated(bytes: &[u8]) -> Vec<OsString> {
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
     bytes.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect()
 }
@@ -139,7 +143,7 @@ mod tests {
 
     #[test]
     fn process_table_strings_are_parsed() {
-        assert_eq!(words(b"sh\0-c\0a b\0"), ["sh", "-c", "a b"]);
+        assert_eq!(nul_terminated(b"sh\0-c\0a b\0"), ["sh", "-c", "a b"]);
         assert!(is_shell(b"/bin/sh\0-c\0a\0") && !is_shell(b"sh\0a\0") && !is_shell(b"node\0-c\0"));
         assert_eq!(variable("A=b=c".into()), ("A".into(), "b=c".into()));
         assert_eq!(variable("A=".into()), ("A".into(), "".into()));
@@ -158,12 +162,12 @@ mod tests {
             environment: Vec::new(),
             directory: folder.path().to_owned(),
         };
-        assert!(with(&["node", "node_modules/a.js", "-v"]).is_whole());
-        assert!(with(&["node", "--import", "x", &script.display().to_string()]).is_whole());
+        assert!(with(&["node", "node_modules/a.js", "-v"]).has_original_arguments());
+        assert!(with(&["node", "--import", "x", &script.display().to_string()]).has_original_arguments());
         for arguments in [&["node"][..], &["a-server"], &["node", "a.js"], &["node", "node_modules/b.js"], &[]] {
-            assert!(!with(arguments).is_whole(), "{arguments:?}");
+            assert!(!with(arguments).has_original_arguments(), "{arguments:?}");
         }
         let native = Packaged { program: "/a/node_modules/b/bin/c".into(), ..with(&["c"]) };
-        assert!(native.is_whole());
+        assert!(native.has_original_arguments());
     }
 }

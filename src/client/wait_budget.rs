@@ -7,52 +7,52 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 /// How often the clock is read during a wait.
-pub(super) const GLANCE: Duration = Duration::from_millis(100);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How much longer than requested a poll may take; any time beyond it was spent by this program.
-const SLACK: Duration = Duration::from_millis(50);
+const MAX_POLL_OVERRUN: Duration = Duration::from_millis(50);
 
 /// The remaining time of a wait for a server.
 #[derive(Debug)]
-pub(super) struct Allotted {
+pub(super) struct WaitBudget {
     left: Duration,
     /// The duration of the last poll.
     last: Duration,
 }
 
-impl Allotted {
+impl WaitBudget {
     pub(super) fn new(limit: Duration) -> Self {
         Self { left: limit, last: Duration::ZERO }
     }
 
     /// Adds the duration of the last poll back: the server was not responsible for it.
-    pub(super) fn give_back(&mut self) {
+    pub(super) fn refund(&mut self) {
         self.left += std::mem::take(&mut self.last);
     }
 
     /// Whether no time is left.
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn is_exhausted(&self) -> bool {
         self.left.is_zero()
     }
 
     /// Waits for a future, until the next poll at most.
-    pub(super) async fn glance<T>(&mut self, something: impl Future<Output = T>) -> Option<T> {
-        let step = self.left.min(GLANCE);
+    pub(super) async fn poll<T>(&mut self, future: impl Future<Output = T>) -> Option<T> {
+        let step = self.left.min(POLL_INTERVAL);
         let began = Instant::now();
-        let outcome = tokio::time::timeout(step, something).await.ok();
-        self.last = began.elapsed().min(step + SLACK).min(self.left);
+        let outcome = tokio::time::timeout(step, future).await.ok();
+        self.last = began.elapsed().min(step + MAX_POLL_OVERRUN).min(self.left);
         self.left -= self.last;
         outcome
     }
 }
 
 /// Waits for a future that depends on a server, for at most `limit` of the server's time.
-pub(super) async fn within<T>(limit: Duration, something: impl Future<Output = T>) -> Option<T> {
-    let mut allotted = Allotted::new(limit);
-    let mut something = pin!(something);
+pub(super) async fn wait_at_most<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
+    let mut budget = WaitBudget::new(limit);
+    let mut future = pin!(future);
     loop {
-        let outcome = allotted.glance(&mut something).await;
-        if outcome.is_some() || allotted.is_over() {
+        let outcome = budget.poll(&mut future).await;
+        if outcome.is_some() || budget.is_exhausted() {
             return outcome;
         }
     }
@@ -62,30 +62,30 @@ pub(super) async fn within<T>(limit: Duration, something: impl Future<Output = T
 mod tests {
     use super::*;
 
-    fn run<T>(something: impl Future<Output = T>) -> T {
+    fn run<T>(future: impl Future<Output = T>) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
-        runtime.block_on(something)
+        runtime.block_on(future)
     }
 
     #[test]
     fn time_in_which_this_program_is_busy_does_not_count() {
-        let came = run(async {
+        let output = run(async {
             let answer = tokio::spawn(async {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 // Stands for the judging.
                 std::thread::sleep(Duration::from_millis(400));
                 tokio::time::sleep(Duration::from_millis(20)).await;
             });
-            within(Duration::from_millis(250), answer).await
+            wait_at_most(Duration::from_millis(250), answer).await
         });
-        assert!(came.is_some());
+        assert!(output.is_some());
     }
 
     #[test]
     fn idle_time_counts() {
         let began = Instant::now();
-        let came = run(within(Duration::from_millis(250), std::future::pending::<()>()));
-        assert!(came.is_none());
+        let output = run(wait_at_most(Duration::from_millis(250), std::future::pending::<()>()));
+        assert!(output.is_none());
         assert!(began.elapsed() >= Duration::from_millis(250));
     }
 }

@@ -13,20 +13,20 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
-use super::allotted::Allotted;
 use super::connection::{LaunchError, Patience, Waited};
-use super::http::{Over, Posts, PostsOrder};
+use super::http::{Over, PostsOrder, UnrecordedHttp};
 use super::process::Process;
+use super::wait_budget::WaitBudget;
 use crate::wire::{Frame, Line, Splitter};
 
 /// How much of standard error is kept, in bytes: its end explains why a server exited.
-const STDERR: usize = 16 << 10;
+const MAX_STDERR_BYTES: usize = 16 << 10;
 /// How long an unfinished line may grow before the server is disconnected, in bytes.
-const LINE: usize = 32 << 20;
+const MAX_UNFINISHED_LINE_BYTES: usize = 32 << 20;
 /// How much is read at once, in bytes.
-const BUFFER: usize = 64 << 10;
+const READ_BUFFER_BYTES: usize = 64 << 10;
 /// How long to wait for the exit status of a process whose output is closed.
-const EPITAPH: Duration = Duration::from_millis(300);
+const EXIT_STATUS_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A connection that keeps nothing but unread input.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub struct Pipe(Peer);
 #[derive(Debug)]
 enum Peer {
     Streams(Box<Streams>),
-    Http(Box<Posts>),
+    Http(Box<UnrecordedHttp>),
 }
 
 /// A server over its standard streams, or over a pipe in memory.
@@ -95,14 +95,14 @@ impl Pipe {
     /// server's requests.
     #[must_use]
     pub fn over_http(order: PostsOrder) -> Self {
-        Self(Peer::Http(Box::new(Posts::new(order))))
+        Self(Peer::Http(Box::new(UnrecordedHttp::new(order))))
     }
 
     /// Queues a line, which is sent during the next wait.
     pub fn queue(&mut self, line: &[u8]) {
         match &mut self.0 {
             Peer::Streams(streams) => streams.queue(line),
-            Peer::Http(posts) => posts.queue(line),
+            Peer::Http(http) => http.queue(line),
         }
     }
 
@@ -117,10 +117,10 @@ impl Pipe {
                 streams.outgoing.push(b'\n');
                 length
             }
-            Peer::Http(posts) => {
+            Peer::Http(http) => {
                 let mut line = Vec::new();
                 write(&mut line);
-                posts.queue(&line);
+                http.queue(&line);
                 line.len()
             }
         }
@@ -147,7 +147,7 @@ impl Pipe {
     ) -> Waited<Option<Frame>> {
         match &mut self.0 {
             Peer::Streams(streams) => streams.next(limit, take).await,
-            Peer::Http(posts) => match posts.next(limit).await {
+            Peer::Http(http) => match http.next(limit).await {
                 Waited::Came(frame) => Waited::Came(Some(frame)),
                 Waited::TimedOut => Waited::TimedOut,
                 Waited::Closed => Waited::Closed,
@@ -160,7 +160,7 @@ impl Pipe {
     pub fn is_closed(&self) -> bool {
         match &self.0 {
             Peer::Streams(streams) => streams.closed,
-            Peer::Http(posts) => posts.over().is_some(),
+            Peer::Http(http) => http.over().is_some(),
         }
     }
 
@@ -178,7 +178,7 @@ impl Pipe {
     pub fn over(&self) -> Option<&Over> {
         match &self.0 {
             Peer::Streams(_) => None,
-            Peer::Http(posts) => posts.over(),
+            Peer::Http(http) => http.over(),
         }
     }
 
@@ -195,7 +195,7 @@ impl Pipe {
     pub async fn epitaph(&mut self) -> String {
         match &mut self.0 {
             Peer::Streams(streams) => streams.epitaph().await,
-            Peer::Http(posts) => posts.over().map_or_else(String::new, Over::describe),
+            Peer::Http(http) => http.over().map_or_else(String::new, Over::describe),
         }
     }
 
@@ -209,7 +209,7 @@ impl Pipe {
                     let _step = process.end(patience).await;
                 }
             }
-            Peer::Http(posts) => posts.end().await,
+            Peer::Http(http) => http.end().await,
         }
     }
 }
@@ -226,7 +226,7 @@ impl Streams {
             outgoing: Vec::new(),
             written: 0,
             splitter: Splitter::default(),
-            buffer: vec![0; BUFFER],
+            buffer: vec![0; READ_BUFFER_BYTES],
             unread: 0..0,
             last: None,
             process: None,
@@ -244,14 +244,14 @@ impl Streams {
 
     /// The next line of the server that `take` does not consume; queued lines are written meanwhile.
     async fn next(&mut self, limit: Duration, mut take: impl FnMut(&[u8]) -> bool + Send) -> Waited<Option<Frame>> {
-        let mut allotted = Allotted::new(limit);
+        let mut budget = WaitBudget::new(limit);
         loop {
-            let mut took = false;
+            let mut consumed = false;
             while !self.unread.is_empty() {
                 let bytes = &self.buffer[self.unread.clone()];
                 let Some((line, used)) = self.splitter.pull(bytes) else {
                     self.unread = 0..0;
-                    self.closed |= self.splitter.pending() > LINE;
+                    self.closed |= self.splitter.pending() > MAX_UNFINISHED_LINE_BYTES;
                     if self.closed {
                         self.last = self.splitter.finish();
                     }
@@ -259,11 +259,11 @@ impl Streams {
                 };
                 self.unread.start += used;
                 match line {
-                    Line::Whole(line) if take(line) => took = true,
-                    line => return Waited::Came(Some(line.read())),
+                    Line::Whole(line) if take(line) => consumed = true,
+                    line => return Waited::Came(Some(line.parse())),
                 }
             }
-            if took {
+            if consumed {
                 return Waited::Came(None);
             }
             if let Some(frame) = self.last.take() {
@@ -272,10 +272,10 @@ impl Streams {
             if self.closed {
                 return Waited::Closed;
             }
-            if allotted.is_over() {
+            if budget.is_exhausted() {
                 return Waited::TimedOut;
             }
-            if allotted.glance(self.step()).await.is_none()
+            if budget.poll(self.step()).await.is_none()
                 && let Some(process) = &self.process
                 && process.status().is_some()
             {
@@ -327,7 +327,7 @@ impl Streams {
     async fn epitaph(&mut self) -> String {
         match &mut self.process {
             Some(process) => {
-                let status = process.ended_within(EPITAPH).await;
+                let status = process.ended_within(EXIT_STATUS_TIMEOUT).await;
                 // The last of its standard error may still be on its way.
                 tokio::time::sleep(Duration::from_millis(2)).await;
                 status.unwrap_or_else(|| "it closed its output and keeps running".to_owned())
@@ -359,7 +359,7 @@ async fn keep_the_end<R: AsyncRead + Unpin>(mut errors: R, kept: Arc<Mutex<Strin
 fn append(kept: &Mutex<String>, more: &str) {
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     kept.push_str(more);
-    let excess = kept.len().saturating_sub(STDERR);
+    let excess = kept.len().saturating_sub(MAX_STDERR_BYTES);
     let excess = (excess..=kept.len()).find(|at| kept.is_char_boundary(*at)).unwrap_or(0);
     kept.drain(..excess);
 }

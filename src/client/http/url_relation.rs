@@ -11,27 +11,27 @@ use serde_json::{Map, Value, json};
 /// The classes of the URLs in an exchange. `metadata`: the document that a bearer challenge names (`here`,
 /// `elsewhere` or `unreadable`), with its `path` if it is here. `resource`: the `resource` of a document (`same`;
 /// `within` if the server's path is below it; `other` on the same origin; `elsewhere` or `unreadable`).
-pub(super) fn standing(own: &Url, exchange: &Value) -> Option<Value> {
-    let mut standing = Map::new();
+pub(super) fn url_relation(own: &Url, exchange: &Value) -> Option<Value> {
+    let mut relation = Map::new();
     if let Some(named) = exchange.pointer("/challenges/bearer/resource_metadata").and_then(Value::as_str) {
         let url = read(named);
         let here = url.as_ref().filter(|url| is_here(own, url));
         if let Some(url) = here {
             let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
-            standing.insert("path".to_owned(), json!(format!("{}{query}", url.path())));
+            relation.insert("path".to_owned(), json!(format!("{}{query}", url.path())));
         }
-        let word = match (&url, here) {
+        let class = match (&url, here) {
             (None, _) => "unreadable",
             (Some(_), Some(_)) => "here",
             (Some(_), None) => "elsewhere",
         };
-        standing.insert("metadata".to_owned(), json!(word));
+        relation.insert("metadata".to_owned(), json!(class));
     }
     if let Some(resource) = exchange.pointer("/body/message/resource") {
-        let word = resource.as_str().and_then(read).map_or("unreadable", |url| resource_word(own, &url));
-        standing.insert("resource".to_owned(), json!(word));
+        let class = resource.as_str().and_then(read).map_or("unreadable", |url| resource_class(own, &url));
+        relation.insert("resource".to_owned(), json!(class));
     }
-    (!standing.is_empty()).then_some(Value::Object(standing))
+    (!relation.is_empty()).then_some(Value::Object(relation))
 }
 
 /// An HTTP URL without a fragment: the URL of a resource must not have one.
@@ -40,7 +40,7 @@ fn read(text: &str) -> Option<Url> {
     (matches!(url.scheme(), "http" | "https") && url.fragment().is_none()).then_some(url)
 }
 
-fn resource_word(own: &Url, resource: &Url) -> &'static str {
+fn resource_class(own: &Url, resource: &Url) -> &'static str {
     if !is_here(own, resource) {
         return "elsewhere";
     }
@@ -68,14 +68,14 @@ fn is_local(url: &Url) -> bool {
 mod tests {
     use super::*;
 
-    fn word(of: &str, named: &str) -> String {
+    fn class_of(of: &str, named: &str) -> String {
         let own = Url::parse("http://127.0.0.1:3000/server/mcp").expect("an address");
         let exchange = match of {
             "metadata" => json!({ "challenges": { "bearer": { "resource_metadata": named } } }),
             _ => json!({ "body": { "message": { "resource": named } } }),
         };
-        let standing = standing(&own, &exchange).expect("it says something");
-        standing[of].as_str().expect("a word").to_owned()
+        let relation = url_relation(&own, &exchange).expect("it is classified");
+        relation[of].as_str().expect("a class").to_owned()
     }
 
     #[test]
@@ -92,7 +92,7 @@ mod tests {
             ("http://127.0.0.1:3000/server/mcp#x", "unreadable"),
             ("mcp.example.com", "unreadable"),
         ] {
-            assert_eq!(word("resource", resource), expected, "{resource}");
+            assert_eq!(class_of("resource", resource), expected, "{resource}");
         }
     }
 
@@ -105,7 +105,7 @@ mod tests {
             ("https://127.0.0.1:3000/x", "elsewhere"),
             ("/.well-known/oauth-protected-resource", "unreadable"),
         ] {
-            assert_eq!(word("metadata", named), expected, "{named}");
+            assert_eq!(class_of("metadata", named), expected, "{named}");
         }
     }
 }

@@ -9,33 +9,33 @@ use std::sync::Arc;
 
 use reqwest::{Method, Url};
 
-use super::exchange::Exchanger;
-use super::request::{BOTH, Order, STREAM};
-use super::trouble;
+use super::connection::HttpConnection;
+use super::error_text;
+use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, OutgoingRequest};
 use crate::transcript::{Entry, Event};
 
 /// The message endpoint that an HTTP+SSE stream names.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) enum Endpoint {
+pub(super) enum MessageEndpoint {
     #[default]
-    Unasked,
+    NotRequested,
     Awaited,
     Named(Url),
     Failed,
 }
 
-impl Exchanger {
+impl HttpConnection {
     /// The URL to which messages are sent.
     pub(super) fn message_url(&self) -> Url {
         match &*self.endpoint.borrow() {
-            Endpoint::Named(url) if !self.stateless => url.clone(),
+            MessageEndpoint::Named(url) if !self.stateless => url.clone(),
             _ => self.site.url.clone(),
         }
     }
 
     /// Whether a stream is open that has not named an endpoint yet.
     pub(super) fn awaits_endpoint(&self) -> bool {
-        *self.endpoint.borrow() == Endpoint::Awaited
+        *self.endpoint.borrow() == MessageEndpoint::Awaited
     }
 
     /// Stores the endpoint that a stream names. Returns an error text for an endpoint at another origin: nothing is
@@ -43,50 +43,51 @@ impl Exchanger {
     pub(super) fn name_endpoint(&self, text: &str) -> Option<String> {
         let text = text.trim();
         let url = self.site.url.join(text).ok().filter(|url| self.site.is_same_origin(url));
-        let trouble = url.is_none().then(|| self.site.masked(&format!("{} ({text})", trouble::ELSEWHERE)));
-        self.endpoint.send_replace(url.map_or(Endpoint::Failed, Endpoint::Named));
+        let trouble = url.is_none().then(|| self.site.masked(&format!("{} ({text})", error_text::ELSEWHERE)));
+        self.endpoint.send_replace(url.map_or(MessageEndpoint::Failed, MessageEndpoint::Named));
         trouble
     }
 
     /// Opens the HTTP+SSE stream; returns whether it names a message endpoint.
-    pub(super) async fn opens_a_stream(self: &Arc<Self>) -> bool {
+    pub(super) async fn open_sse_stream(self: &Arc<Self>) -> bool {
         let mut named = self.endpoint.subscribe();
         let mut first = false;
         self.endpoint.send_if_modified(|endpoint| {
-            first = *endpoint == Endpoint::Unasked;
+            first = *endpoint == MessageEndpoint::NotRequested;
             if first {
-                *endpoint = Endpoint::Awaited;
+                *endpoint = MessageEndpoint::Awaited;
             }
             first
         });
         if first {
             let this = Arc::clone(self);
-            drop(self.aside(async move {
-                let order = this.empty(Method::GET, this.site.url.clone(), STREAM);
+            drop(self.spawn_task(async move {
+                let order = this.request_without_body(Method::GET, this.site.url.clone(), ACCEPT_STREAM);
                 this.exchange(order).await;
-                let lost = *this.endpoint.borrow() != Endpoint::Awaited;
-                this.endpoint.send_replace(Endpoint::Failed);
+                let lost = *this.endpoint.borrow() != MessageEndpoint::Awaited;
+                this.endpoint.send_replace(MessageEndpoint::Failed);
                 // The stream is the connection: without it nothing more can arrive.
                 if lost {
                     this.record.add(Event::Closed);
                 }
             }));
         }
-        let settled = named.wait_for(|endpoint| matches!(endpoint, Endpoint::Named(_) | Endpoint::Failed)).await;
-        settled.is_ok_and(|endpoint| matches!(*endpoint, Endpoint::Named(_)))
+        let settled =
+            named.wait_for(|endpoint| matches!(endpoint, MessageEndpoint::Named(_) | MessageEndpoint::Failed)).await;
+        settled.is_ok_and(|endpoint| matches!(*endpoint, MessageEndpoint::Named(_)))
     }
 
     /// Sends a message over the HTTP+SSE transport.
     pub(super) async fn deliver_by_sse(self: &Arc<Self>, sent: Arc<Entry>) {
-        if !self.opens_a_stream().await {
+        if !self.open_sse_stream().await {
             self.record.add(Event::Closed);
             return;
         }
-        let Endpoint::Named(url) = self.endpoint.borrow().clone() else { return };
+        let MessageEndpoint::Named(url) = self.endpoint.borrow().clone() else { return };
         let Event::Sent { frame, .. } = &sent.event else { return };
-        let headers = self.headers(frame.json(), BOTH);
+        let headers = self.headers(frame.json(), ACCEPT_JSON_OR_STREAM);
         // The response arrives on the stream; the POST only shows whether the message was accepted.
-        let order = |attempt| Order {
+        let order = |attempt| OutgoingRequest {
             method: Method::POST,
             url: url.clone(),
             headers: headers.clone(),
@@ -95,8 +96,8 @@ impl Exchanger {
             awaited: Vec::new(),
             attempt,
             resume: false,
-            hold: false,
+            defers_end: false,
         };
-        let _taken = self.insist(order).await;
+        let _taken = self.exchange_with_retries(order).await;
     }
 }

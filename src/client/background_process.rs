@@ -11,7 +11,7 @@ use super::connection::{LaunchError, Patience};
 use super::process::Process;
 
 /// How much of its output is kept, in bytes; the newest part.
-const KEPT: usize = 64 << 10;
+const MAX_OUTPUT_BYTES: usize = 64 << 10;
 
 /// A running process, of whose output only the end is kept.
 #[derive(Debug)]
@@ -33,8 +33,8 @@ impl Companion {
             Process::start(command).map_err(|source| LaunchError::Start { program: program.to_owned(), source })?;
         let output = Arc::new(Mutex::new(Vec::new()));
         let readers = vec![
-            tokio::spawn(keep(streams.output, Arc::clone(&output))),
-            tokio::spawn(keep(streams.errors, Arc::clone(&output))),
+            tokio::spawn(keep_end(streams.output, Arc::clone(&output))),
+            tokio::spawn(keep_end(streams.errors, Arc::clone(&output))),
         ];
         Ok(Self { process, output, readers, _input: streams.input })
     }
@@ -76,7 +76,7 @@ impl Drop for Companion {
     }
 }
 
-async fn keep<R: AsyncRead + Unpin>(mut stream: R, output: Arc<Mutex<Vec<u8>>>) {
+async fn keep_end<R: AsyncRead + Unpin>(mut stream: R, output: Arc<Mutex<Vec<u8>>>) {
     let mut buffer = vec![0; 8 << 10];
     loop {
         match stream.read(&mut buffer).await {
@@ -84,7 +84,7 @@ async fn keep<R: AsyncRead + Unpin>(mut stream: R, output: Arc<Mutex<Vec<u8>>>) 
             Ok(count) => {
                 let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
                 output.extend_from_slice(&buffer[..count]);
-                let excess = output.len().saturating_sub(KEPT);
+                let excess = output.len().saturating_sub(MAX_OUTPUT_BYTES);
                 output.drain(..excess);
             }
         }

@@ -116,9 +116,9 @@ fn every_generated_value_is_valid_whatever_the_source() {
 fn a_seed_and_its_recorded_choices_give_the_same_instance() {
     for (name, schema) in samples() {
         for seed in 0..50 {
-            let mut tape = Tape::record(seed);
-            let first = schema.generate(&mut tape).expect("an instance");
-            let again = schema.generate(&mut Tape::replay(tape.into_used()));
+            let mut choices = Tape::record(seed);
+            let first = schema.generate(&mut choices).expect("an instance");
+            let again = schema.generate(&mut Tape::replay(choices.into_used()));
             assert_eq!(again.as_ref(), Ok(&first), "{name}");
             let drawn = schema.generate(&mut Random::new(seed));
             assert_eq!(drawn.as_ref(), Ok(&first), "{name}");
@@ -150,39 +150,39 @@ fn every_keyword_with_an_effect_is_violated_alone() {
     for (name, schema) in samples() {
         let validator = independent(&schema);
         let mut without_effect = Vec::new();
-        for site in schema.sites() {
-            let generator = match schema.violating(&site) {
+        for constraint in schema.sites() {
+            let generator = match schema.violating(&constraint) {
                 Ok(generator) => generator,
                 Err(super::ViolationError::Vacuous) => {
-                    without_effect.push(site.to_string());
+                    without_effect.push(constraint.to_string());
                     continue;
                 }
                 Err(super::ViolationError::AdmitsNoMore) => {
-                    assert!(site.pointer.contains("/not"), "{name}{site}");
+                    assert!(constraint.pointer.contains("/not"), "{name}{constraint}");
                     continue;
                 }
-                Err(error) => panic!("{name}{site}: failed to {error}"),
+                Err(error) => panic!("{name}{constraint}: failed to {error}"),
             };
-            let location = match site.keyword.as_str() {
-                "false" => site.pointer.clone(),
-                keyword => format!("{}/{keyword}", site.pointer),
+            let location = match constraint.keyword.as_str() {
+                "false" => constraint.pointer.clone(),
+                keyword => format!("{}/{keyword}", constraint.pointer),
             };
             let indirect = matches!(
-                site.keyword.as_str(),
+                constraint.keyword.as_str(),
                 "$ref" | "$dynamicRef" | "$recursiveRef" | "if" | "dependentSchemas"
             ) || location.contains("/if/")
                 // In this draft an error of the bound is reported at the flag that makes it exclusive.
-                || schema.dialect() == Dialect::Draft4 && site.keyword == "minimum";
+                || schema.dialect() == Dialect::Draft4 && constraint.keyword == "minimum";
             let mut random = Random::new(5);
             let mut instances = vec![generator.generate(&mut Simplest).expect("a simplest one")];
             instances.extend((0..20).filter_map(|_| generator.generate(&mut random).ok()));
-            assert_eq!(instances.len(), 21, "{name}{site}");
+            assert_eq!(instances.len(), 21, "{name}{constraint}");
             for instance in instances {
                 let errors: Vec<_> = validator.iter_errors(&instance).collect();
-                assert!(!errors.is_empty(), "{name}{site}: {instance}");
+                assert!(!errors.is_empty(), "{name}{constraint}: {instance}");
                 assert!(
                     indirect || errors.iter().any(|error| blames(error, &location)),
-                    "{name}{site}: {instance} gives {errors:?}"
+                    "{name}{constraint}: {instance} gives {errors:?}"
                 );
             }
         }
@@ -276,7 +276,7 @@ fn multiplying() -> Vec<(&'static str, Value)> {
             json!({"$ref": "#/$defs/p0", "$defs": many(2_000, |rank| json!({"required": ["a"], "properties": {"a": {"$ref": format!("#/$defs/p{}", (rank + 1).min(1_999))}}}))}),
         ),
         (
-            "demands in a row",
+            "requirements in a row",
             json!({"$ref": "#/$defs/p0", "$defs": many(2_000, |rank| json!({"minProperties": 1, "allOf": [{"$ref": format!("#/$defs/p{}", (rank + 1).min(1_999))}]}))}),
         ),
         ("endless descent", json!({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]})),
@@ -307,8 +307,8 @@ fn hostile_schemas_take_bounded_time_and_never_panic() {
                 assert!(compiled.is_valid(&value), "{name}");
             }
         }
-        for site in compiled.sites().iter().take(2) {
-            if let Ok(generator) = compiled.violating(site) {
+        for constraint in compiled.sites().iter().take(2) {
+            if let Ok(generator) = compiled.violating(constraint) {
                 let value = generator.generate(&mut random).expect("was found before");
                 assert!(!compiled.is_valid(&value), "{name}");
             }
@@ -329,8 +329,8 @@ fn a_schema_that_applies_to_its_own_entries_uses_little_stack() {
     for schema in [schema, loose] {
         let draw = move || {
             let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("it is a schema");
-            for site in schema.sites() {
-                if let Ok(generator) = schema.violating(&site) {
+            for constraint in schema.sites() {
+                if let Ok(generator) = schema.violating(&constraint) {
                     let _drawn = generator.generate(&mut Random::new(1));
                 }
             }

@@ -2,7 +2,7 @@
 
 /// A process in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct ProcessEntry {
     pub(super) pid: i32,
     pub(super) parent: i32,
     pub(super) group: i32,
@@ -13,22 +13,22 @@ pub(super) struct Row {
 }
 
 /// All processes; none if the system shows no table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn processes() -> Vec<ProcessEntry> {
     if !cfg!(target_os = "linux") {
         return Vec::new();
     }
     let Ok(names) = std::fs::read_dir("/proc") else { return Vec::new() };
     let numbers = names.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     // A process that has ended meanwhile is left out.
-    numbers.filter_map(|pid| row(pid, &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)).collect()
+    numbers.filter_map(|pid| parse_stat(pid, &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)).collect()
 }
 
 /// Parses a line of `/proc/*/stat`.
-fn row(pid: i32, stat: &str) -> Option<Row> {
+fn parse_stat(pid: i32, stat: &str) -> Option<ProcessEntry> {
     // After the command name, which is in parentheses and may contain anything, follow the state, the parent and the
     // group; the four times follow from the twelfth field on.
     let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
-    Some(Row {
+    Some(ProcessEntry {
         pid,
         parent: fields.get(1)?.parse().ok()?,
         group: fields.get(2)?.parse().ok()?,
@@ -44,14 +44,14 @@ mod tests {
     #[test]
     fn a_line_is_parsed_whatever_the_command_name_is() {
         let line = "7 (a) R 1 (b) S 3 5 5 0 -1 0 0 0 0 0 1 2 30 400 20 0 1 0";
-        assert_eq!(row(7, line), Some(Row { pid: 7, parent: 3, group: 5, state: 'S', ticks: 433 }));
-        assert_eq!(row(7, "7 (a)"), None);
+        assert_eq!(parse_stat(7, line), Some(ProcessEntry { pid: 7, parent: 3, group: 5, state: 'S', ticks: 433 }));
+        assert_eq!(parse_stat(7, "7 (a)"), None);
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn this_process_is_in_the_table() {
         let own = i32::try_from(std::process::id()).expect("ids are small");
-        assert!(rows().iter().any(|row| row.pid == own && row.group > 0));
+        assert!(processes().iter().any(|entry| entry.pid == own && entry.group > 0));
     }
 }

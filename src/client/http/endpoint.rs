@@ -37,9 +37,9 @@ pub enum SiteError {
     Header(String),
     /// A secret that could not be masked reliably.
     #[error(
-        "the secret in the header `{0}` cannot be masked reliably in reports, because it is shorter than {SHORTEST} characters, a date or a name of the protocol: use a longer one"
+        "the secret in the header `{0}` cannot be masked reliably in reports, because it is shorter than {MIN_SECRET_CHARS} characters, a date or a name of the protocol: use a longer one"
     )]
-    Guessable(String),
+    UnmaskableSecret(String),
     /// The HTTP client could not be created.
     #[error("failed to set up HTTP: {0}")]
     Client(#[from] reqwest::Error),
@@ -47,7 +47,7 @@ pub enum SiteError {
 
 /// The transport of an endpoint, once it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum HttpTransport {
     /// One endpoint that answers each POST (Streamable HTTP).
     Streamable,
     /// A stream that names an endpoint for messages and carries the responses (HTTP+SSE, 2024-11-05).
@@ -65,23 +65,23 @@ pub struct Site {
     pub(super) headers: HeaderMap,
     /// Strings that are never recorded.
     secrets: Vec<String>,
-    mode: Mutex<Option<Mode>>,
-    pace: Mutex<Pace>,
+    transport: Mutex<Option<HttpTransport>>,
+    rate_limiter: Mutex<RateLimiter>,
     /// Whether the server's rate limit asked for a longer wait than the client accepts: no further waits are made.
     exhausted: AtomicBool,
 }
 
 /// The user's limit on the request rate.
 #[derive(Debug, Default)]
-struct Pace {
+struct RateLimiter {
     /// The minimum time between two requests; zero without a limit.
-    pause: Duration,
+    interval: Duration,
     /// When the next request may be sent.
     next: Option<Instant>,
 }
 
 /// Parts of header names whose values are secret.
-const SECRET: [&str; 6] = ["authorization", "cookie", "token", "secret", "key", "password"];
+const SECRET_HEADER_PARTS: [&str; 6] = ["authorization", "cookie", "token", "secret", "key", "password"];
 
 impl Site {
     /// An endpoint at an `http` or `https` URL; `headers` are sent with every request, and their values are masked
@@ -105,17 +105,17 @@ impl Site {
             let header = HeaderName::try_from(name.as_str()).map_err(|_| refused())?;
             let mut text = HeaderValue::from_str(value).map_err(|_| refused())?;
             text.set_sensitive(true);
-            let is_secret = SECRET.iter().any(|word| header.as_str().contains(word));
+            let is_secret = SECRET_HEADER_PARTS.iter().any(|word| header.as_str().contains(word));
             // In an authorization header the secret follows the scheme; in any other header it is the whole value.
             let behind = value.split_once(' ').filter(|_| header.as_str().ends_with("authorization"));
             let secret = behind.map_or(value.as_str(), |(_, secret)| secret.trim());
             if is_secret && is_public(secret) {
-                return Err(SiteError::Guessable(name.clone()));
+                return Err(SiteError::UnmaskableSecret(name.clone()));
             }
             own.append(header, text);
-            secrets.extend(disguises(value));
+            secrets.extend(escaped_forms(value));
             // The server may repeat the token without its scheme.
-            secrets.extend(value.split_once(' ').into_iter().flat_map(|(_, token)| disguises(token)));
+            secrets.extend(value.split_once(' ').into_iter().flat_map(|(_, token)| escaped_forms(token)));
         }
         secrets.retain(|secret| !is_public(secret));
         // Longer secrets are masked first, so that nothing remains of one that contains another.
@@ -146,16 +146,16 @@ impl Site {
             titled,
             headers: own,
             secrets,
-            mode: Mutex::default(),
-            pace: Mutex::default(),
+            transport: Mutex::default(),
+            rate_limiter: Mutex::default(),
             exhausted: AtomicBool::new(false),
         }))
     }
 
     /// Limits the number of requests per second.
     pub fn set_max_rate(&self, rate: f64) {
-        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-        pace.pause = Duration::from_secs_f64(1.0 / rate.max(0.001));
+        let mut rate_limiter = self.rate_limiter.lock().unwrap_or_else(PoisonError::into_inner);
+        rate_limiter.interval = Duration::from_secs_f64(1.0 / rate.max(0.001));
     }
 
     /// Records that the server's rate limit asks for a longer wait than the client accepts.
@@ -169,14 +169,14 @@ impl Site {
     }
 
     /// Reserves the next time slot for a request; returns how long to wait for it.
-    pub(super) fn turn(&self) -> Option<Duration> {
-        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-        if pace.pause.is_zero() {
+    pub(super) fn reserve_slot(&self) -> Option<Duration> {
+        let mut rate_limiter = self.rate_limiter.lock().unwrap_or_else(PoisonError::into_inner);
+        if rate_limiter.interval.is_zero() {
             return None;
         }
         let now = Instant::now();
-        let turn = pace.next.map_or(now, |next| next.max(now));
-        pace.next = Some(turn + pace.pause);
+        let turn = rate_limiter.next.map_or(now, |next| next.max(now));
+        rate_limiter.next = Some(turn + rate_limiter.interval);
         Some(turn - now).filter(|wait| !wait.is_zero())
     }
 
@@ -202,15 +202,15 @@ impl Site {
     /// Whether the endpoint uses the HTTP+SSE transport, as far as that is known.
     #[must_use]
     pub fn is_older(&self) -> bool {
-        self.mode() == Some(Mode::Sse)
+        self.transport() == Some(HttpTransport::Sse)
     }
 
-    pub(super) fn mode(&self) -> Option<Mode> {
-        self.mode.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn transport(&self) -> Option<HttpTransport> {
+        self.transport.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn settle(&self, mode: Mode) {
-        self.mode.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(mode);
+    pub(super) fn set_transport(&self, transport: HttpTransport) {
+        self.transport.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(transport);
     }
 
     /// Whether a URL has the origin of the endpoint.
@@ -244,7 +244,7 @@ impl Site {
 }
 
 /// A secret as it is, and as it is escaped in JSON and in URLs.
-fn disguises(secret: &str) -> Vec<String> {
+fn escaped_forms(secret: &str) -> Vec<String> {
     let quoted = serde_json::Value::from(secret).to_string();
     let encoded = secret.bytes().fold(String::new(), |mut text, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -258,15 +258,15 @@ fn disguises(secret: &str) -> Vec<String> {
 }
 
 /// Names of the protocol that a header may contain: masking them would corrupt the messages under judgement.
-const PUBLIC: &str = "application/json, text/event-stream, charset=utf-8, keep-alive, no-cache, gzip, deflate,     jsonrpc 2.0 method params result error message protocolVersion capabilities clientInfo serverInfo     io.modelcontextprotocol/clientCapabilities structuredContent description inputSchema outputSchema properties     arguments resources/templates/list resourceTemplates prompts/list tools/list tools/call initialize     notifications/initialized server/discover subscriptions/listen completion/complete logging/setLevel     sampling/createMessage elicitation/create required object string integer number boolean nextCursor content     supportedVersions resultType complete localhost 127.0.0.1 mcp-conformance";
+const PROTOCOL_NAMES: &str = "application/json, text/event-stream, charset=utf-8, keep-alive, no-cache, gzip, deflate,     jsonrpc 2.0 method params result error message protocolVersion capabilities clientInfo serverInfo     io.modelcontextprotocol/clientCapabilities structuredContent description inputSchema outputSchema properties     arguments resources/templates/list resourceTemplates prompts/list tools/list tools/call initialize     notifications/initialized server/discover subscriptions/listen completion/complete logging/setLevel     sampling/createMessage elicitation/create required object string integer number boolean nextCursor content     supportedVersions resultType complete localhost 127.0.0.1 mcp-conformance";
 
 /// Shorter strings occur in too many others to be masked.
-const SHORTEST: usize = 6;
+const MIN_SECRET_CHARS: usize = 6;
 
 /// Whether a string cannot be a secret: it is too short, a name of the protocol, or a revision.
 fn is_public(text: &str) -> bool {
     let is_date = text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    text.len() < SHORTEST || is_date || PUBLIC.contains(text)
+    text.len() < MIN_SECRET_CHARS || is_date || PROTOCOL_NAMES.contains(text)
 }
 
 fn is_loopback(url: &Url) -> bool {
@@ -324,11 +324,11 @@ mod tests {
     #[test]
     fn requests_are_spaced_by_the_maximum_rate() {
         let site = Site::new("http://localhost/", &[], false).expect("an address");
-        assert_eq!(site.turn(), None);
+        assert_eq!(site.reserve_slot(), None);
         site.set_max_rate(2.0);
-        assert_eq!(site.turn(), None);
-        let second = site.turn().expect("it waits");
-        let third = site.turn().expect("it waits");
+        assert_eq!(site.reserve_slot(), None);
+        let second = site.reserve_slot().expect("it waits");
+        let third = site.reserve_slot().expect("it waits");
         assert!(second > Duration::from_millis(400) && third > Duration::from_millis(900), "{second:?} {third:?}");
     }
 
