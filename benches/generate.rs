@@ -1,10 +1,10 @@
-//! How fast arguments are made, and how many of them are right.
+//! Measures how fast arguments are generated, and how many of them are valid.
 //!
 //! `cargo bench --bench generate` measures over the schemas that the tests use. With
-//! `SCHEMAS=<path>` it first surveys other schemas: a file with one JSON object a line (the schema
+//! `SCHEMAS=<path>` it first runs over other schemas: a file with one JSON object per line (the schema
 //! under `inputSchema`), or a folder of the official JSON-Schema-Test-Suite (`tests/draft7`, ...),
-//! and prints what was generated, what was valid, and how long it took.
-#![expect(clippy::print_stdout, reason = "a survey is read on the terminal")]
+//! and prints how many instances were generated and valid, and how long that took.
+#![expect(clippy::print_stdout, reason = "the results are printed to the terminal")]
 
 use std::{
     env, fs,
@@ -82,7 +82,7 @@ fn from_suite(folder: &Path) -> Vec<Sample> {
     samples
 }
 
-fn survey(samples: &[Sample]) {
+fn run_valid(samples: &[Sample]) {
     let mut compiled = Vec::new();
     let mut compiling = Duration::ZERO;
     let mut slowest = (Duration::ZERO, "");
@@ -145,8 +145,8 @@ fn survey(samples: &[Sample]) {
     );
 }
 
-/// Breaks every keyword occurrence on its own, and checks what comes out with the schema as given.
-fn survey_violations(samples: &[Sample]) {
+/// Violates every constraint on its own, and checks the instances against the original schema.
+fn run_violations(samples: &[Sample]) {
     let (mut sites, mut vacuous, mut broken, mut made) = (0_u32, 0_u32, 0_u32, 0_u32);
     let mut compiling = Duration::ZERO;
     let mut spent = Duration::ZERO;
@@ -173,7 +173,7 @@ fn survey_violations(samples: &[Sample]) {
                     continue;
                 }
                 Err(error) => {
-                    println!("not broken    {} {site}: failed to {error}", sample.name);
+                    println!("not violated  {} {site}: failed to {error}", sample.name);
                     continue;
                 }
             };
@@ -194,7 +194,7 @@ fn survey_violations(samples: &[Sample]) {
         }
     }
     println!(
-        "{sites} keyword occurrences: {vacuous} without effect, {broken} of the other {} broken \
+        "{sites} constraints: {vacuous} without effect, {broken} of the other {} violated \
          alone ({:.2} %), {named} by a simplest instance; compiled in {compiling:?}; {made} of {} \
          instances in {spent:?}",
         sites - vacuous,
@@ -203,8 +203,8 @@ fn survey_violations(samples: &[Sample]) {
     );
 }
 
-/// Meets every boundary and branch, and pairs of them.
-fn survey_coverage(samples: &[Sample]) {
+/// Covers every boundary and branch, and pairs of them.
+fn run_coverage(samples: &[Sample]) {
     let start = Instant::now();
     let (mut counts, mut met, mut pairs, mut paired) = (Vec::new(), 0, 0, 0);
     for sample in samples {
@@ -216,7 +216,7 @@ fn survey_coverage(samples: &[Sample]) {
             if schema.valid().meet(obligation).is_some() {
                 met += 1;
             } else {
-                println!("not met       {} {} {}", sample.name, obligation.place(), obligation.aim());
+                println!("not covered   {} {} {}", sample.name, obligation.place(), obligation.aim());
             }
         }
         let combined = schema.valid().pairs();
@@ -226,7 +226,7 @@ fn survey_coverage(samples: &[Sample]) {
     }
     counts.sort_unstable();
     println!(
-        "{met} of {} boundaries and branches met (median {} a schema, most {}), and {paired} of \
+        "{met} of {} boundaries and branches covered (median {} per schema, maximum {}), and {paired} of \
          {pairs} rows of pairs, in {:?}",
         counts.iter().sum::<usize>(),
         counts[counts.len() / 2],
@@ -235,7 +235,7 @@ fn survey_coverage(samples: &[Sample]) {
     );
 }
 
-/// The schemas that the tests use.
+/// The schemas of the unit tests.
 fn own_samples() -> Vec<Sample> {
     let samples: Value = serde_json::from_str(include_str!("../src/fuzz/samples.json")).expect("the samples are JSON");
     let samples = samples.as_array().into_iter().flatten();
@@ -274,7 +274,7 @@ fn generate(criterion: &mut Criterion) {
     }
     let scalars = &compiled[0];
     let generators: Vec<Generator> = scalars.sites().iter().filter_map(|site| scalars.violating(site).ok()).collect();
-    criterion.bench_function("break every keyword of one sample", |bencher| {
+    criterion.bench_function("violate every constraint of one sample", |bencher| {
         let mut random = Random::new(1);
         bencher.iter(|| {
             for generator in &generators {
@@ -297,9 +297,9 @@ fn main() {
     if let Some(path) = env::var_os("SCHEMAS") {
         let path = Path::new(&path);
         let samples = if path.is_dir() { from_suite(path) } else { from_lines(path) };
-        survey(&samples);
-        survey_violations(&samples);
-        survey_coverage(&samples);
+        run_valid(&samples);
+        run_violations(&samples);
+        run_coverage(&samples);
     }
     benches();
 }
