@@ -147,7 +147,7 @@ fn run_valid(samples: &[Sample]) {
 
 /// Violates every constraint on its own, and checks the instances against the original schema.
 fn run_violations(samples: &[Sample]) {
-    let (mut sites, mut vacuous, mut broken, mut made) = (0_u32, 0_u32, 0_u32, 0_u32);
+    let (mut constraints, mut vacuous, mut violated, mut made) = (0_u32, 0_u32, 0_u32, 0_u32);
     let mut compiling = Duration::ZERO;
     let mut spent = Duration::ZERO;
     let mut named = 0_u32;
@@ -157,14 +157,14 @@ fn run_violations(samples: &[Sample]) {
         if schema.is_unsatisfiable() {
             continue;
         }
-        for site in schema.sites() {
-            sites += 1;
+        for constraint in schema.sites() {
+            constraints += 1;
             let start = Instant::now();
-            let generator = schema.violating(&site);
+            let generator = schema.violating(&constraint);
             let took = start.elapsed();
             compiling += took;
             if took > Duration::from_millis(500) {
-                println!("slow          {} {site}: {took:?}", sample.name);
+                println!("slow          {} {constraint}: {took:?}", sample.name);
             }
             let generator = match generator {
                 Ok(generator) => generator,
@@ -173,11 +173,11 @@ fn run_violations(samples: &[Sample]) {
                     continue;
                 }
                 Err(error) => {
-                    println!("not violated  {} {site}: failed to {error}", sample.name);
+                    println!("not violated  {} {constraint}: failed to {error}", sample.name);
                     continue;
                 }
             };
-            broken += 1;
+            violated += 1;
             let mut random = Random::new(2);
             for _ in 0..20 {
                 let start = Instant::now();
@@ -185,7 +185,7 @@ fn run_violations(samples: &[Sample]) {
                 spent += start.elapsed();
                 if let Ok(instance) = instance {
                     made += 1;
-                    assert!(!schema.is_valid(&instance), "{} {site}", sample.name);
+                    assert!(!schema.is_valid(&instance), "{} {constraint}", sample.name);
                 }
             }
             if generator.generate(&mut Simplest).is_ok() {
@@ -194,12 +194,12 @@ fn run_violations(samples: &[Sample]) {
         }
     }
     println!(
-        "{sites} constraints: {vacuous} without effect, {broken} of the other {} violated \
+        "{constraints} constraints: {vacuous} without effect, {violated} of the other {} violated \
          alone ({:.2} %), {named} by a simplest instance; compiled in {compiling:?}; {made} of {} \
          instances in {spent:?}",
-        sites - vacuous,
-        f64::from(broken) * 100.0 / f64::from((sites - vacuous).max(1)),
-        broken * 20,
+        constraints - vacuous,
+        f64::from(violated) * 100.0 / f64::from((constraints - vacuous).max(1)),
+        violated * 20,
     );
 }
 
@@ -273,7 +273,8 @@ fn generate(criterion: &mut Criterion) {
         group.finish();
     }
     let scalars = &compiled[0];
-    let generators: Vec<Generator> = scalars.sites().iter().filter_map(|site| scalars.violating(site).ok()).collect();
+    let generators: Vec<Generator> =
+        scalars.sites().iter().filter_map(|constraint| scalars.violating(constraint).ok()).collect();
     criterion.bench_function("violate every constraint of one sample", |bencher| {
         let mut random = Random::new(1);
         bencher.iter(|| {

@@ -169,7 +169,7 @@ pub enum CatalogueError {
     },
     /// Two entries share an id.
     #[error("the catalogue contains the requirement `{0}` twice")]
-    Twice(String),
+    DuplicateId(String),
 }
 
 /// Every requirement by id: those of the specification and, separately, those of this project.
@@ -199,7 +199,7 @@ impl Catalogue {
         let own =
             read(&[("cases/requirements/robustness.toml", include_str!("../../cases/requirements/robustness.toml"))])?;
         match own.keys().find(|id| by_id.contains_key(*id)) {
-            Some(twice) => Err(CatalogueError::Twice(twice.clone())),
+            Some(duplicate) => Err(CatalogueError::DuplicateId(duplicate.clone())),
             None => Ok(Self { by_id, own }),
         }
     }
@@ -235,8 +235,8 @@ fn read(files: &[(&'static str, &str)]) -> Result<BTreeMap<String, Requirement>,
     for (file, text) in files {
         let parsed: File = toml::from_str(text).map_err(|source| CatalogueError::Parse { file, source })?;
         for requirement in parsed.requirement {
-            if let Some(twice) = by_id.insert(requirement.id.clone(), requirement) {
-                return Err(CatalogueError::Twice(twice.id));
+            if let Some(duplicate) = by_id.insert(requirement.id.clone(), requirement) {
+                return Err(CatalogueError::DuplicateId(duplicate.id));
             }
         }
     }
