@@ -113,9 +113,9 @@ impl Connection {
     /// Connects to a server over HTTP; nothing is sent before the first message. `stateless` selects the era without
     /// a handshake, in which every request is self-contained.
     #[must_use]
-    pub fn over_http(site: Arc<Site>, stateless: bool, responder: Responder, keeping: Keeping) -> Self {
+    pub fn over_http(endpoint: Arc<Site>, stateless: bool, responder: Responder, keeping: Keeping) -> Self {
         let record = Arc::new(Record::new(keeping));
-        let http = Arc::new(HttpConnection::new(site, Arc::clone(&record), responder, stateless));
+        let http = Arc::new(HttpConnection::new(endpoint, Arc::clone(&record), responder, stateless));
         Self { record, input: None, peer: Peer::Http(http), tasks: Vec::new(), ended: None, without_runner: false }
     }
 

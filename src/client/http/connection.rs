@@ -34,14 +34,14 @@ const SESSION_END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection over HTTP.
 pub(in crate::client) struct HttpConnection {
-    pub(super) site: Arc<Site>,
+    pub(super) endpoint: Arc<Site>,
     pub(super) record: Arc<Record>,
     pub(super) responder: Responder,
     /// Whether the connection is of the stateless era.
     pub(super) stateless: bool,
     state: Mutex<State>,
     /// The message endpoint of the HTTP+SSE transport.
-    pub(super) endpoint: watch::Sender<MessageEndpoint>,
+    pub(super) message_endpoint: watch::Sender<MessageEndpoint>,
 }
 
 #[derive(Debug, Default)]
@@ -76,9 +76,14 @@ pub(super) struct ExchangeOutcome {
 }
 
 impl HttpConnection {
-    pub(in crate::client) fn new(site: Arc<Site>, record: Arc<Record>, responder: Responder, stateless: bool) -> Self {
-        let endpoint = watch::Sender::new(MessageEndpoint::default());
-        Self { site, record, responder, stateless, state: Mutex::default(), endpoint }
+    pub(in crate::client) fn new(
+        endpoint: Arc<Site>,
+        record: Arc<Record>,
+        responder: Responder,
+        stateless: bool,
+    ) -> Self {
+        let message_endpoint = watch::Sender::new(MessageEndpoint::default());
+        Self { endpoint, record, responder, stateless, state: Mutex::default(), message_endpoint }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -87,7 +92,7 @@ impl HttpConnection {
 
     /// Whether the response to a message arrives as the HTTP response to its POST.
     pub(in crate::client) fn answers_in_place(&self) -> bool {
-        self.stateless || self.site.transport() != Some(HttpTransport::Sse)
+        self.stateless || self.endpoint.transport() != Some(HttpTransport::Sse)
     }
 
     /// The HTTP session that the server opened, if there is one.
@@ -140,25 +145,25 @@ impl HttpConnection {
         let message = frame.json();
         let order = |attempt| OutgoingRequest {
             method: Method::POST,
-            url: self.site.url.clone(),
+            url: self.endpoint.url.clone(),
             headers: self.headers(message, ACCEPT_JSON_OR_STREAM),
             body: Some(frame.raw.clone()),
             carries: Some(Arc::clone(&sent)),
             awaited: message.map(ids).unwrap_or_default(),
             attempt,
             resume: !self.stateless,
-            defers_end: is_of(message, "initialize") && !self.stateless && self.site.transport().is_none(),
+            defers_end: is_of(message, "initialize") && !self.stateless && self.endpoint.transport().is_none(),
         };
         let mut outcome = self.exchange_with_retries(order).await;
         if let Some(200..=299) = outcome.status {
-            self.site.set_transport(HttpTransport::Streamable);
+            self.endpoint.set_transport(HttpTransport::Streamable);
         }
         if let Some(mut end) = outcome.deferred_end.take() {
             let unanswered = end.unanswered.take();
             // The fallback that the specification's section on backwards compatibility describes.
             if self.open_sse_stream().await {
                 self.finish(end, None);
-                self.site.set_transport(HttpTransport::Sse);
+                self.endpoint.set_transport(HttpTransport::Sse);
                 self.deliver_by_sse(sent).await;
                 return;
             }
@@ -214,7 +219,7 @@ impl HttpConnection {
                 Err(error) => {
                     let end = HttpEnd {
                         number,
-                        trouble: Some(self.site.masked(&describe_error(&error))),
+                        trouble: Some(self.endpoint.masked(&describe_error(&error))),
                         ..HttpEnd::default()
                     };
                     if error.is_connect() {
@@ -258,7 +263,7 @@ impl HttpConnection {
         }
         let this = Arc::clone(self);
         drop(self.spawn_task(async move {
-            let order = this.request_without_body(Method::GET, this.site.url.clone(), ACCEPT_STREAM);
+            let order = this.request_without_body(Method::GET, this.endpoint.url.clone(), ACCEPT_STREAM);
             this.exchange(order).await;
         }));
     }
@@ -278,7 +283,7 @@ impl HttpConnection {
             self.record.add(Event::HttpEnd(Box::new(end)));
         }
         if self.state().session.is_some() && !self.record.state().closed {
-            let order = self.request_without_body(Method::DELETE, self.site.url.clone(), ACCEPT_JSON_OR_STREAM);
+            let order = self.request_without_body(Method::DELETE, self.endpoint.url.clone(), ACCEPT_JSON_OR_STREAM);
             let _slow = tokio::time::timeout(SESSION_END_TIMEOUT, self.exchange(order)).await;
         }
     }

@@ -60,7 +60,7 @@ pub struct Site {
     pub(super) url: Url,
     pub(super) client: reqwest::Client,
     /// The same with header names in title case.
-    pub(super) titled: reqwest::Client,
+    pub(super) title_case_client: reqwest::Client,
     /// Headers that are sent with every request.
     pub(super) headers: HeaderMap,
     /// Strings that are never recorded.
@@ -139,11 +139,11 @@ impl Site {
         };
         // If another part of the program has installed a provider already, that one is used.
         let _chosen = rustls::crypto::ring::default_provider().install_default();
-        let (client, titled) = (builder().build()?, builder().http1_title_case_headers().build()?);
+        let (client, title_case_client) = (builder().build()?, builder().http1_title_case_headers().build()?);
         Ok(Arc::new(Self {
             url,
             client,
-            titled,
+            title_case_client,
             headers: own,
             secrets,
             transport: Mutex::default(),
@@ -296,15 +296,15 @@ mod tests {
             ("MCP-Protocol-Version".to_owned(), "2025-06-18".to_owned()),
             ("X-Tenant".to_owned(), "resources".to_owned()),
         ];
-        let site = Site::new("http://localhost/mcp", &headers, false).expect("an address");
+        let endpoint = Site::new("http://localhost/mcp", &headers, false).expect("an address");
         let json = serde_json::json!({ "resources": ["2025-06-18", "a\"b\\c d+e"] }).to_string();
-        assert_eq!(site.masked(&json), r#"{"resources":["2025-06-18","[secret]"]}"#);
-        assert_eq!(site.masked("?key=a%22b%5Cc%20d%2Be"), "?key=[secret]");
+        assert_eq!(endpoint.masked(&json), r#"{"resources":["2025-06-18","[secret]"]}"#);
+        assert_eq!(endpoint.masked("?key=a%22b%5Cc%20d%2Be"), "?key=[secret]");
     }
 
     #[test]
     fn a_secret_that_cannot_be_masked_is_rejected() {
-        let site =
+        let endpoint =
             |name: &str, value: &str| Site::new("http://localhost/", &[(name.to_owned(), value.to_owned())], false);
         for (name, value) in [
             ("Authorization", "Bearer abc"),
@@ -313,32 +313,32 @@ mod tests {
             ("X-Auth-Token", "resources"),
             ("Authorization", "Bearer 2025-06-18"),
         ] {
-            let told = site(name, value).expect_err("it is refused").to_string();
+            let told = endpoint(name, value).expect_err("it is refused").to_string();
             assert!(told.contains(name) && !told.contains(value), "{told}");
         }
         for (name, value) in [("Authorization", "Bearer abcdef"), ("X-Tenant", "7"), ("Accept-Language", "de")] {
-            assert!(site(name, value).is_ok(), "{name}");
+            assert!(endpoint(name, value).is_ok(), "{name}");
         }
     }
 
     #[test]
     fn requests_are_spaced_by_the_maximum_rate() {
-        let site = Site::new("http://localhost/", &[], false).expect("an address");
-        assert_eq!(site.reserve_slot(), None);
-        site.set_max_rate(2.0);
-        assert_eq!(site.reserve_slot(), None);
-        let second = site.reserve_slot().expect("it waits");
-        let third = site.reserve_slot().expect("it waits");
+        let endpoint = Site::new("http://localhost/", &[], false).expect("an address");
+        assert_eq!(endpoint.reserve_slot(), None);
+        endpoint.set_max_rate(2.0);
+        assert_eq!(endpoint.reserve_slot(), None);
+        let second = endpoint.reserve_slot().expect("it waits");
+        let third = endpoint.reserve_slot().expect("it waits");
         assert!(second > Duration::from_millis(400) && third > Duration::from_millis(900), "{second:?} {third:?}");
     }
 
     #[test]
     fn secrets_are_masked_with_and_without_their_scheme() {
         let headers = [("Authorization".to_owned(), "Bearer abcdef123".to_owned())];
-        let site = Site::new("https://example.com/mcp", &headers, false).expect("an address");
-        assert_eq!(site.masked("got abcdef123 here"), "got [secret] here");
-        assert_eq!(site.masked_bytes(b"x Bearer abcdef123".to_vec()), b"x [secret]");
-        assert!(!site.is_loopback());
+        let endpoint = Site::new("https://example.com/mcp", &headers, false).expect("an address");
+        assert_eq!(endpoint.masked("got abcdef123 here"), "got [secret] here");
+        assert_eq!(endpoint.masked_bytes(b"x Bearer abcdef123".to_vec()), b"x [secret]");
+        assert!(!endpoint.is_loopback());
         assert!(Site::new("http://[::1]:80/", &[], false).expect("an address").is_loopback());
     }
 }

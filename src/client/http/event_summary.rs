@@ -21,8 +21,8 @@ pub(super) fn beginning(body: &[u8]) -> String {
 }
 
 /// The fields of an event; its data does not count as a message yet.
-pub(super) fn summarize(site: &Site, event: &SseEvent) -> SseEventSummary {
-    let shown = |text: &Option<String>| text.as_deref().map(|text| site.masked(text));
+pub(super) fn summarize(endpoint: &Site, event: &SseEvent) -> SseEventSummary {
+    let shown = |text: &Option<String>| text.as_deref().map(|text| endpoint.masked(text));
     let data = match &event.data {
         None => "none",
         Some(data) if data.is_empty() => "empty",

@@ -149,11 +149,11 @@ impl HttpConnection {
             Method::from_bytes(order.method.as_bytes()).map_err(|_| ProbeError::Method(order.method.clone()))?;
         let url = match &order.target {
             Some(target) => {
-                let url = self.site.url.join(target).ok().filter(|url| self.site.is_same_origin(url));
+                let url = self.endpoint.url.join(target).ok().filter(|url| self.endpoint.is_same_origin(url));
                 url.ok_or_else(|| ProbeError::Elsewhere(target.clone()))?
             }
             None if method == Method::POST => self.message_url(),
-            None => self.site.url.clone(),
+            None => self.endpoint.url.clone(),
         };
         let message = order.body.as_ref().filter(|body| !body.is_string());
         let accept = if method == Method::GET { ACCEPT_STREAM } else { ACCEPT_JSON_OR_STREAM };
@@ -187,7 +187,7 @@ impl HttpConnection {
             Value::String(text) => text.clone().into_bytes(),
             other => other.to_string().into_bytes(),
         });
-        let client = if order.titled { &self.site.titled } else { &self.site.client };
+        let client = if order.titled { &self.endpoint.title_case_client } else { &self.endpoint.client };
         let mut prepared = client.request(method, url).headers(headers);
         if let Some(body) = body {
             prepared = prepared.body(body);
@@ -218,7 +218,7 @@ impl HttpConnection {
             }
             sender.send_modify(|progress| {
                 let value = exchange_to_json(&recorded_request, progress.head.as_ref(), Some(&progress.end));
-                progress.end.standing = url_relation(&this.site.url, &value);
+                progress.end.standing = url_relation(&this.endpoint.url, &value);
             });
             let end = sender.borrow().end.clone();
             this.record.add(Event::HttpEnd(Box::new(end)));
@@ -293,7 +293,7 @@ impl ResponseReader<'_> {
     }
 
     fn record_error(&self, error: &reqwest::Error) {
-        let text = self.http.site.masked(&describe_error(error));
+        let text = self.http.endpoint.masked(&describe_error(error));
         self.sender.send_modify(|progress| progress.end.trouble = Some(text));
     }
 
@@ -338,7 +338,7 @@ impl ResponseReader<'_> {
                 break;
             }
         }
-        let body = self.http.site.masked_bytes(body);
+        let body = self.http.endpoint.masked_bytes(body);
         let text = event_summary::beginning(&body);
         let frame = (!streams && !body.is_empty()).then(|| Frame::parse(&body));
         let message = frame.and_then(|frame| frame.json().cloned());
@@ -380,9 +380,9 @@ impl ResponseReader<'_> {
     }
 
     fn summarize(&self, event: SseEvent) -> SseEventSummary {
-        let mut summary = event_summary::summarize(&self.http.site, &event);
+        let mut summary = event_summary::summarize(&self.http.endpoint, &event);
         if let Some(data) = event.data.filter(|data| !data.is_empty()) {
-            let data = self.http.site.masked_bytes(data);
+            let data = self.http.endpoint.masked_bytes(data);
             match Frame::parse(&data).json() {
                 Some(message) => (summary.data, summary.message) = ("message", Some(message.clone())),
                 None => summary.text = Some(event_summary::excerpt(&String::from_utf8_lossy(&data))),

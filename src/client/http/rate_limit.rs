@@ -32,16 +32,16 @@ impl HttpConnection {
                 seconds.filter(|pause| *pause <= MAX_RETRY_DELAY)
             }
         };
-        let pause = pause.filter(|_| attempt < MAX_RETRIES && !self.site.is_exhausted());
+        let pause = pause.filter(|_| attempt < MAX_RETRIES && !self.endpoint.is_exhausted());
         if pause.is_none() && status == 429 {
-            self.site.exhaust();
+            self.endpoint.exhaust();
         }
         pause
     }
 
     /// Waits until a request may be sent under the user's maximum rate.
     pub(super) async fn wait_for_slot(&self) {
-        if let Some(wait) = self.site.reserve_slot() {
+        if let Some(wait) = self.endpoint.reserve_slot() {
             self.wait_paused(wait).await;
         }
     }

@@ -61,10 +61,10 @@ impl HttpConnection {
             }
         }
         // A header of the user takes precedence.
-        for name in self.site.headers.keys() {
+        for name in self.endpoint.headers.keys() {
             headers.remove(name);
         }
-        headers.extend(self.site.headers.clone());
+        headers.extend(self.endpoint.headers.clone());
         headers
     }
 
@@ -120,8 +120,8 @@ impl HttpConnection {
     /// The path and query of a URL, with secrets masked.
     pub(super) fn target(&self, url: &Url) -> String {
         match url.query() {
-            Some(query) => self.site.masked(&format!("{}?{query}", url.path())),
-            None => self.site.masked(url.path()),
+            Some(query) => self.endpoint.masked(&format!("{}?{query}", url.path())),
+            None => self.endpoint.masked(url.path()),
         }
     }
 
@@ -131,7 +131,7 @@ impl HttpConnection {
             if value.is_sensitive() {
                 return "[secret]".to_owned();
             }
-            self.site.masked(&String::from_utf8_lossy(value.as_bytes()))
+            self.endpoint.masked(&String::from_utf8_lossy(value.as_bytes()))
         };
         headers.iter().map(|(name, value)| (name.as_str().to_owned(), shown(value))).collect()
     }
@@ -144,7 +144,7 @@ impl HttpConnection {
         initializes: bool,
     ) -> Result<Response, reqwest::Error> {
         self.wait_for_slot().await;
-        let mut request = self.site.client.request(order.method, order.url).headers(order.headers);
+        let mut request = self.endpoint.client.request(order.method, order.url).headers(order.headers);
         if let Some(body) = order.body {
             request = request.body(body);
         }

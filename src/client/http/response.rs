@@ -33,7 +33,7 @@ impl HttpConnection {
         }
         let mut end = HttpEnd { number, ..HttpEnd::default() };
         let body = read_body(response, &mut end, self.record.limits.line).await;
-        let body = self.site.masked_bytes(body);
+        let body = self.endpoint.masked_bytes(body);
         if body.is_empty() {
             return end;
         }
@@ -96,7 +96,7 @@ impl HttpConnection {
                     break;
                 }
                 Err(error) => {
-                    end.trouble = Some(self.site.masked(&describe_error(&error)));
+                    end.trouble = Some(self.endpoint.masked(&describe_error(&error)));
                     break;
                 }
             }
@@ -139,17 +139,17 @@ impl HttpConnection {
             outcome.retry = Some(Duration::from_millis(retry));
         }
         let names_endpoint = event.event.as_deref() == Some("endpoint");
-        let mut summary = event_summary::summarize(&self.site, &event);
+        let mut summary = event_summary::summarize(&self.endpoint, &event);
         match event.data {
             Some(data) if names_endpoint && !data.is_empty() && self.awaits_endpoint() => {
                 let text = String::from_utf8_lossy(&data);
-                summary.text = Some(event_summary::excerpt(&self.site.masked(&text)));
+                summary.text = Some(event_summary::excerpt(&self.endpoint.masked(&text)));
                 if let Some(trouble) = self.name_endpoint(&text) {
                     end.trouble = Some(trouble);
                 }
             }
             Some(data) if !data.is_empty() => {
-                let data = self.site.masked_bytes(data);
+                let data = self.endpoint.masked_bytes(data);
                 let frame = if event.dropped == 0 {
                     Frame::parse(&data)
                 } else {

@@ -27,32 +27,32 @@ pub(super) enum MessageEndpoint {
 impl HttpConnection {
     /// The URL to which messages are sent.
     pub(super) fn message_url(&self) -> Url {
-        match &*self.endpoint.borrow() {
+        match &*self.message_endpoint.borrow() {
             MessageEndpoint::Named(url) if !self.stateless => url.clone(),
-            _ => self.site.url.clone(),
+            _ => self.endpoint.url.clone(),
         }
     }
 
     /// Whether a stream is open that has not named an endpoint yet.
     pub(super) fn awaits_endpoint(&self) -> bool {
-        *self.endpoint.borrow() == MessageEndpoint::Awaited
+        *self.message_endpoint.borrow() == MessageEndpoint::Awaited
     }
 
     /// Stores the endpoint that a stream names. Returns an error text for an endpoint at another origin: nothing is
     /// sent there, and a check reports that no response arrived.
     pub(super) fn name_endpoint(&self, text: &str) -> Option<String> {
         let text = text.trim();
-        let url = self.site.url.join(text).ok().filter(|url| self.site.is_same_origin(url));
-        let trouble = url.is_none().then(|| self.site.masked(&format!("{} ({text})", error_text::ELSEWHERE)));
-        self.endpoint.send_replace(url.map_or(MessageEndpoint::Failed, MessageEndpoint::Named));
+        let url = self.endpoint.url.join(text).ok().filter(|url| self.endpoint.is_same_origin(url));
+        let trouble = url.is_none().then(|| self.endpoint.masked(&format!("{} ({text})", error_text::ELSEWHERE)));
+        self.message_endpoint.send_replace(url.map_or(MessageEndpoint::Failed, MessageEndpoint::Named));
         trouble
     }
 
     /// Opens the HTTP+SSE stream; returns whether it names a message endpoint.
     pub(super) async fn open_sse_stream(self: &Arc<Self>) -> bool {
-        let mut named = self.endpoint.subscribe();
+        let mut named = self.message_endpoint.subscribe();
         let mut first = false;
-        self.endpoint.send_if_modified(|endpoint| {
+        self.message_endpoint.send_if_modified(|endpoint| {
             first = *endpoint == MessageEndpoint::NotRequested;
             if first {
                 *endpoint = MessageEndpoint::Awaited;
@@ -62,10 +62,10 @@ impl HttpConnection {
         if first {
             let this = Arc::clone(self);
             drop(self.spawn_task(async move {
-                let order = this.request_without_body(Method::GET, this.site.url.clone(), ACCEPT_STREAM);
+                let order = this.request_without_body(Method::GET, this.endpoint.url.clone(), ACCEPT_STREAM);
                 this.exchange(order).await;
-                let lost = *this.endpoint.borrow() != MessageEndpoint::Awaited;
-                this.endpoint.send_replace(MessageEndpoint::Failed);
+                let lost = *this.message_endpoint.borrow() != MessageEndpoint::Awaited;
+                this.message_endpoint.send_replace(MessageEndpoint::Failed);
                 // The stream is the connection: without it nothing more can arrive.
                 if lost {
                     this.record.add(Event::Closed);
@@ -83,7 +83,7 @@ impl HttpConnection {
             self.record.add(Event::Closed);
             return;
         }
-        let MessageEndpoint::Named(url) = self.endpoint.borrow().clone() else { return };
+        let MessageEndpoint::Named(url) = self.message_endpoint.borrow().clone() else { return };
         let Event::Sent { frame, .. } = &sent.event else { return };
         let headers = self.headers(frame.json(), ACCEPT_JSON_OR_STREAM);
         // The response arrives on the stream; the POST only shows whether the message was accepted.
