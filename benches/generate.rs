@@ -1,10 +1,10 @@
-//! How fast arguments are made, and how many of them are right.
+//! Measures how fast arguments are generated, and how many of them are valid.
 //!
 //! `cargo bench --bench generate` measures over the schemas that the tests use. With
-//! `SCHEMAS=<path>` it first surveys other schemas: a file with one JSON object a line (the schema
+//! `SCHEMAS=<path>` it first runs over other schemas: a file with one JSON object per line (the schema
 //! under `inputSchema`), or a folder of the official JSON-Schema-Test-Suite (`tests/draft7`, ...),
-//! and prints what was generated, what was valid, and how long it took.
-#![expect(clippy::print_stdout, reason = "a survey is read on the terminal")]
+//! and prints how many instances were generated and valid, and how long that took.
+#![expect(clippy::print_stdout, reason = "the results are printed to the terminal")]
 
 use std::{
     env, fs,
@@ -82,7 +82,7 @@ fn from_suite(folder: &Path) -> Vec<Sample> {
     samples
 }
 
-fn survey(samples: &[Sample]) {
+fn run_valid(samples: &[Sample]) {
     let mut compiled = Vec::new();
     let mut compiling = Duration::ZERO;
     let mut slowest = (Duration::ZERO, "");
@@ -145,9 +145,9 @@ fn survey(samples: &[Sample]) {
     );
 }
 
-/// Breaks every keyword occurrence on its own, and checks what comes out with the schema as given.
-fn survey_violations(samples: &[Sample]) {
-    let (mut sites, mut vacuous, mut broken, mut made) = (0_u32, 0_u32, 0_u32, 0_u32);
+/// Violates every constraint on its own, and checks the instances against the original schema.
+fn run_violations(samples: &[Sample]) {
+    let (mut constraints, mut vacuous, mut violated, mut made) = (0_u32, 0_u32, 0_u32, 0_u32);
     let mut compiling = Duration::ZERO;
     let mut spent = Duration::ZERO;
     let mut named = 0_u32;
@@ -157,14 +157,14 @@ fn survey_violations(samples: &[Sample]) {
         if schema.is_unsatisfiable() {
             continue;
         }
-        for site in schema.sites() {
-            sites += 1;
+        for constraint in schema.sites() {
+            constraints += 1;
             let start = Instant::now();
-            let generator = schema.violating(&site);
+            let generator = schema.violating(&constraint);
             let took = start.elapsed();
             compiling += took;
             if took > Duration::from_millis(500) {
-                println!("slow          {} {site}: {took:?}", sample.name);
+                println!("slow          {} {constraint}: {took:?}", sample.name);
             }
             let generator = match generator {
                 Ok(generator) => generator,
@@ -173,11 +173,11 @@ fn survey_violations(samples: &[Sample]) {
                     continue;
                 }
                 Err(error) => {
-                    println!("not broken    {} {site}: failed to {error}", sample.name);
+                    println!("not violated  {} {constraint}: failed to {error}", sample.name);
                     continue;
                 }
             };
-            broken += 1;
+            violated += 1;
             let mut random = Random::new(2);
             for _ in 0..20 {
                 let start = Instant::now();
@@ -185,7 +185,7 @@ fn survey_violations(samples: &[Sample]) {
                 spent += start.elapsed();
                 if let Ok(instance) = instance {
                     made += 1;
-                    assert!(!schema.is_valid(&instance), "{} {site}", sample.name);
+                    assert!(!schema.is_valid(&instance), "{} {constraint}", sample.name);
                 }
             }
             if generator.generate(&mut Simplest).is_ok() {
@@ -194,17 +194,17 @@ fn survey_violations(samples: &[Sample]) {
         }
     }
     println!(
-        "{sites} keyword occurrences: {vacuous} without effect, {broken} of the other {} broken \
+        "{constraints} constraints: {vacuous} without effect, {violated} of the other {} violated \
          alone ({:.2} %), {named} by a simplest instance; compiled in {compiling:?}; {made} of {} \
          instances in {spent:?}",
-        sites - vacuous,
-        f64::from(broken) * 100.0 / f64::from((sites - vacuous).max(1)),
-        broken * 20,
+        constraints - vacuous,
+        f64::from(violated) * 100.0 / f64::from((constraints - vacuous).max(1)),
+        violated * 20,
     );
 }
 
-/// Meets every boundary and branch, and pairs of them.
-fn survey_coverage(samples: &[Sample]) {
+/// Covers every boundary and branch, and pairs of them.
+fn run_coverage(samples: &[Sample]) {
     let start = Instant::now();
     let (mut counts, mut met, mut pairs, mut paired) = (Vec::new(), 0, 0, 0);
     for sample in samples {
@@ -216,7 +216,7 @@ fn survey_coverage(samples: &[Sample]) {
             if schema.valid().meet(obligation).is_some() {
                 met += 1;
             } else {
-                println!("not met       {} {} {}", sample.name, obligation.place(), obligation.aim());
+                println!("not covered   {} {} {}", sample.name, obligation.place(), obligation.aim());
             }
         }
         let combined = schema.valid().pairs();
@@ -226,7 +226,7 @@ fn survey_coverage(samples: &[Sample]) {
     }
     counts.sort_unstable();
     println!(
-        "{met} of {} boundaries and branches met (median {} a schema, most {}), and {paired} of \
+        "{met} of {} boundaries and branches covered (median {} per schema, maximum {}), and {paired} of \
          {pairs} rows of pairs, in {:?}",
         counts.iter().sum::<usize>(),
         counts[counts.len() / 2],
@@ -235,7 +235,7 @@ fn survey_coverage(samples: &[Sample]) {
     );
 }
 
-/// The schemas that the tests use.
+/// The schemas of the unit tests.
 fn own_samples() -> Vec<Sample> {
     let samples: Value = serde_json::from_str(include_str!("../src/fuzz/samples.json")).expect("the samples are JSON");
     let samples = samples.as_array().into_iter().flatten();
@@ -273,8 +273,9 @@ fn generate(criterion: &mut Criterion) {
         group.finish();
     }
     let scalars = &compiled[0];
-    let generators: Vec<Generator> = scalars.sites().iter().filter_map(|site| scalars.violating(site).ok()).collect();
-    criterion.bench_function("break every keyword of one sample", |bencher| {
+    let generators: Vec<Generator> =
+        scalars.sites().iter().filter_map(|constraint| scalars.violating(constraint).ok()).collect();
+    criterion.bench_function("violate every constraint of one sample", |bencher| {
         let mut random = Random::new(1);
         bencher.iter(|| {
             for generator in &generators {
@@ -297,9 +298,9 @@ fn main() {
     if let Some(path) = env::var_os("SCHEMAS") {
         let path = Path::new(&path);
         let samples = if path.is_dir() { from_suite(path) } else { from_lines(path) };
-        survey(&samples);
-        survey_violations(&samples);
-        survey_coverage(&samples);
+        run_valid(&samples);
+        run_violations(&samples);
+        run_coverage(&samples);
     }
     benches();
 }

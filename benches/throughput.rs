@@ -1,13 +1,13 @@
-//! How fast the fuzzer calls, against a client that only writes and reads lines.
+//! Compares the speed of the fuzzer with that of a client that only writes and reads lines.
 //!
-//! `cargo bench --bench throughput` starts a server that does nothing but answer, calls it as fast as a
-//! minimal client can, then has the whole program fuzz it with every oracle on, and prints a table: calls
-//! per second one at a time and pipelined, processor time per call, ninety tools against one, and the peak
-//! of memory for a million calls. Everything is measured as whole processes in the same run, since the
-//! machine is part of the answer. `CALLS=<n>` makes the runs shorter or longer.
+//! `cargo bench --bench throughput` starts a server that only answers, calls it as fast as a minimal client
+//! can, then fuzzes it with the whole program and every oracle, and prints a table: calls per second one at
+//! a time and pipelined, processor time per call, ninety tools compared with one, and the peak memory for a
+//! million calls. Everything is measured with whole processes in the same run, since the results depend on
+//! the machine. `CALLS=<n>` makes the runs shorter or longer.
 //!
-//! The server is this program itself, started with the word `serve` and a number of tools.
-#![expect(clippy::print_stdout, reason = "the table is read on the terminal")]
+//! The server is this program itself, started with the argument `serve` and a number of tools.
+#![expect(clippy::print_stdout, reason = "the table is printed to the terminal")]
 
 use std::{
     env, fs,
@@ -20,15 +20,15 @@ use std::{
 use serde_json::{Value, json};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-conformance");
-/// Calls of a run, but for the one that is about memory.
+/// The number of calls of a run, except for the memory measurement.
 const CALLS: u64 = 100_000;
-/// Calls of the run that is about memory.
+/// The number of calls of the memory measurement.
 const MANY: u64 = 1_000_000;
-/// How many tools are many.
+/// The number of tools of a server with many tools.
 const TOOLS: usize = 90;
 /// How many calls the pipelined client keeps in flight.
 const IN_FLIGHT: usize = 256;
-/// Clock ticks of a second, in which Linux counts processor time.
+/// Clock ticks per second, the unit of processor time in Linux.
 const TICKS: f64 = 100.0;
 
 fn main() -> io::Result<()> {
@@ -41,7 +41,7 @@ fn main() -> io::Result<()> {
     measure()
 }
 
-// The server: it looks for the id and for the first letters of the method, and knows its answers.
+// The server: it searches for the id and the method in the text of a request, and has fixed responses.
 
 fn serve(tools: usize) -> io::Result<()> {
     let list = format!("{{\"tools\":[{}]}}", (0..tools).map(definition).collect::<Vec<_>>().join(","));
@@ -60,7 +60,7 @@ fn serve(tools: usize) -> io::Result<()> {
         }
         let end = held + read;
         let mut start = 0;
-        // Only what has just come can hold a line ending that was not seen before.
+        // Only the new bytes can contain a line ending that was not seen before.
         let mut from = held;
         while let Some(length) = bytes[from..end].iter().position(|byte| *byte == b'\n') {
             answer(&bytes[start..from + length], &list, &mut answers);
@@ -100,7 +100,7 @@ fn answer(line: &[u8], list: &str, answers: &mut Vec<u8>) {
     answers.extend_from_slice(id);
     let has = |part: &[u8]| line.windows(part.len().max(1)).take(256).any(|window| window == part);
     if has(b"\"tools/call\"") {
-        // An error of the tool fits valid and invalid arguments alike, so that nothing has to be made small.
+        // A tool error is acceptable for valid and invalid arguments, so that nothing needs shrinking.
         answers.extend_from_slice(
             b",\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"Not now.\"}],\"isError\":true}}\n",
         );
@@ -117,7 +117,7 @@ fn answer(line: &[u8], list: &str, answers: &mut Vec<u8>) {
     }
 }
 
-/// The id of a request as it was written; it stands near the beginning or not at all.
+/// The id of a request as written; it is near the beginning or absent.
 fn id(line: &[u8]) -> Option<&[u8]> {
     const KEY: &[u8] = b"\"id\":";
     let at = line.windows(KEY.len()).take(64).position(|window| window == KEY)? + KEY.len();
@@ -140,12 +140,12 @@ impl Server {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        let input = child.stdin.take().expect("it was asked for");
-        let output = BufReader::with_capacity(1 << 18, child.stdout.take().expect("it was asked for"));
+        let input = child.stdin.take().expect("it was requested");
+        let output = BufReader::with_capacity(1 << 18, child.stdout.take().expect("it was requested"));
         Ok(Self { child, input, output })
     }
 
-    /// Calls so often, so many calls at a time; calls per second.
+    /// Makes `calls` calls, `in_flight` at a time; returns the calls per second.
     fn call(&mut self, calls: u64, in_flight: usize) -> io::Result<f64> {
         let mut lines = Vec::new();
         let mut answer = Vec::new();
@@ -175,15 +175,15 @@ impl Server {
     }
 }
 
-// The fuzzer, as a process of its own.
+// The fuzzer, as a separate process.
 
 #[derive(Debug, Default)]
 struct Fuzzed {
     calls: u64,
     per_second: f64,
-    /// Processor time of the fuzzer alone, in microseconds a call.
+    /// Processor time of the fuzzer alone, in microseconds per call.
     processor: f64,
-    /// The most memory that it held, in MiB.
+    /// Its peak memory, in MiB.
     memory: f64,
     findings: u64,
 }
@@ -230,7 +230,7 @@ fn fuzz(folder: &Path, tools: usize, calls: u64, more: &[&str]) -> io::Result<Fu
     Ok(fuzzed)
 }
 
-/// The first value at any depth that is wanted.
+/// The first matching value at any depth.
 fn find<'v>(value: &'v Value, wanted: &dyn Fn(&Value) -> bool) -> Option<&'v Value> {
     if wanted(value) {
         return Some(value);
@@ -242,15 +242,15 @@ fn find<'v>(value: &'v Value, wanted: &dyn Fn(&Value) -> bool) -> Option<&'v Val
     }
 }
 
-/// User and system time of a process, its children left out.
+/// User and system time of a process, without its children.
 fn processor_ticks(stat: &str) -> Option<f64> {
-    // The name of the program may hold blanks; what follows it does not.
+    // The program name may contain spaces; the fields after it do not.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11);
     let (user, system) = (fields.next()?.parse::<f64>().ok()?, fields.next()?.parse::<f64>().ok()?);
     Some(user + system)
 }
 
-/// The most memory that a process held so far, in MiB.
+/// The peak memory of a process so far, in MiB.
 fn peak(status: &str) -> Option<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1_024.0)
@@ -275,7 +275,7 @@ fn measure() -> io::Result<()> {
     let single = server.call(calls, 1)?;
     let pipelined = server.call(calls * 10, IN_FLIGHT)?;
     server.end()?;
-    println!("{:<44} {:>12} {:>8} {:>10} {:>9}", "", "calls/s", "of it", "CPU µs", "MiB");
+    println!("{:<44} {:>12} {:>8} {:>10} {:>9}", "", "calls/s", "relative", "CPU µs", "MiB");
     let client = |name: &str, speed: f64| println!("{name:<44} {speed:>12.0} {:>8}", "100 %");
     let line = |name: &str, fuzzed: &Fuzzed, of: f64| {
         let share = fuzzed.per_second / of * 100.0;
@@ -290,8 +290,8 @@ fn measure() -> io::Result<()> {
     let flight = IN_FLIGHT.to_string();
     line("fuzzer, as many in flight", &fuzz(folder, 1, calls * 5, &["--in-flight", &flight])?, pipelined);
     line("fuzzer, as it chooses", &fuzz(folder, 1, calls * 5, &[])?, pipelined);
-    // Each tool is given its own boundaries and malformed calls, so ninety of them are held against one that is
-    // called as often as each, on which the program's start weighs.
+    // Each tool gets its own boundaries and malformed calls, so ninety tools are compared with one that is called
+    // as often as each of them; there the program's start has more weight.
     let each = calls * 5 / TOOLS as u64;
     line("fuzzer, ninety tools", &fuzz(folder, TOOLS, calls * 5, &[])?, pipelined);
     line("fuzzer, one tool, as often as each", &fuzz(folder, 1, each, &[])?, pipelined);

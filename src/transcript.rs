@@ -1,7 +1,6 @@
-//! The record of one connection: everything that went either way, in order, with its time.
+//! The record of one connection: every message and event in both directions, in order, with its time.
 //!
-//! Plain vocabulary. Who answers whom is read off the record here, so that a check needs nothing
-//! but a transcript.
+//! Also pairs requests with responses, so that a check needs nothing but a transcript. Judges nothing.
 
 mod challenge;
 mod http;
@@ -12,73 +11,75 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use self::http::{HttpEnd, HttpExchange, HttpHead, HttpRequest, SseNote, exchange_value, outline, without_limited};
+pub use self::http::{
+    HttpEnd, HttpExchange, HttpHead, HttpRequest, SseEventSummary, exchange_to_json, summarize, without_limited,
+};
 use crate::wire::{Frame, Id, Kind, same_id, same_id_loosely};
 
-/// The step of a case that an entry was sent for.
+/// The step of a case for which an entry was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Mark {
-    /// Which walk over the case's steps, counted over the run.
+    /// The run of the case's steps, counted over the whole test run.
     pub pass: usize,
     /// The position of the step within its case.
     pub step: usize,
 }
 
-/// How far shutting a server down had to go.
+/// The step at which the server ended while it was shut down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ShutdownStep {
-    /// The process had ended before we asked.
+    /// The process had ended before the shutdown began.
     AlreadyExited,
-    /// It ended once its input was closed.
+    /// It ended after its standard input was closed.
     StdinClosed,
-    /// It ended on SIGTERM.
+    /// It ended after SIGTERM.
     Sigterm,
     /// Its process group had to be killed.
     Sigkill,
-    /// It runs on: over HTTP only the session was ended.
+    /// It keeps running: over HTTP only the session was ended.
     Disconnected,
 }
 
 /// Something that happened on a connection.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// A line that we wrote.
+    /// A line that the client sent.
     Sent {
         /// The line.
         frame: Frame,
-        /// The step that it belongs to; none for what the session itself sends.
+        /// The step that it belongs to; none for messages that the session itself sends.
         mark: Option<Mark>,
     },
-    /// A line that the server wrote to its output.
+    /// A line that the server wrote to its standard output.
     Received(Frame),
-    /// Text that the server wrote to its error stream.
+    /// Text that the server wrote to its standard error.
     Stderr(String),
-    /// We made an HTTP request.
+    /// The client made an HTTP request.
     HttpRequest(HttpRequest),
-    /// The beginning of the answer to an HTTP request.
+    /// The head of an HTTP response: status and headers.
     HttpHead(HttpHead),
-    /// The end of the answer to an HTTP request.
+    /// The end of an HTTP response.
     HttpEnd(Box<HttpEnd>),
-    /// A wait that ended without what it waited for.
+    /// A wait that timed out.
     TimedOut {
-        /// How long we waited.
+        /// How long the client waited.
         waited: Duration,
     },
-    /// The server closed its output.
+    /// The server closed its standard output.
     Closed,
     /// The process ended.
     Exited {
-        /// The exit status in words, such as `exit status: 1`.
+        /// The exit status as text, such as `exit status: 1`.
         status: String,
     },
-    /// The server wrote more than a transcript keeps; what followed was dropped.
+    /// The server wrote more than a transcript keeps; the rest was dropped.
     Overflow,
-    /// We shut the server down.
+    /// The client shut the server down.
     Shutdown {
-        /// How far it had to go.
+        /// The step at which the server ended.
         step: ShutdownStep,
-        /// How long the server took from the closing of its input, as far as we waited.
+        /// The time from closing the server's standard input to its end, as far as the client waited.
         took: Duration,
     },
 }
@@ -93,7 +94,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The JSON that was received, if that is what happened.
+    /// The JSON value that was received, if this entry is a received line.
     #[must_use]
     pub fn received(&self) -> Option<&Value> {
         match &self.event {
@@ -102,7 +103,7 @@ impl Entry {
         }
     }
 
-    /// The JSON that was sent, if that is what happened.
+    /// The JSON value that was sent, if this entry is a sent line.
     #[must_use]
     pub fn sent(&self) -> Option<&Value> {
         match &self.event {
@@ -112,18 +113,18 @@ impl Entry {
     }
 }
 
-/// What a client declared and which revision it spoke on a connection.
+/// What client and server agreed on when the connection was opened.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Terms {
     /// The capabilities that the client declared.
     pub client_capabilities: Value,
-    /// The result of `initialize` or `server/discover`, once there is one.
+    /// The result of `initialize` or `server/discover`, once it was received.
     pub opening: Option<Value>,
 }
 
 impl Terms {
-    /// The capability at a dotted path, such as `tools.listChanged`, if the server declared it. The name of
-    /// a member may have dots of its own, as those of extensions do.
+    /// The capability at a dotted path, such as `tools.listChanged`, if the server declared it. A member name may
+    /// itself contain dots, as extension names do.
     #[must_use]
     pub fn capability(&self, path: &str) -> Option<&Value> {
         fn member<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
@@ -142,34 +143,34 @@ impl Terms {
     }
 }
 
-/// The record of one connection, or a stretch of it.
+/// The record of one connection, or a part of it.
 #[derive(Debug, Clone, Default)]
 pub struct Transcript {
     /// What happened, in order.
     pub entries: Vec<Arc<Entry>>,
-    /// What was agreed when the connection was opened.
+    /// The parameters that were agreed on when the connection was opened.
     pub terms: Terms,
 }
 
-/// A request of ours and what answered it.
+/// A request of the client with its responses.
 #[derive(Debug, Clone)]
 pub struct Exchange<'a> {
     /// The position of the request in the transcript.
     pub sent: usize,
     /// The request.
     pub request: &'a Value,
-    /// The positions of its responses with the response objects (two are a fault).
+    /// The responses with their positions; more than one violates the protocol.
     pub responses: Vec<(usize, &'a Value)>,
-    /// Whether the first response carries the id in another form.
+    /// Whether the first response carries the id in another form, such as a string for a number.
     pub loose: bool,
 }
 
 impl Transcript {
-    /// The requests of ours, each with what answered it, in the order of sending.
+    /// The client's requests with their responses, in the order of sending.
     ///
-    /// A response belongs to the request of the same id. A response whose id is a damaged copy (the
-    /// text in another type, or null right after the request) belongs to the oldest request that it
-    /// fits and that nothing else answers.
+    /// A response belongs to the request with the same id. A response with an altered id (the same text in
+    /// another JSON type, or null right after the request) belongs to the oldest unanswered request that
+    /// it fits.
     #[must_use]
     pub fn exchanges(&self) -> Vec<Exchange<'_>> {
         let mut exchanges: Vec<Exchange<'_>> = Vec::new();
@@ -177,7 +178,7 @@ impl Transcript {
         let mut unpaired: Vec<(usize, &Value, &Id)> = Vec::new();
         for (position, entry) in self.entries.iter().enumerate() {
             if let Some(value) = entry.sent() {
-                for request in messages(value).filter(|message| expects_an_answer(message)) {
+                for request in messages(value).filter(|message| expects_response(message)) {
                     by_id.entry(IdKey::of(id_of(request))).or_default().push(exchanges.len());
                     exchanges.push(Exchange { sent: position, request, responses: Vec::new(), loose: false });
                 }
@@ -185,14 +186,14 @@ impl Transcript {
                 for response in messages(value) {
                     let Kind::Response { id: Some(id) } = Kind::of(response) else { continue };
                     let keyed = by_id.get(&IdKey::of(id)).map(Vec::as_slice).unwrap_or_default();
-                    if !pair(&mut exchanges, keyed, position, response, id) {
+                    if !assign_response(&mut exchanges, keyed, position, response, id) {
                         unpaired.push((position, response, id));
                     }
                 }
             }
         }
         for (position, response, id) in unpaired {
-            // An id of null tells nothing: it answers what was sent last before it, if anything.
+            // A null id identifies nothing: it can only belong to the message sent last before it.
             let last_sent =
                 self.entries[..position].iter().rposition(|entry| matches!(entry.event, Event::Sent { .. }));
             let carried = self.carried(position);
@@ -216,7 +217,7 @@ impl Transcript {
         exchanges
     }
 
-    /// The message that a body over HTTP answers: the end of the answer stands right behind it.
+    /// The message that an HTTP response body answers: the end of the response is recorded right after it.
     fn carried(&self, position: usize) -> Option<usize> {
         let Event::HttpEnd(end) = &self.entries.get(position + 1)?.event else { return None };
         let before = &self.entries[..position];
@@ -227,8 +228,8 @@ impl Transcript {
         before.iter().rposition(|entry| Arc::ptr_eq(entry, carried))
     }
 
-    /// What the server asked of the client, apart from `ping`: each with method and params, be it a request
-    /// that it sent or a part of a result.
+    /// The requests that the server made of the client, except `ping`, each with method and params: requests
+    /// that it sent and input requests in its results.
     #[must_use]
     pub fn asked(&self) -> Vec<Value> {
         let mut asked = Vec::new();
@@ -251,13 +252,13 @@ impl Transcript {
         asked
     }
 
-    /// The responses that belong to no request of ours, with their positions.
+    /// The responses that belong to no request of the client, with their positions.
     #[must_use]
     pub fn strays(&self) -> Vec<(usize, &Value)> {
         self.strays_beside(&self.exchanges())
     }
 
-    /// The same, where the exchanges of this record are known.
+    /// As [`Transcript::strays`], for a caller that already has the exchanges of this record.
     #[must_use]
     pub fn strays_beside(&self, exchanges: &[Exchange<'_>]) -> Vec<(usize, &Value)> {
         let owned: HashSet<*const Value> = exchanges
@@ -275,15 +276,15 @@ impl Transcript {
         strays
     }
 
-    /// Whether the server closed its output or ended within the record.
+    /// Whether the server closed its standard output or its process ended within the record.
     #[must_use]
     pub fn closed(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry.event, Event::Closed | Event::Exited { .. }))
     }
 }
 
-/// Whether one of the last messages that a case sent may draw a response without a usable id: a line
-/// that is no message, an array, a notification, or a request that is not well-formed.
+/// Whether one of the last messages of a case may be answered without a usable id: a line that is not a
+/// message, an array, a notification, or a malformed request.
 #[must_use]
 pub fn follows_unanswerable(before: &[Arc<Entry>]) -> bool {
     const LAST: usize = 2;
@@ -304,7 +305,7 @@ pub fn follows_unanswerable(before: &[Arc<Entry>]) -> bool {
     })
 }
 
-/// Where a request is looked for by an id: ids that are the same ([`same_id`]) have equal keys.
+/// A hash key for ids: ids that are equal by [`same_id`] have equal keys.
 #[derive(PartialEq, Eq, Hash)]
 enum IdKey<'a> {
     /// The bits of the nearest float, which `1` and `1.0` share.
@@ -315,16 +316,22 @@ enum IdKey<'a> {
 impl<'a> IdKey<'a> {
     fn of(id: &'a Id) -> Self {
         match id.as_f64() {
-            // Added to zero, the two zeros become one.
+            // Adding zero turns negative zero into zero.
             Some(float) => Self::Number((float + 0.0).to_bits()),
             None => Self::Other(id),
         }
     }
 }
 
-/// Gives a response to the request of its id, out of those with its key: the open one, or the one that was
-/// answered last.
-fn pair<'a>(exchanges: &mut [Exchange<'a>], keyed: &[usize], position: usize, response: &'a Value, id: &Id) -> bool {
+/// Assigns a response to the request with its id, among those with its key: to the first unanswered one, or else
+/// to the last one.
+fn assign_response<'a>(
+    exchanges: &mut [Exchange<'a>],
+    keyed: &[usize],
+    position: usize,
+    response: &'a Value,
+    id: &Id,
+) -> bool {
     let mut same = keyed.iter().copied().filter(|at| same_id(id_of(exchanges[*at].request), id));
     let open = same.clone().find(|at| exchanges[*at].responses.is_empty());
     let Some(at) = open.or_else(|| same.next_back()) else { return false };
@@ -336,8 +343,8 @@ fn id_of(request: &Value) -> &Id {
     request.get("id").unwrap_or(&Value::Null)
 }
 
-/// Whether a message of ours, well-formed or not, carries an id that an answer could carry too.
-fn expects_an_answer(message: &Value) -> bool {
+/// Whether a message of the client, well-formed or not, has an id that a response could repeat.
+fn expects_response(message: &Value) -> bool {
     message.get("id").is_some() && message.get("result").is_none() && message.get("error").is_none()
 }
 
@@ -349,13 +356,13 @@ pub fn messages(value: &Value) -> impl Iterator<Item = &Value> {
     }
 }
 
-/// Whether a result asks the client for input instead of being the last word.
+/// Whether a result asks the client for input instead of completing the request.
 #[must_use]
 pub fn asks_for_input(result: &Value) -> bool {
     result.get("resultType").is_some_and(|kind| kind == "input_required")
 }
 
-/// What a result asks the client for, each under its key; nothing unless it asks for input.
+/// The input requests of a result with their keys; empty unless the result asks for input.
 pub fn input_requests(result: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let requests = result.get("inputRequests").filter(|_| asks_for_input(result)).and_then(Value::as_object);
     requests.into_iter().flatten().map(|(key, request)| (key.as_str(), request))
@@ -395,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_paired_by_value_and_large_ones_are_told_apart() {
+    fn number_ids_are_paired_by_value_and_large_ones_are_distinguished() {
         let record = transcript(&[
             (true, json!({"id": 1, "method": "a"})),
             (true, json!({"id": 9_007_199_254_740_992_u64, "method": "b"})),
@@ -409,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_copy_of_an_id_is_paired_and_told() {
+    fn an_altered_id_is_paired_and_marked() {
         let record = transcript(&[(true, json!({"id": 1, "method": "a"})), (false, json!({"id": "1", "result": {}}))]);
         let exchanges = record.exchanges();
         assert!(exchanges[0].loose);
@@ -417,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_null_id_is_paired_with_what_was_sent_right_before_it() {
+    fn a_null_id_is_paired_with_the_message_sent_right_before_it() {
         let two = transcript(&[
             (true, json!({"id": 1, "method": "a"})),
             (true, json!({"method": "b"})),
@@ -434,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capability_is_found_by_its_path_also_where_a_name_has_dots() {
+    fn a_capability_is_found_by_its_path_even_if_a_name_contains_dots() {
         let capabilities = json!({"tools": {"listChanged": true}, "extensions": {"com.example/x": {}, "a.b": null}});
         let terms = Terms { client_capabilities: json!({}), opening: Some(json!({ "capabilities": capabilities })) };
         assert!(terms.declares("tools.listChanged"));

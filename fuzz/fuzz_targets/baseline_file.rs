@@ -1,7 +1,7 @@
-//! A baseline, read and rewritten.
+//! A baseline file, parsed and rewritten.
 //!
-//! The laws: it is read, or each fault has a place; what is rewritten without a change says the same; a line that is
-//! taken out is gone and the others stay; a line that is added is there.
+//! Properties: it is parsed, or an error is reported; rewriting it without a change keeps all entries; removing an
+//! entry keeps the others; an added entry is there.
 
 #![no_main]
 
@@ -30,7 +30,7 @@ fuzz_target!(|text: &str| {
         }
     };
     let rewritten = |changes: &[Change]| {
-        let text = Baseline::rewritten("b.jsonc", text, changes).expect("what is read can be rewritten");
+        let text = Baseline::rewritten("b.jsonc", text, changes).expect("a valid baseline can be rewritten");
         read(&text).unwrap_or_else(|error| panic!("{changes:?} broke it: {error}\n{text}"))
     };
     assert_eq!(rewritten(&[]).entries, baseline.entries);

@@ -1,7 +1,7 @@
-//! A case file and a hint file of a stranger's.
+//! Any text as a case file and as a hint file.
 //!
-//! The laws: it loads, or each fault in it has a place within the text; a case that loads has an id, runs somewhere
-//! and is selected by its id; reading it again says the same.
+//! Properties: it is loaded, or each error has a position within the text; a loaded case applies to a revision and is
+//! selected by its id; loading it twice gives the same result.
 
 #![no_main]
 
@@ -11,15 +11,15 @@ use libfuzzer_sys::fuzz_target;
 use mcp_conformance::case::{CaseText, LoadError, Selection, Source, Trust, understand, understand_hints};
 use mcp_conformance_fuzz::faults;
 
-fn has_places(error: &LoadError, text: &str) {
+fn errors_have_positions(error: &LoadError, text: &str) {
     assert!(!error.faults.is_empty());
     let lines: Vec<usize> = text.split('\n').map(|line| line.chars().count()).collect();
     for fault in &error.faults {
         assert!(!fault.message.is_empty());
         if fault.line > 0 {
             let length = lines.get(fault.line - 1).copied();
-            // Behind the last character stands what is missing.
-            assert!(length.is_some_and(|length| fault.column <= length + 1), "{fault} is nowhere");
+            // Something missing is reported after the last character.
+            assert!(length.is_some_and(|length| fault.column <= length + 1), "{fault} is outside of the text");
         }
     }
 }
@@ -40,11 +40,11 @@ fuzz_target!(|text: &str| {
             assert_eq!(selection.of(&cases).map(|selected| selected.len()).ok(), Some(1));
         }
         Err(error) => {
-            has_places(&error, text);
+            errors_have_positions(&error, text);
             assert_eq!(read().err(), Some(error));
         }
     }
     if let Err(error) = understand_hints("hints.jsonc", text, &["own/case"]) {
-        has_places(&error, text);
+        errors_have_positions(&error, text);
     }
 });

@@ -1,7 +1,7 @@
-//! A hostile stream, split into lines and read as JSON.
+//! A hostile stream, split into lines and parsed as JSON.
 //!
-//! The law: however the bytes come in pieces, the same frames come out; together they are the stream, and a frame
-//! has a value exactly where its line is JSON within our bounds.
+//! Properties: the frames do not depend on how the bytes are split into pieces; together they are the stream; a
+//! frame has a value exactly if its line is JSON within the size limits.
 
 #![no_main]
 
@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((&size, stream)) = data.split_first() else { return };
     let whole = frames(std::iter::once(stream));
     let pieces = frames(stream.chunks(usize::from(size).max(1)));
-    assert_eq!(whole, pieces, "pieces change what a stream says");
+    assert_eq!(whole, pieces, "the frames depend on the pieces");
 
     let mut lines: Vec<&[u8]> = stream.split(|byte| *byte == b'\n').collect();
     let unfinished = lines.pop().unwrap_or_default();
@@ -30,18 +30,18 @@ fuzz_target!(|data: &[u8]| {
     for (frame, line) in whole.iter().zip(&lines) {
         let line = &line.strip_suffix(b"\r").unwrap_or(line);
         assert_eq!(frame.bytes, line.len());
-        assert!(line.starts_with(&frame.raw), "the bytes that are kept are those that came");
+        assert!(line.starts_with(&frame.raw), "the kept bytes differ from those received");
         let read = serde_json::from_slice::<serde_json::Value>(line);
         match &frame.value {
             Ok(value) => {
-                assert_eq!(value, &read.expect("what has a value is JSON"));
+                assert_eq!(value, &read.expect("a frame with a value is JSON"));
                 assert_eq!(frame.raw, *line);
-                assert!(Frame::parse(&Frame::of(value).raw).json().is_some(), "what we write of it is read");
+                assert!(Frame::parse(&Frame::of(value).raw).json().is_some(), "a written value is read back");
             }
-            Err(damage) if damage.is_our_bound() => {}
+            Err(error) if error.is_our_bound() => {}
             Err(Damage::Blank) => assert!(line.iter().all(u8::is_ascii_whitespace)),
             Err(Damage::NotUtf8 { at }) => assert!(std::str::from_utf8(&line[..*at]).is_ok()),
-            Err(_) => assert!(read.is_err(), "{} is taken for damaged", String::from_utf8_lossy(line)),
+            Err(_) => assert!(read.is_err(), "{} is reported as invalid", String::from_utf8_lossy(line)),
         }
     }
 });

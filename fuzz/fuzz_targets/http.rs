@@ -1,8 +1,8 @@
-//! What goes into HTTP headers and comes out of them, and addresses.
+//! HTTP headers and URLs.
 //!
-//! The laws: a value that is mirrored into a header can stand in one and says the same when it is read back; so does
-//! every header of any message, under a name that is a token; the media type of any `content-type` has neither
-//! parameters nor blanks; an address that is taken is one of HTTP with a host.
+//! Properties: a value that is mirrored into a header is a valid header value and decodes to itself; every header of
+//! any message has a valid value and a token as its name; the media type of any `content-type` has neither parameters
+//! nor blanks; an accepted URL is an HTTP URL with a host.
 
 #![no_main]
 
@@ -12,14 +12,14 @@ use libfuzzer_sys::fuzz_target;
 use mcp_conformance::client::{Site, headers};
 use mcp_conformance::wire::Frame;
 
-fn can_stand(value: &str) -> bool {
+fn is_valid_value(value: &str) -> bool {
     value.bytes().all(|byte| matches!(byte, 0x20..=0x7e | b'\t')) && value.trim_matches([' ', '\t']) == value
 }
 
 fn decoded(value: &str) -> String {
     let wrapped = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
     let Some(wrapped) = wrapped else { return value.to_owned() };
-    String::from_utf8(STANDARD.decode(wrapped).expect("it is Base64")).expect("it was text")
+    String::from_utf8(STANDARD.decode(wrapped).expect("it is Base64")).expect("it is UTF-8")
 }
 
 fn is_token(name: &str) -> bool {
@@ -30,7 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
 
     let encoded = headers::encoded(&text);
-    assert!(can_stand(&encoded), "{encoded:?}");
+    assert!(is_valid_value(&encoded), "{encoded:?}");
     assert_eq!(decoded(&encoded).as_bytes(), text.as_bytes());
 
     let kind = headers::media_type(&text);
@@ -41,13 +41,13 @@ fuzz_target!(|bytes: &[u8]| {
     let mut json = || Frame::parse(lines.next().unwrap_or_default()).value.unwrap_or_default();
     let (listed, message) = (json(), json());
     for (name, value) in headers::stateless(&message, &text, &headers::mirrored(&listed)) {
-        assert!(is_token(&name) && can_stand(&value), "{name:?}: {value:?}");
+        assert!(is_token(&name) && is_valid_value(&value), "{name:?}: {value:?}");
     }
 
-    let mut words = text.splitn(3, ' ');
-    let mut word = || words.next().unwrap_or_default().to_owned();
-    let address = word();
-    let header = (word(), word());
+    let mut parts = text.splitn(3, ' ');
+    let mut part = || parts.next().unwrap_or_default().to_owned();
+    let address = part();
+    let header = (part(), part());
     if let Ok(site) = Site::new(&address, std::slice::from_ref(&header), false) {
         assert!(site.address().starts_with("http://") || site.address().starts_with("https://"));
         let (host, _port) = site.host_and_port().expect("it has a host and a port");

@@ -1,5 +1,5 @@
-//! The tool with the planted bug, called at random: a thousand calls of the same generator for each input, whose
-//! bytes are not looked at. What `rmcp_tool` is measured against.
+//! The tool with the planted bug, called at random: a thousand calls from the same generator for each input, whose
+//! bytes are ignored. The baseline for `rmcp_tool`.
 //!
 //! `cargo fuzz run --sanitizer none random -- -runs=10000` makes ten million calls and does not find the bug.
 
@@ -12,7 +12,7 @@ use mcp_conformance::fuzz::Random;
 use mcp_conformance::guided::Tools;
 use mcp_conformance_fuzz::planted::{quote, schema};
 
-static TOOLS: LazyLock<Tools> = LazyLock::new(|| Tools::one("quote", &schema()).expect("the schema is sound"));
+static TOOLS: LazyLock<Tools> = LazyLock::new(|| Tools::one("quote", &schema()).expect("the schema is usable"));
 static RANDOM: LazyLock<Mutex<Random>> = LazyLock::new(|| {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
     Mutex::new(Random::new(seed))

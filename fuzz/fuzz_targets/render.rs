@@ -1,8 +1,8 @@
-//! Hostile text wherever a server could put any, in every format.
+//! Hostile text in every place that a server controls, in every report format.
 //!
-//! The laws: nothing acts on a terminal or hides from a reader; HTML, XML and Markdown have no element, attribute,
-//! link or image that a tame report has not; JSON and SARIF are JSON with all that was found; each line of TAP and of
-//! the annotations is one of ours.
+//! Properties: no terminal escape and no invisible character is printed; HTML, XML and Markdown have no element,
+//! attribute, link or image that a harmless report does not have; JSON and SARIF are valid and contain all findings;
+//! each line of TAP and of the annotations is well-formed.
 
 #![no_main]
 
@@ -23,7 +23,7 @@ type Parts = BTreeSet<String>;
 fn of_html(page: &str) -> Parts {
     let mut found = Parts::new();
     for tag in page.split('<').skip(1) {
-        // A value in quotes may hold anything but the quote, which is escaped in it.
+        // A quoted value may contain anything except the quote, which is escaped.
         let (mut quoted, mut end) = (false, tag.len());
         for (at, c) in tag.char_indices() {
             match c {
@@ -70,13 +70,13 @@ fn of_markdown(text: &str) -> Parts {
     found
 }
 
-/// What reports have whose text is tame, long texts and texts of several lines included.
+/// The parts of reports with harmless texts, including long texts and texts of several lines.
 fn allowed(render: impl Fn(&Report) -> Parts) -> Parts {
-    let tame = ["", " word", "\nline\nline", &" long".repeat(500)];
-    tame.iter().flat_map(|text| render(&poisoned(text))).collect()
+    let harmless = ["", " word", "\nline\nline", &" long".repeat(500)];
+    harmless.iter().flat_map(|text| render(&poisoned(text))).collect()
 }
 
-fn holds_only(what: &str, found: &Parts, allowed: &Parts) {
+fn has_only(what: &str, found: &Parts, allowed: &Parts) {
     let new: Vec<_> = found.difference(allowed).collect();
     assert!(new.is_empty(), "{what} has {new:?}");
 }
@@ -103,16 +103,16 @@ fuzz_target!(|attack: &str| {
     ];
     for (name, format) in formats {
         let text = report.render(format);
-        let acting = text.chars().find(|c| *c != '\n' && is_treacherous(*c));
-        assert!(acting.is_none(), "{acting:?} is in {name}");
+        let treacherous = text.chars().find(|c| *c != '\n' && is_treacherous(*c));
+        assert!(treacherous.is_none(), "{treacherous:?} is in {name}");
         match name {
-            "HTML" => holds_only(name, &of_html(&text), html),
-            "JUnit" => holds_only(name, &of_xml(&text), junit),
-            "the badge" => holds_only(name, &of_xml(&text), badge),
-            "Markdown" => holds_only(name, &of_markdown(&text), markdown),
+            "HTML" => has_only(name, &of_html(&text), html),
+            "JUnit" => has_only(name, &of_xml(&text), junit),
+            "the badge" => has_only(name, &of_xml(&text), badge),
+            "Markdown" => has_only(name, &of_markdown(&text), markdown),
             "TAP" => {
                 let points = text.lines().filter(|line| line.starts_with("ok ") || line.starts_with("not ok "));
-                assert!(points.count() >= report.results().count(), "a point is missing");
+                assert!(points.count() >= report.results().count(), "a test point is missing");
             }
             "annotations" => {
                 let starts = ["::error title=", "::warning title=", "::notice title="];

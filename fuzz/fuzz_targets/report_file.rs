@@ -1,7 +1,7 @@
-//! A report of an earlier run, from whoever wrote it.
+//! Any text as the JSON report of an earlier run.
 //!
-//! The laws: what is read as a report is written as one that is read the same; its conclusion is one of the four; and
-//! every format can be made of it.
+//! Properties: a parsed report is written and parsed again unchanged; its conclusion is one of the four; every format
+//! can be rendered from it.
 
 #![no_main]
 
@@ -12,11 +12,11 @@ use mcp_conformance::report::{
 
 fuzz_target!(|text: &str| {
     let Ok(report) = Report::parse(text) else { return };
-    let again = Report::parse(&report.render(&Json)).expect("what is written can be read");
+    let again = Report::parse(&report.render(&Json)).expect("a written report can be parsed");
     assert_eq!(serde_json::to_value(&again).ok(), serde_json::to_value(&report).ok());
     assert!(Conclusion::ALL.contains(&report.conclusion()));
     let formats: [&dyn Renderer; 8] = [&Html, &Junit, &Sarif, &Tap, &Markdown, &Github, &Badge, &Text::default()];
     for format in formats {
-        assert!(!report.render(format).contains('\u{1b}'), "something acts on a terminal");
+        assert!(!report.render(format).contains('\u{1b}'), "the output contains an escape character");
     }
 });

@@ -1,6 +1,6 @@
 //! A whole server on the Rust SDK: each input is a call of one of its tools.
 //!
-//! The law: each call is answered, and nothing panics. It does not hold: `planted` has a bug, which this finds.
+//! Property: each call has a response, and nothing panics. It does not hold: this target finds the bug in `planted`.
 
 #![no_main]
 
@@ -8,6 +8,6 @@ use mcp_conformance_fuzz::planted::Freight;
 use rmcp::ServiceExt;
 
 mcp_conformance::fuzz_server!(|pipe| async {
-    let server = Freight.serve(pipe).await.expect("the handshake is sound");
+    let server = Freight.serve(pipe).await.expect("the handshake succeeds");
     server.waiting().await
 });

@@ -1,7 +1,7 @@
-//! Any JSON as a tool's inputSchema: the first line is the schema, what follows are the choices.
+//! Any JSON as a tool's inputSchema: the first line is the schema, the rest are the choices.
 //!
-//! The laws, judged by a validator of its own: it is compiled or refused; what is generated is valid; what breaks a
-//! keyword is not; arguments with one plain mistake are not; the same choices make the same arguments.
+//! Properties, checked by an independent validator: the schema is compiled or rejected; generated arguments are valid;
+//! those that violate a constraint or contain a deliberate mistake are not; the same choices give the same arguments.
 
 #![no_main]
 
@@ -10,8 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use mcp_conformance::fuzz::{Breakage, Bytes, Dialect, ToolSchema};
 use mcp_conformance::wire::Frame;
 
-/// How many keywords of a schema are broken.
-const SITES: usize = 4;
+/// How many constraints of a schema are violated.
+const MAX_CONSTRAINTS: usize = 4;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut parts = bytes.splitn(2, |byte| *byte == b'\n');
@@ -24,24 +24,24 @@ fuzz_target!(|bytes: &[u8]| {
         Dialect::Draft7 => Draft::Draft7,
         Dialect::Draft201909 => Draft::Draft201909,
         Dialect::Draft202012 => Draft::Draft202012,
-        other => panic!("{other:?} has no judge"),
+        other => panic!("{other:?} has no validator"),
     };
-    let judge = jsonschema::options().with_draft(draft).should_validate_formats(true).build(&schema);
-    let judge = judge.expect("what is compiled is a schema");
+    let validator = jsonschema::options().with_draft(draft).should_validate_formats(true).build(&schema);
+    let validator = validator.expect("a compiled schema is valid");
     let draw = || compiled.generate(&mut Bytes::new(choices));
     if let Ok(value) = draw() {
-        assert!(value.is_object() && judge.is_valid(&value), "{value} is not valid");
+        assert!(value.is_object() && validator.is_valid(&value), "{value} is not valid");
         assert_eq!(draw().as_ref(), Ok(&value));
     }
-    for site in compiled.sites().iter().take(SITES) {
-        let Ok(generator) = compiled.violating(site) else { continue };
+    for constraint in compiled.sites().iter().take(MAX_CONSTRAINTS) {
+        let Ok(generator) = compiled.violating(constraint) else { continue };
         if let Ok(value) = generator.generate(&mut Bytes::new(choices)) {
-            assert!(!judge.is_valid(&value), "{value} does not break {site}");
+            assert!(!validator.is_valid(&value), "{value} does not violate {constraint}");
         }
     }
     for breakage in [Breakage::MissingRequired, Breakage::WrongType, Breakage::OutsideEnum, Breakage::ExtraProperty] {
-        if let Some(broken) = compiled.broken(breakage) {
-            assert!(!judge.is_valid(&broken.arguments), "{broken:?}");
+        if let Some(invalid) = compiled.broken(breakage) {
+            assert!(!validator.is_valid(&invalid.arguments), "{invalid:?}");
         }
     }
 });

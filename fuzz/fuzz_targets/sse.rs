@@ -1,7 +1,7 @@
 //! A stream of server-sent events.
 //!
-//! The law: however the bytes come in pieces, the same events come out, and their data are those that a decoder
-//! written out after the standard, line by line, finds.
+//! Properties: the events do not depend on how the bytes are split into pieces, and their data equals that of a
+//! simple decoder that follows the standard line by line.
 
 #![no_main]
 
@@ -14,10 +14,10 @@ fn decoded<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<SseEvent>, usize,
     for piece in pieces {
         decoder.push(piece, |event| events.push(event));
     }
-    (events, decoder.comments, decoder.unknown, decoder.is_within())
+    (events, decoder.comments, decoder.unknown_fields, decoder.has_unfinished_event())
 }
 
-/// The complete lines of a stream, whichever of the three endings each has.
+/// The complete lines of a stream, with any of the three line endings.
 fn lines(mut stream: &[u8]) -> Vec<&[u8]> {
     let mut lines = Vec::new();
     while let Some(end) = stream.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
@@ -28,8 +28,8 @@ fn lines(mut stream: &[u8]) -> Vec<&[u8]> {
     lines
 }
 
-/// The data of each event that has any.
-fn by_the_standard(stream: &[u8]) -> Vec<Vec<u8>> {
+/// The data of each event that has some.
+fn data_by_the_standard(stream: &[u8]) -> Vec<Vec<u8>> {
     let stream = stream.strip_prefix(b"\xef\xbb\xbf").unwrap_or(stream);
     let (mut events, mut data) = (Vec::new(), None::<Vec<u8>>);
     for line in lines(stream) {
@@ -53,7 +53,7 @@ fn by_the_standard(stream: &[u8]) -> Vec<Vec<u8>> {
 fuzz_target!(|bytes: &[u8]| {
     let Some((&size, stream)) = bytes.split_first() else { return };
     let whole = decoded(std::iter::once(stream));
-    assert_eq!(whole, decoded(stream.chunks(usize::from(size).max(1))), "pieces change what a stream says");
+    assert_eq!(whole, decoded(stream.chunks(usize::from(size).max(1))), "the events depend on the pieces");
     let data: Vec<Vec<u8>> = whole.0.into_iter().filter_map(|event| event.data).collect();
-    assert_eq!(data, by_the_standard(stream));
+    assert_eq!(data, data_by_the_standard(stream));
 });

@@ -1,8 +1,8 @@
-//! The whole judge on an arbitrary transcript: each line is one event, its first byte the kind.
+//! All checks on an arbitrary transcript: each line is one event, its first byte the kind.
 //!
-//! The laws: every case of every revision comes to a verdict; it fails or warns exactly where it has findings; each
-//! finding speaks for a requirement that the case names and that holds in the revision, and shows what came; judging
-//! again says the same.
+//! Properties: every case of every revision has a verdict; it fails or warns exactly if it has findings; each finding
+//! belongs to a requirement that the case names and that applies to the revision, and has a message; judging twice
+//! gives the same result.
 
 #![no_main]
 
@@ -36,13 +36,13 @@ fn event(line: &[u8]) -> Option<Event> {
     })
 }
 
-fn lawful(judged: &Judged, again: &Judged, id: &str) {
+fn check_properties(judged: &Judged, again: &Judged, id: &str) {
     let bad = matches!(judged.verdict, Verdict::Fail | Verdict::Warn);
     assert_eq!(bad, !judged.findings.is_empty(), "{id}: {judged:?}");
-    assert_eq!((judged.verdict, &judged.findings), (again.verdict, &again.findings), "{id} says two things");
-    let told = judged.reason.is_some();
-    assert_eq!(told, matches!(judged.verdict, Verdict::Skip | Verdict::Error), "{id}: {judged:?}");
-    assert!(judged.verdict != Verdict::Pass || judged.seen > 0, "{id} passes and saw nothing");
+    assert_eq!((judged.verdict, &judged.findings), (again.verdict, &again.findings), "{id} gives two results");
+    let has_reason = judged.reason.is_some();
+    assert_eq!(has_reason, matches!(judged.verdict, Verdict::Skip | Verdict::Error), "{id}: {judged:?}");
+    assert!(judged.verdict != Verdict::Pass || judged.seen > 0, "{id} passes without having seen anything");
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -73,7 +73,7 @@ fuzz_target!(|bytes: &[u8]| {
             Body::Fuzz(_) => None,
         };
         let (Some(judged), Some(again)) = (judge(), judge()) else { continue };
-        lawful(&judged, &again, &case.id);
+        check_properties(&judged, &again, &case.id);
         for finding in &judged.findings {
             let named = case.requirements.iter().find(|requirement| requirement.id == finding.requirement);
             assert!(named.is_some_and(|named| named.revisions().contains(revision)), "{}: {finding:?}", case.id);

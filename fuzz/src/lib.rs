@@ -1,4 +1,4 @@
-//! What the targets share.
+//! Code that several targets use.
 
 pub mod planted;
 pub mod poison;
@@ -12,7 +12,7 @@ use mcp_conformance::reference::Fault;
 pub fn cases() -> &'static [Arc<Case>] {
     static CASES: OnceLock<Vec<Arc<Case>>> = OnceLock::new();
     CASES.get_or_init(|| {
-        let cases = case::load(None, &faults()).expect("the built-in cases are sound");
+        let cases = case::load(None, &faults()).expect("the built-in cases are valid");
         cases.into_iter().map(Arc::new).collect()
     })
 }

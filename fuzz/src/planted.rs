@@ -1,7 +1,7 @@
 //! A server on the official Rust SDK with a bug that hides behind an enumeration, a length and a pattern.
 //!
-//! The worked example for a server of yours: `fuzz_targets/rmcp_server.rs` finds the bug through the whole server,
-//! `fuzz_targets/rmcp_tool.rs` in the function alone, and `fuzz_targets/random.rs` shows that chance does not.
+//! An example for your own server: `fuzz_targets/rmcp_server.rs` finds the bug through the whole server,
+//! `fuzz_targets/rmcp_tool.rs` in the function alone, and `fuzz_targets/random.rs` shows that random calls do not.
 
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::schemars::{self, JsonSchema};
@@ -25,7 +25,7 @@ pub enum Class {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub struct Shipment {
-    /// What is sent.
+    /// The kind of goods.
     pub class: Class,
     /// The weight of each piece, in grams.
     #[schemars(length(min = 1, max = 12), inner(range(min = 1, max = 40_000)))]
@@ -41,7 +41,7 @@ pub fn schema() -> serde_json::Value {
     schemars::schema_for!(Shipment).to_value()
 }
 
-/// What a shipment costs, step by step.
+/// Computes the price of a shipment; the text lists the steps.
 #[must_use]
 pub fn quote(shipment: &Shipment) -> String {
     let mut steps = vec![format!("{:?}, {} pieces", shipment.class, shipment.pieces.len())];
@@ -59,7 +59,7 @@ pub fn quote(shipment: &Shipment) -> String {
     steps.join("; ")
 }
 
-/// The discount of one lane, of which the last step is the bug.
+/// The discount for one lane; its last step is the bug.
 fn discount(reference: &[u8], steps: &mut Vec<String>) -> u64 {
     const LANE: [u8; 7] = *b"QXZ-417";
     let mut discount = 0;

@@ -1,10 +1,10 @@
-//! A report with hostile text wherever a server could put any.
+//! A report with hostile text in every place that a server controls.
 
 use mcp_conformance::report::{Report, example};
 use serde_json::Value;
 
-/// Members whose text is one of a few words, or ours alone.
-const KEPT: [&str; 11] = [
+/// Members whose text is an enumerated value, or does not come from the server.
+const UNCHANGED: [&str; 11] = [
     "kind",
     "outcome",
     "skipped",
@@ -18,7 +18,7 @@ const KEPT: [&str; 11] = [
     "link",
 ];
 
-/// The example report with this text behind every text in it.
+/// The example report with this text appended to every string that a server controls.
 #[must_use]
 pub fn poisoned(attack: &str) -> Report {
     let mut report = example();
@@ -39,8 +39,8 @@ fn poison(value: &mut Value, attack: &str) {
         Value::String(text) => text.push_str(attack),
         Value::Array(items) => items.iter_mut().for_each(|item| poison(item, attack)),
         Value::Object(members) => {
-            let kept = members.iter_mut().filter(|(name, _)| !KEPT.contains(&name.as_str()));
-            kept.for_each(|(_, member)| poison(member, attack));
+            let changed = members.iter_mut().filter(|(name, _)| !UNCHANGED.contains(&name.as_str()));
+            changed.for_each(|(_, member)| poison(member, attack));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }

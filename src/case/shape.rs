@@ -171,7 +171,7 @@ mod tests {
     fn at(pointer: &str) -> BTreeSet<String> {
         match closed(Form::Case).schema.pointer(pointer) {
             Some(Value::Object(members)) => members.keys().cloned().collect(),
-            Some(Value::Array(words)) => words.iter().map(|word| word.as_str().expect("a word").to_owned()).collect(),
+            Some(Value::Array(words)) => words.iter().map(|word| word.as_str().expect("a class").to_owned()).collect(),
             _ => panic!("nothing stands at {pointer}"),
         }
     }

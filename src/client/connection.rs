@@ -1,5 +1,5 @@
-//! One connection to a server: a process over its standard streams, or a server in this process over
-//! a pipe in memory.
+//! One recorded connection to a server: to a process over its standard streams, to a server in this process over a
+//! pipe in memory, or to a server over HTTP.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,59 +10,59 @@ use tokio::process::Command;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::allotted::{Allotted, within};
-use super::http::{Exchanger, Probe, ProbeError, ProbeOrder, Site};
-use super::process::{Process, Vigil};
+use super::http::{HttpConnection, Probe, ProbeError, ProbeOrder, Site};
+use super::process::{Process, Watchdog};
 use super::record::{Keeping, Record};
 use super::responder::Responder;
+use super::wait_budget::{WaitBudget, wait_at_most};
 use crate::transcript::{Entry, Event, Mark, ShutdownStep, messages};
 use crate::wire::{Frame, Kind, Splitter};
 
-/// Why a server could not be started.
+/// Why a server process could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// The command line is empty.
     #[error("the command of the server is empty")]
     NoCommand,
-    /// The system refused to start it.
+    /// The operating system could not start it.
     #[error("failed to start `{program}`: {source}")]
     Start {
         /// The program.
         program: String,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
 }
 
-/// How a wait ended.
+/// The outcome of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waited<T> {
-    /// What it waited for came.
+    /// The awaited event happened.
     Came(T),
-    /// The time ran out.
+    /// The time limit passed.
     TimedOut,
-    /// The server closed its output, ended or was cut off.
+    /// The server closed its output, exited or was disconnected.
     Closed,
 }
 
-/// How long a server is given at each step of being shut down where it lets us wait.
+/// How long a server may take at each step of its shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// From the closing of its input.
+    /// After its standard input was closed.
     pub input_closed: Duration,
-    /// From SIGTERM.
+    /// After SIGTERM.
     pub sigterm: Duration,
 }
 
-/// For how many glances the output of a process that has ended may stay silent, where somebody else holds
-/// it open.
-const AFTERLIFE: usize = 5;
+/// After how many polls without output a process that has exited counts as closed, though a child process keeps
+/// its output open.
+const QUIET_POLLS_AFTER_EXIT: usize = 5;
 
-/// What is at the other end.
+/// The server side of a connection.
 enum Peer {
     Process(Box<Process>),
     Task { server: JoinHandle<()>, ignores_sigterm: bool },
-    Http(Arc<Exchanger>),
+    Http(Arc<HttpConnection>),
 }
 
 /// A connection to a server.
@@ -97,7 +97,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Connects to a server in this process; `server` runs it over the other end of the pipe.
+    /// Connects to a server in this process; `server` runs at the other end of the pipe.
     #[must_use]
     pub fn within(
         pipe: DuplexStream,
@@ -110,41 +110,41 @@ impl Connection {
         Self::over(output, input, Peer::Task { server, ignores_sigterm }, Arc::new(Record::new(keeping)), responder)
     }
 
-    /// Connects to a server over HTTP; nothing is sent before the first message. `stateless` says whether the
-    /// connection is of the era without a handshake, where each request says all that it takes.
+    /// Connects to a server over HTTP; nothing is sent before the first message. `stateless` selects the era without
+    /// a handshake, in which every request is self-contained.
     #[must_use]
-    pub fn over_http(site: Arc<Site>, stateless: bool, responder: Responder, keeping: Keeping) -> Self {
+    pub fn over_http(endpoint: Arc<Site>, stateless: bool, responder: Responder, keeping: Keeping) -> Self {
         let record = Arc::new(Record::new(keeping));
-        let exchanger = Arc::new(Exchanger::new(site, Arc::clone(&record), responder, stateless));
-        Self { record, input: None, peer: Peer::Http(exchanger), tasks: Vec::new(), ended: None, without_runner: false }
+        let http = Arc::new(HttpConnection::new(endpoint, Arc::clone(&record), responder, stateless));
+        Self { record, input: None, peer: Peer::Http(http), tasks: Vec::new(), ended: None, without_runner: false }
     }
 
-    /// Whether it is a connection over HTTP.
+    /// Whether the connection uses HTTP.
     #[must_use]
     pub fn is_http(&self) -> bool {
         matches!(self.peer, Peer::Http(_))
     }
 
-    /// Whether what a message draws comes as the answer to the request that carries it.
+    /// Whether the response to a message arrives in the HTTP response to the request that carries it.
     #[must_use]
     pub fn answers_in_place(&self) -> bool {
-        matches!(&self.peer, Peer::Http(exchanger) if exchanger.answers_in_place())
+        matches!(&self.peer, Peer::Http(http) if http.answers_in_place())
     }
 
-    /// The same, known as one whose server was started without the package runner that its command names.
+    /// Marks the connection as one whose server was started without the package runner in its command.
     #[must_use]
     pub fn without_runner(mut self) -> Self {
         self.without_runner = true;
         self
     }
 
-    /// Whether the server was started without the package runner that its command names.
+    /// Whether the server was started without the package runner in its command.
     #[must_use]
     pub fn is_without_runner(&self) -> bool {
         self.without_runner
     }
 
-    /// The id of the server's process, if it is one that was started with the connection.
+    /// The id of the server's process, if the connection started one.
     #[must_use]
     pub fn process_id(&self) -> Option<i32> {
         match &self.peer {
@@ -153,22 +153,22 @@ impl Connection {
         }
     }
 
-    /// The session that a server over HTTP opened, if it did.
+    /// The HTTP session that the server opened, if there is one.
     #[must_use]
     pub fn http_session(&self) -> Option<String> {
         match &self.peer {
-            Peer::Http(exchanger) => exchanger.session(),
+            Peer::Http(http) => http.session(),
             Peer::Process(_) | Peer::Task { .. } => None,
         }
     }
 
-    /// Makes an HTTP request that is the caller's own, beside what carries the messages of the connection.
+    /// Makes an HTTP request for the caller, separate from the requests that carry the connection's messages.
     ///
     /// # Errors
     /// When the connection is not over HTTP, or the request cannot be made.
     pub fn probe(&self, order: &ProbeOrder) -> Result<Probe, ProbeError> {
         match &self.peer {
-            Peer::Http(exchanger) => exchanger.probe(order),
+            Peer::Http(http) => http.probe(order),
             Peer::Process(_) | Peer::Task { .. } => Err(ProbeError::NoHttp),
         }
     }
@@ -184,29 +184,29 @@ impl Connection {
         Self { record, input: Some(sender), peer, tasks: vec![reader, writer], ended: None, without_runner: false }
     }
 
-    /// Sends a line (a newline is added) and records it. A server that does not read is waited for at
-    /// most `limit`; a closed input is left to what the server says by closing its output.
+    /// Sends a line (a newline is added) and records it. Waits at most `limit` for a server that does not read; if
+    /// the server has closed its input, this shows when it closes its output.
     pub async fn send(&self, frame: Frame, mark: Option<Mark>, limit: Duration) {
-        if let Peer::Http(exchanger) = &self.peer {
-            exchanger.send(frame, mark, limit).await;
+        if let Peer::Http(http) = &self.peer {
+            http.send(frame, mark, limit).await;
             return;
         }
         let mut line = frame.raw.clone();
         line.push(b'\n');
         self.record.add(Event::Sent { frame, mark });
         if let Some(input) = &self.input {
-            // A failure here shows as silence or as a closed connection, which is what is judged.
+            // A failure here shows as silence or as a closed connection, and that is judged.
             let _unread = tokio::time::timeout(limit, input.send(line)).await;
         }
     }
 
-    /// How many entries there are so far.
+    /// The number of entries so far.
     #[must_use]
     pub fn len(&self) -> usize {
         self.record.state().entries.len()
     }
 
-    /// Whether nothing is recorded yet.
+    /// Whether nothing has been recorded yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -218,39 +218,39 @@ impl Connection {
         self.record.state().entries.get(position..).map(<[_]>::to_vec).unwrap_or_default()
     }
 
-    /// Whether the server closed its output, ended or was cut off.
+    /// Whether the server closed its output, exited or was disconnected.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.record.state().closed
     }
 
-    /// Time from the start to the first line that the server wrote.
+    /// The time from the start to the server's first line.
     #[must_use]
     pub fn first_line(&self) -> Option<Duration> {
         self.record.state().first_line
     }
 
-    /// Records an event of the caller's.
+    /// Records an event for the caller.
     pub fn note(&self, event: Event) {
         self.record.add(event);
     }
 
-    /// How many requests the server would not answer over HTTP, since it is asked too much.
+    /// The number of requests that the server rejected over HTTP because of its rate limit.
     #[must_use]
     pub fn limited(&self) -> usize {
         self.record.limited()
     }
 
-    /// Whether the server was cut off because it wrote more than is kept.
+    /// Whether the server was disconnected because it wrote more than is kept.
     #[must_use]
     pub fn is_cut_off(&self) -> bool {
         self.record.state().entries.iter().rev().any(|entry| entry.event == Event::Overflow)
     }
 
-    /// Waits until `find` finds what it looks for among the entries from `position` on.
+    /// Waits until `find` returns a value for the entries from `position` on.
     ///
-    /// A process that has ended counts as closed also where a child of it holds its output open, unless
-    /// that child goes on writing.
+    /// A process that has exited counts as closed even if a child process holds its output open, unless the child
+    /// keeps writing.
     pub async fn wait<T>(
         &self,
         position: usize,
@@ -260,28 +260,27 @@ impl Connection {
         self.watch(position, limit, None, find).await
     }
 
-    /// As [`Connection::wait`], for the first answer of a process that is starting: it is given up already
-    /// once it has neither written anything nor used a processor or a disk for `idle`, as far as the system
-    /// tells.
+    /// As [`Connection::wait`], for the first response of a starting process: gives up early once the process has
+    /// neither written anything nor used a processor or a disk for `idle`, as far as the system shows this.
     pub async fn wait_for_start<T>(
         &self,
         limit: Duration,
         idle: Duration,
         find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
     ) -> Waited<T> {
-        self.watch(0, limit, Some(Vigil::new(idle)), find).await
+        self.watch(0, limit, Some(Watchdog::new(idle)), find).await
     }
 
     async fn watch<T>(
         &self,
         position: usize,
         limit: Duration,
-        mut vigil: Option<Vigil>,
+        mut watchdog: Option<Watchdog>,
         mut find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
     ) -> Waited<T> {
         let mut changed = self.record.changed.subscribe();
-        let mut allotted = Allotted::new(limit);
-        let mut quiet = 0;
+        let mut budget = WaitBudget::new(limit);
+        let mut quiet_polls = 0;
         loop {
             {
                 let state = self.record.state();
@@ -292,46 +291,46 @@ impl Connection {
                     return Waited::Closed;
                 }
             }
-            if allotted.is_over() {
+            if budget.is_exhausted() {
                 return Waited::TimedOut;
             }
-            let pausing = self.record.is_pausing();
-            let stirred = allotted.glance(changed.changed()).await.is_some();
-            if pausing {
-                // The server asked us to wait, so the time is not counted against it.
-                allotted.give_back();
+            let paused_requests = self.record.is_paused();
+            let is_notified = budget.poll(changed.changed()).await.is_some();
+            if paused_requests {
+                // The server asked the client to wait, so this time does not count against it.
+                budget.refund();
             }
-            if stirred {
-                quiet = 0;
-                if let Some(vigil) = &mut vigil {
-                    vigil.stirred();
+            if is_notified {
+                quiet_polls = 0;
+                if let Some(watchdog) = &mut watchdog {
+                    watchdog.note_activity();
                 }
                 continue;
             }
-            quiet += 1;
+            quiet_polls += 1;
             let Peer::Process(process) = &self.peer else { continue };
-            if quiet >= AFTERLIFE
+            if quiet_polls >= QUIET_POLLS_AFTER_EXIT
                 && let Some(status) = process.status()
             {
                 self.record.add(Event::Exited { status });
-            } else if vigil.as_mut().is_some_and(|vigil| vigil.is_over(process)) {
+            } else if watchdog.as_mut().is_some_and(|watchdog| watchdog.is_expired(process)) {
                 return Waited::TimedOut;
             }
         }
     }
 
-    /// Shuts the server down: closes its input, waits, sends SIGTERM, waits, kills its group. Returns how far
-    /// it had to go, with everything that was recorded.
+    /// Shuts the server down: closes its input, waits, sends SIGTERM, waits, kills its process group. Returns the
+    /// step at which it ended, with the whole record.
     pub async fn shut_down(mut self, patience: Patience) -> (ShutdownStep, Vec<Arc<Entry>>) {
-        self.climb(patience).await
+        self.shut_down_stepwise(patience).await
     }
 
-    /// As [`Connection::shut_down`], for a case that judges the shutdown itself.
+    /// As [`Connection::shut_down`], for a case that judges the shutdown.
     pub async fn end(&mut self, grace: Duration) -> (ShutdownStep, Vec<Arc<Entry>>) {
-        self.climb(Patience { input_closed: grace, sigterm: grace }).await
+        self.shut_down_stepwise(Patience { input_closed: grace, sigterm: grace }).await
     }
 
-    async fn climb(&mut self, patience: Patience) -> (ShutdownStep, Vec<Arc<Entry>>) {
+    async fn shut_down_stepwise(&mut self, patience: Patience) -> (ShutdownStep, Vec<Arc<Entry>>) {
         if let Some(step) = self.ended {
             return (step, self.record.state().entries.clone());
         }
@@ -340,7 +339,7 @@ impl Connection {
         if let Peer::Process(process) = &mut self.peer
             && self.record.state().closed
         {
-            // Its output is closed: it has ended, or is about to.
+            // Its output is closed: it has exited or is about to.
             before = process.ended_within(Duration::from_millis(50)).await;
         }
         self.input = None;
@@ -352,7 +351,7 @@ impl Connection {
             }
             Peer::Task { server, ignores_sigterm } => {
                 let already = server.is_finished();
-                let ended = already || within(patience.input_closed, &mut *server).await.is_some();
+                let ended = already || wait_at_most(patience.input_closed, &mut *server).await.is_some();
                 let step = match (already, ended, *ignores_sigterm) {
                     (true, _, _) => ShutdownStep::AlreadyExited,
                     (false, true, _) => ShutdownStep::StdinClosed,
@@ -362,8 +361,8 @@ impl Connection {
                 server.abort();
                 (step, None)
             }
-            Peer::Http(exchanger) => {
-                exchanger.end().await;
+            Peer::Http(http) => {
+                http.end().await;
                 let step =
                     if self.record.state().closed { ShutdownStep::AlreadyExited } else { ShutdownStep::Disconnected };
                 self.record.add(Event::Shutdown { step, took: began.elapsed() });
@@ -371,7 +370,7 @@ impl Connection {
                 return (step, self.record.state().entries.clone());
             }
         };
-        // What is still in the pipe is read; a stream that stays open all the same is let go.
+        // Read what is still in the pipe; drop a stream that stays open regardless.
         let drained = self.record.state().closed;
         if !drained {
             let _open = self.wait(usize::MAX, Duration::from_millis(200), |_| None::<()>).await;
@@ -397,7 +396,7 @@ impl Drop for Connection {
         }
         match &self.peer {
             Peer::Task { server, .. } => server.abort(),
-            Peer::Http(exchanger) => exchanger.abandon(),
+            Peer::Http(http) => http.abandon(),
             Peer::Process(_) => {}
         }
     }
@@ -405,7 +404,7 @@ impl Drop for Connection {
 
 async fn write_lines<W: AsyncWrite + Unpin>(mut input: W, mut lines: mpsc::Receiver<Vec<u8>>) {
     while let Some(line) = lines.recv().await {
-        // A server that closed its input says so itself, by what it does next.
+        // If the server closed its input, this shows in what it does next.
         if input.write_all(&line).await.is_err() || input.flush().await.is_err() {
             return;
         }
@@ -446,7 +445,7 @@ async fn read_lines<R: AsyncRead + Unpin>(
             record.add(Event::Overflow);
             return;
         }
-        // A server that writes without pause must not keep everybody else from running.
+        // A server that writes without pause must not block every other task.
         tokio::task::yield_now().await;
     }
     if let Some(frame) = splitter.finish() {
@@ -472,7 +471,7 @@ fn answer_server(record: &Record, answers: &mpsc::WeakSender<Vec<u8>>, answer: &
         let frame = Frame::of(answer);
         let mut line = frame.raw.clone();
         line.push(b'\n');
-        // A server that asks and does not read is not waited for.
+        // Do not wait for a server that sends requests and does not read.
         if input.try_send(line).is_ok() {
             record.add(Event::Sent { frame, mark: None });
         }

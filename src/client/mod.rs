@@ -1,28 +1,29 @@
-//! Moves bytes to and from a server and records everything that goes either way.
+//! Moves bytes to and from a server and records them.
 //!
-//! Decides nothing: what is sent comes from the caller, illegal or not, and what comes back is kept
-//! as it came. Reads, waits and memory are bounded.
+//! Decides nothing: the caller chooses what is sent, valid or not, and everything is recorded as received. Reads,
+//! waits and memory are limited.
 
-mod allotted;
-mod companion;
+mod background_process;
 mod connection;
 mod http;
-mod pipe;
+mod in_process;
+mod package_runner;
 mod process;
+mod process_table;
 mod record;
 mod responder;
-mod runner;
-mod table;
-mod within;
+mod unrecorded;
+mod wait_budget;
 
 pub use self::http::{
-    Bound, OWN_VALUE, Over, PostsOrder, Probe, ProbeError, ProbeOrder, Site, SiteError, header as headers, trouble,
+    Bound, OWN_VALUE, Over, PostsOrder, Probe, ProbeError, ProbeOrder, Site, SiteError, error_text as trouble,
+    header as headers,
 };
-pub use companion::Companion;
+pub use background_process::Companion;
 pub use connection::{Connection, LaunchError, Patience, Waited};
-pub use pipe::Pipe;
+pub use in_process::Within;
+pub use package_runner::{Packaged, is_package_runner};
 pub use process::{adopt_orphans, end_every_process};
-pub use record::{Allowance, Keeping, Limits, Tap};
+pub use record::{Allowance, EntryObserver, Keeping, RecordLimits};
 pub use responder::{Answer, Responder};
-pub use runner::{Packaged, is_package_runner};
-pub use within::Within;
+pub use unrecorded::Pipe;

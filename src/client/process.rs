@@ -1,8 +1,7 @@
-//! A server's process: started in a group of its own, and never left behind.
+//! A server's process: started in its own process group, and never left behind.
 //!
-//! Every group that is started is remembered until it is known to be gone, so that an interrupted
-//! run can end them all. Where the system lets us adopt orphans, also those that fled the group are
-//! found and ended.
+//! Every process group is remembered until it is known to be gone, so that an interrupted run can end them all. If
+//! the system lets this process adopt orphans, those that left their group are found and ended as well.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,9 +12,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::allotted::within;
 use super::connection::Patience;
-use super::table::{Row, rows};
+use super::process_table::{ProcessEntry, processes};
+use super::wait_budget::wait_at_most;
 use crate::transcript::ShutdownStep;
 
 /// The process groups that are alive.
@@ -25,7 +24,7 @@ fn groups() -> std::sync::MutexGuard<'static, BTreeSet<i32>> {
     GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends every process that was started and has not ended yet. For the end of an interrupted run.
+/// Kills every process that was started and has not ended yet. For the end of an interrupted run.
 pub fn end_every_process() {
     for group in std::mem::take(&mut *groups()) {
         kill_group(group);
@@ -35,33 +34,33 @@ pub fn end_every_process() {
 
 fn kill_group(group: i32) {
     if let Some(pid) = Pid::from_raw(group) {
-        // It may be gone already, which is what we want.
+        // It may be gone already, which is the goal.
         let _gone = kill_process_group(pid, Signal::KILL);
     }
 }
 
-/// Asks the system to hand orphaned descendants to this process, so that [`end_every_process`] finds
-/// a server's child that left its process group. For a program of its own, not for a library's host.
+/// Asks the system to make orphaned descendants children of this process, so that [`end_every_process`] finds
+/// those that left their server's process group. For a standalone program, not for the host of a library.
 pub fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     {
-        // Without it only the groups are ended, which is all that other systems offer.
+        // Otherwise only the process groups are ended, which is all that other systems allow.
         let _unsupported = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     }
 }
 
-/// How long orphans are looked for, should they multiply while they are ended.
-const ORPHANS: Duration = Duration::from_secs(3);
+/// How long orphans are searched for, in case they multiply while they are killed.
+const ORPHAN_SEARCH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Ends the children of this process that nobody here started: orphans that were handed to it, where the system does.
+/// Kills the children of this process that it did not start: orphans that the system reparented to it.
 fn end_orphans() {
     let Ok(own) = i32::try_from(std::process::id()) else { return };
     let began = Instant::now();
-    // An orphan may have children of its own, which are handed on when it ends.
-    while began.elapsed() < ORPHANS {
+    // An orphan may have children of its own, which are reparented when it ends.
+    while began.elapsed() < ORPHAN_SEARCH_TIMEOUT {
         let mut found = false;
-        for row in rows().into_iter().filter(|row| row.parent == own && row.state != 'Z') {
-            if let Some(pid) = Pid::from_raw(row.pid) {
+        for entry in processes().into_iter().filter(|entry| entry.parent == own && entry.state != 'Z') {
+            if let Some(pid) = Pid::from_raw(entry.pid) {
                 found |= rustix::process::kill_process(pid, Signal::KILL).is_ok();
             }
         }
@@ -72,71 +71,73 @@ fn end_orphans() {
     }
 }
 
-/// What a process and its descendants have done so far.
+/// The activity of a process and its descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Effort {
-    /// Their processor time, that of children that have ended included, in ticks of the system's clock.
+pub(super) struct ProcessActivity {
+    /// Their processor time, including that of children that have ended, in ticks of the system's clock.
     pub(super) ticks: u64,
-    /// Whether one of them is running right now, or waits for a disk.
+    /// Whether one of them is running now or waits for a disk.
     pub(super) busy: bool,
 }
 
-/// The effort of a process group, with the children that have left it; none where the system does not tell.
-fn effort_of(group: i32) -> Option<Effort> {
-    let (mut members, mut others): (Vec<Row>, Vec<Row>) = rows().into_iter().partition(|row| row.group == group);
+/// The activity of a process group and of children that have left it; `None` if the system does not show it.
+fn group_activity(group: i32) -> Option<ProcessActivity> {
+    let (mut members, mut others): (Vec<ProcessEntry>, Vec<ProcessEntry>) =
+        processes().into_iter().partition(|entry| entry.group == group);
     let mut at = 0;
     while let Some(parent) = members.get(at).map(|member| member.pid) {
-        let (children, rest): (Vec<Row>, Vec<Row>) = others.into_iter().partition(|row| row.parent == parent);
+        let (children, rest): (Vec<ProcessEntry>, Vec<ProcessEntry>) =
+            others.into_iter().partition(|entry| entry.parent == parent);
         members.extend(children);
         others = rest;
         at += 1;
     }
-    (!members.is_empty()).then(|| Effort {
+    (!members.is_empty()).then(|| ProcessActivity {
         ticks: members.iter().map(|member| member.ticks).sum(),
         busy: members.iter().any(|member| matches!(member.state, 'R' | 'D')),
     })
 }
 
-/// Looks after a process that says nothing, to tell one that is slow from one that does nothing at all.
+/// Watches a silent process, to distinguish one that is slow from one that does nothing at all.
 #[derive(Debug)]
-pub(super) struct Vigil {
+pub(super) struct Watchdog {
     /// How long it may do nothing at all.
-    longest: Duration,
-    since: Instant,
-    looked: Instant,
-    effort: Option<Effort>,
+    max_idle: Duration,
+    active_at: Instant,
+    inspected_at: Instant,
+    activity: Option<ProcessActivity>,
 }
 
-impl Vigil {
-    /// How often a process is looked at.
-    const PAUSE: Duration = Duration::from_millis(500);
+impl Watchdog {
+    /// How often the process is inspected.
+    const INSPECT_INTERVAL: Duration = Duration::from_millis(500);
 
-    pub(super) fn new(longest: Duration) -> Self {
+    pub(super) fn new(max_idle: Duration) -> Self {
         let now = Instant::now();
-        Self { longest, since: now, looked: now, effort: None }
+        Self { max_idle, active_at: now, inspected_at: now, activity: None }
     }
 
-    /// Takes note of a sign of life that was seen elsewhere.
-    pub(super) fn stirred(&mut self) {
-        self.since = Instant::now();
+    /// Records a sign of life that was seen elsewhere.
+    pub(super) fn note_activity(&mut self) {
+        self.active_at = Instant::now();
     }
 
-    /// Whether the process has done nothing for too long. Where the system does not tell, it never has.
-    pub(super) fn is_over(&mut self, process: &Process) -> bool {
-        if self.looked.elapsed() < Self::PAUSE {
+    /// Whether the process has been idle for too long. Never true if the system does not show activity.
+    pub(super) fn is_expired(&mut self, process: &Process) -> bool {
+        if self.inspected_at.elapsed() < Self::INSPECT_INTERVAL {
             return false;
         }
-        self.looked = Instant::now();
-        let effort = process.effort();
-        if effort.is_none_or(|effort| effort.busy) || effort != self.effort {
-            self.stirred();
+        self.inspected_at = Instant::now();
+        let activity = process.activity();
+        if activity.is_none_or(|activity| activity.busy) || activity != self.activity {
+            self.note_activity();
         }
-        self.effort = effort;
-        self.since.elapsed() >= self.longest
+        self.activity = activity;
+        self.active_at.elapsed() >= self.max_idle
     }
 }
 
-/// A running process at the head of its own group. Dropping it kills the group.
+/// A running process that leads its own process group. Dropping it kills the group.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -170,28 +171,28 @@ impl Process {
         Ok((Self { child, group, status: None }, streams))
     }
 
-    /// Its number, which is that of its group as well.
+    /// The process id, which is also that of its group.
     pub(super) fn id(&self) -> i32 {
         self.group
     }
 
-    /// What the process and its descendants have done so far, where the system tells.
-    pub(super) fn effort(&self) -> Option<Effort> {
-        effort_of(self.group)
+    /// The activity of the process and its descendants, if the system shows it.
+    pub(super) fn activity(&self) -> Option<ProcessActivity> {
+        group_activity(self.group)
     }
 
-    /// Waits for the process to end, at most that long; its status in words.
+    /// Waits for the process to end, at most `limit`; returns its exit status as text.
     pub(super) async fn ended_within(&mut self, limit: Duration) -> Option<String> {
         if self.status.is_none()
-            && let Some(Ok(status)) = within(limit, self.child.wait()).await
+            && let Some(Ok(status)) = wait_at_most(limit, self.child.wait()).await
         {
             self.status = Some(status.to_string());
         }
         self.status.clone()
     }
 
-    /// The status of a process that has ended, in words. It stays a child of ours, so that the number of its
-    /// group goes to nobody else before the group is killed.
+    /// The exit status as text, if the process has ended. The process is not reaped, so that its group id is not
+    /// reused before the group is killed.
     pub(super) fn status(&self) -> Option<String> {
         let pid = Pid::from_raw(self.group)?;
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -203,7 +204,7 @@ impl Process {
         })
     }
 
-    /// Climbs the ladder from an input that is already closed: wait, SIGTERM, wait, SIGKILL of the group.
+    /// Ends a process whose input is already closed: wait, SIGTERM, wait, SIGKILL of the group.
     pub(super) async fn end(&mut self, patience: Patience) -> ShutdownStep {
         let step = if self.ended_within(patience.input_closed).await.is_some() {
             ShutdownStep::StdinClosed
@@ -215,7 +216,7 @@ impl Process {
                 ShutdownStep::Sigkill
             }
         };
-        // Also when the head of the group has ended: a child of it may still hold the output.
+        // Even if the group leader has ended: a child of it may still hold the output.
         kill_group(self.group);
         if step == ShutdownStep::Sigkill {
             let _status = self.ended_within(Duration::from_secs(5)).await;
@@ -228,7 +229,7 @@ impl Process {
         if let Some(pid) = Pid::from_raw(self.group)
             && test_kill_process_group(pid).is_ok()
         {
-            // It may end in between, which is what we want.
+            // It may end in between, which is the goal.
             let _gone = kill_process_group(pid, signal);
         }
     }

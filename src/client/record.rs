@@ -1,4 +1,4 @@
-//! What is kept of a connection, within bounds that a server cannot move.
+//! The growing record of a connection, with limits that a server cannot exceed.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,31 +11,31 @@ use tokio::sync::watch;
 use crate::transcript::{Entry, Event, messages};
 use crate::wire::{Damage, Frame, Kind};
 
-/// What a connection keeps at most.
+/// The limits of one connection's record.
 ///
-/// A server decides how much it writes, so what it was asked for is told apart from what comes unasked:
-/// answers may be large, while a flood is cut off early.
+/// A server decides how much it writes, so responses to requests are counted separately from unsolicited messages:
+/// responses may be large, while a flood of unsolicited messages ends the connection early.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Lines that answer none of our requests.
-    pub unasked: usize,
-    /// Memory that these lines may take, in bytes.
-    pub unasked_bytes: usize,
-    /// Bytes of an unfinished or over-long line before the server is cut off.
+pub struct RecordLimits {
+    /// Lines that answer no request of the client.
+    pub unsolicited: usize,
+    /// Memory for these lines, in bytes.
+    pub unsolicited_bytes: usize,
+    /// The length of an unfinished line, in bytes, at which the server is disconnected.
     pub line: usize,
-    /// Bytes of standard error that are kept; of more, the newest.
+    /// Bytes of standard error that are kept; the newest ones.
     pub stderr: usize,
-    /// Pieces of standard error that keep a time of their own.
+    /// Pieces of standard error that keep their own time.
     pub stderr_pieces: usize,
     /// Requests of the server that are answered.
     pub answers: usize,
 }
 
-impl Default for Limits {
+impl Default for RecordLimits {
     fn default() -> Self {
         Self {
-            unasked: 4_000,
-            unasked_bytes: 6 << 20,
+            unsolicited: 4_000,
+            unsolicited_bytes: 6 << 20,
             line: 32 << 20,
             stderr: 64 << 10,
             stderr_pieces: 1_000,
@@ -47,7 +47,7 @@ impl Default for Limits {
 /// A message that takes more memory than this, in bytes, is a large one.
 const LARGE: usize = 2 << 20;
 
-/// The memory that several connections share: what one has taken is gone for the others.
+/// A memory budget that several connections share.
 #[derive(Debug)]
 pub struct Allowance {
     all: AtomicUsize,
@@ -55,13 +55,13 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// An allowance of so many bytes for messages, and so many of them for large ones.
+    /// A budget of `all` bytes for messages, of which `large` bytes may go to large ones.
     #[must_use]
     pub fn new(all: usize, large: usize) -> Self {
         Self { all: AtomicUsize::new(all), large: AtomicUsize::new(large) }
     }
 
-    /// Takes the room of a message from it; `false` if there is not enough left.
+    /// Takes the memory of a message from the budget; `false` if not enough is left.
     fn take(&self, room: usize) -> bool {
         let take = |from: &AtomicUsize| {
             from.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(room)).is_ok()
@@ -71,26 +71,26 @@ impl Allowance {
 }
 
 impl Default for Allowance {
-    /// What some hundred processes of a server with some hundred tools need, and a machine can spare.
+    /// Enough for a few hundred processes of a server with a few hundred tools.
     fn default() -> Self {
         Self::new(512 << 20, 64 << 20)
     }
 }
 
-/// Somebody who sees every entry at once as it is recorded.
-pub type Tap = Arc<dyn Fn(&Entry) + Send + Sync>;
+/// A callback that sees every entry at the moment it is recorded.
+pub type EntryObserver = Arc<dyn Fn(&Entry) + Send + Sync>;
 
-/// How the record of a connection is kept.
+/// How a connection is recorded.
 #[derive(Clone, Default)]
 pub struct Keeping {
-    /// What is kept of it.
-    pub limits: Limits,
-    /// What it shares with other connections.
+    /// How much is kept.
+    pub limits: RecordLimits,
+    /// The memory budget that it shares with other connections.
     pub allowance: Arc<Allowance>,
-    /// Who sees it as it grows.
-    pub tap: Option<Tap>,
-    /// Whether nothing of it is kept once that has been seen: for calls by the thousand.
-    pub passing: bool,
+    /// The callback for new entries.
+    pub tap: Option<EntryObserver>,
+    /// Whether entries are dropped once the callback has seen them: for thousands of calls.
+    pub discards_entries: bool,
 }
 
 impl fmt::Debug for Keeping {
@@ -102,25 +102,25 @@ impl fmt::Debug for Keeping {
     }
 }
 
-/// What is known of a connection so far.
+/// What has been recorded of a connection.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) entries: Vec<Arc<Entry>>,
-    /// Whether nothing more can come.
+    /// Whether nothing more can arrive.
     pub(super) closed: bool,
     pub(super) first_line: Option<Duration>,
     pub(super) exited: bool,
-    /// How many requests wait since the server wants to be asked less.
-    pausing: usize,
-    /// How many it would not answer for longer than we wait.
+    /// How many requests wait because of the server's rate limit.
+    paused_requests: usize,
+    /// How many requests the server rejected because of its rate limit.
     limited: usize,
     overflowed: bool,
-    /// Requests that went out and have not been answered.
+    /// Requests that were sent and not answered yet.
     open: usize,
-    unasked: usize,
-    unasked_bytes: usize,
+    unsolicited: usize,
+    unsolicited_bytes: usize,
     answers: usize,
-    /// Where text of standard error stands, oldest first.
+    /// The positions of standard error text, oldest first.
     stderr_at: VecDeque<usize>,
     stderr: usize,
     stderr_pieces: usize,
@@ -129,12 +129,12 @@ pub(super) struct State {
 /// The record of a connection.
 pub(super) struct Record {
     pub(super) changed: watch::Sender<()>,
-    pub(super) limits: Limits,
+    pub(super) limits: RecordLimits,
     started: Instant,
     state: Mutex<State>,
     allowance: Arc<Allowance>,
-    tap: Option<Tap>,
-    passing: bool,
+    tap: Option<EntryObserver>,
+    discards_entries: bool,
 }
 
 impl Record {
@@ -146,7 +146,7 @@ impl Record {
             limits: keeping.limits,
             allowance: keeping.allowance,
             tap: keeping.tap,
-            passing: keeping.passing,
+            discards_entries: keeping.discards_entries,
         }
     }
 
@@ -173,7 +173,7 @@ impl Record {
             Event::Sent { frame, .. } => state.open += frame.json().map_or(1, requests),
             _ => {}
         }
-        if !self.passing {
+        if !self.discards_entries {
             state.entries.push(Arc::clone(&entry));
         }
         drop(state);
@@ -187,35 +187,36 @@ impl Record {
         if state.overflowed {
             return false;
         }
-        let room = frame.room();
+        let room = frame.memory_bytes();
         let answers = frame.json().map_or(0, responses);
         if answers > 0 && answers <= state.open {
             state.open -= answers;
-            if self.passing {
-                // What is not kept takes no room; only a flood between two answers is one.
-                (state.unasked, state.unasked_bytes) = (0, 0);
+            if self.discards_entries {
+                // Dropped entries take no memory; only a flood between two responses counts.
+                (state.unsolicited, state.unsolicited_bytes) = (0, 0);
             }
         } else {
-            state.unasked += 1;
-            state.unasked_bytes += room;
+            state.unsolicited += 1;
+            state.unsolicited_bytes += room;
         }
         let limits = &self.limits;
-        let flood = state.unasked > limits.unasked || state.unasked_bytes > limits.unasked_bytes;
+        let flood = state.unsolicited > limits.unsolicited || state.unsolicited_bytes > limits.unsolicited_bytes;
         drop(state);
-        let frame = if flood || self.passing || self.allowance.take(room) { frame } else { frame.let_go() };
-        let fits = !flood && (!is_let_go(&frame) || self.allowance.take(frame.room()));
+        let frame =
+            if flood || self.discards_entries || self.allowance.take(room) { frame } else { frame.drop_contents() };
+        let fits = !flood && (!is_dropped(&frame) || self.allowance.take(frame.memory_bytes()));
         self.add(if fits { Event::Received(frame) } else { Event::Overflow });
         fits
     }
 
-    /// Records text of standard error. Whoever waits for a message is not woken by it.
+    /// Records text of standard error. Does not wake tasks that wait for a message.
     pub(super) fn stderr(&self, text: String) {
         let entry = self.entry(Event::Stderr(text));
         let mut state = self.state();
         let State { entries, stderr_at, stderr, stderr_pieces, .. } = &mut *state;
         let length = |entry: &Entry| if let Event::Stderr(text) = &entry.event { text.len() } else { 0 };
         *stderr += length(&entry);
-        // Pieces without end are joined, so that their number is bounded as well as their text.
+        // Further pieces are joined, so that their number is limited as well as their length.
         let joined =
             *stderr_pieces >= self.limits.stderr_pieces && stderr_at.back() == entries.len().checked_sub(1).as_ref();
         match entries.last_mut() {
@@ -226,8 +227,8 @@ impl Record {
                 entries.push(entry);
             }
         }
-        // The oldest text goes; what a server wrote last says why it ended. Entries stay where they are, as
-        // others know them by their position.
+        // The oldest text is dropped, since the newest explains why a server exited. Entries stay at their positions,
+        // because others refer to them by position.
         while *stderr > self.limits.stderr && stderr_at.len() > 1 {
             let Some(oldest) = stderr_at.pop_front() else { break };
             *stderr -= length(&entries[oldest]);
@@ -235,28 +236,29 @@ impl Record {
         }
     }
 
-    /// Takes note of a request that waits, or does so no more.
-    pub(super) fn pause(&self, begins: bool) {
+    /// Records that a request begins or ends a pause.
+    pub(super) fn set_paused(&self, begins: bool) {
         let mut state = self.state();
-        state.pausing = if begins { state.pausing + 1 } else { state.pausing.saturating_sub(1) };
+        state.paused_requests =
+            if begins { state.paused_requests + 1 } else { state.paused_requests.saturating_sub(1) };
     }
 
-    /// Whether a request waits since the server wants to be asked less.
-    pub(super) fn is_pausing(&self) -> bool {
-        self.state().pausing > 0
+    /// Whether a request waits because of the server's rate limit.
+    pub(super) fn is_paused(&self) -> bool {
+        self.state().paused_requests > 0
     }
 
-    /// Takes note of a request that the server would not answer for now.
-    pub(super) fn limit(&self) {
+    /// Counts a request that the server rejected because of its rate limit.
+    pub(super) fn count_rate_limited(&self) {
         self.state().limited += 1;
     }
 
-    /// How many requests the server would not answer, since it is asked too much.
+    /// How many requests the server rejected because of its rate limit.
     pub(super) fn limited(&self) -> usize {
         self.state().limited
     }
 
-    /// Whether one more request of the server is answered.
+    /// Counts a request of the server; returns whether it may be answered.
     pub(super) fn may_answer(&self) -> bool {
         let mut state = self.state();
         state.answers += 1;
@@ -264,7 +266,7 @@ impl Record {
     }
 }
 
-/// Adds text of standard error to an entry, which keeps the newest `longest` bytes.
+/// Appends text of standard error to an entry, which keeps the newest `longest` bytes.
 fn append(last: &mut Entry, new: &Entry, longest: usize, total: &mut usize) {
     let (Event::Stderr(text), Event::Stderr(more)) = (&mut last.event, &new.event) else { return };
     text.push_str(more);
@@ -275,18 +277,18 @@ fn append(last: &mut Entry, new: &Entry, longest: usize, total: &mut usize) {
     last.at = new.at;
 }
 
-fn is_let_go(frame: &Frame) -> bool {
-    matches!(frame.value, Err(Damage::LetGo { .. }))
+fn is_dropped(frame: &Frame) -> bool {
+    matches!(frame.value, Err(Damage::Dropped { .. }))
 }
 
-/// How many answers a line of ours may draw: whatever is malformed may draw one too.
+/// How many responses a line of the client may have: a malformed message may have one too.
 fn requests(value: &serde_json::Value) -> usize {
     let silent =
         |message: &&serde_json::Value| matches!(Kind::of(message), Kind::Notification { .. } | Kind::Response { .. });
     messages(value).filter(|message| !silent(message)).count()
 }
 
-/// How many responses a line carries.
+/// The number of responses in a line.
 fn responses(value: &serde_json::Value) -> usize {
     messages(value).filter(|message| matches!(Kind::of(message), Kind::Response { .. })).count()
 }
@@ -296,7 +298,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn record(limits: Limits) -> Record {
+    fn record(limits: RecordLimits) -> Record {
         Record::new(Keeping { limits, ..Keeping::default() })
     }
 
@@ -305,8 +307,8 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_cut_off_and_answers_are_not() {
-        let record = record(Limits { unasked: 10, ..Limits::default() });
+    fn a_flood_ends_the_connection_and_responses_do_not() {
+        let record = record(RecordLimits { unsolicited: 10, ..RecordLimits::default() });
         for id in 0..50 {
             record.add(Event::Sent { frame: Frame::of(&json!({"id": id, "method": "ping"})), mark: None });
             assert!(record.receive(Frame::of(&json!({"id": id, "result": {}}))));
@@ -321,15 +323,15 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_beyond_those_that_are_open_is_unasked() {
-        let record = record(Limits { unasked: 3, ..Limits::default() });
+    fn a_response_to_no_open_request_is_unsolicited() {
+        let record = record(RecordLimits { unsolicited: 3, ..RecordLimits::default() });
         record.add(Event::Sent { frame: Frame::of(&json!({"id": 1, "method": "ping"})), mark: None });
         let kept = (0..9).filter(|_| record.receive(Frame::of(&json!({"id": 1, "result": {}})))).count();
         assert_eq!(kept, 4);
     }
 
     #[test]
-    fn connections_share_their_allowance_and_then_keep_less_of_an_answer() {
+    fn connections_share_a_memory_budget_and_keep_less_of_a_response_once_it_is_used_up() {
         let keeping = Keeping { allowance: Arc::new(Allowance::new(10_000, 0)), ..Keeping::default() };
         let records = [Record::new(keeping.clone()), Record::new(keeping)];
         let answer = Frame::of(&json!({"id": 1, "result": "x".repeat(4_000)}));
@@ -337,7 +339,7 @@ mod tests {
             record.add(Event::Sent { frame: Frame::of(&json!({"id": 1, "method": "ping"})), mark: None });
         }
         assert!(records[0].receive(answer.clone()));
-        assert!(!records[1].receive(answer), "what is left does not even hold the beginning");
+        assert!(!records[1].receive(answer), "the rest of the budget is too small even for the beginning");
         assert!(records[1].state().closed);
         let large = Keeping { allowance: Arc::new(Allowance::new(64 << 20, 0)), ..Keeping::default() };
         let record = Record::new(large);
@@ -346,12 +348,12 @@ mod tests {
         let Some(Event::Received(frame)) = state.entries.last().map(|entry| &entry.event) else {
             panic!("it was received");
         };
-        assert!(is_let_go(frame) && frame.raw.len() < 5_000 && frame.bytes > 2 << 20);
+        assert!(is_dropped(frame) && frame.raw.len() < 5_000 && frame.bytes > 2 << 20);
     }
 
     #[test]
-    fn standard_error_is_bounded_and_moves_nothing() {
-        let record = record(Limits { stderr: 100, stderr_pieces: 5, ..Limits::default() });
+    fn standard_error_is_limited_and_positions_stay_valid() {
+        let record = record(RecordLimits { stderr: 100, stderr_pieces: 5, ..RecordLimits::default() });
         record.stderr("old ".repeat(20));
         let position = record.state().entries.len();
         record.receive(Frame::of(&json!({"id": 1, "result": {}})));

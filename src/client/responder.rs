@@ -1,16 +1,16 @@
-//! What a client answers when the server asks it something: what it may be asked for at all.
+//! Answers the server's requests, limited to what the client declared.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-/// How a request of the server is answered, by its method and params: by a result, or by an error.
+/// Computes the result or error for a request of the server, from its method and params.
 pub type Answer = Arc<dyn Fn(&str, Option<&Value>) -> Result<Value, Value> + Send + Sync>;
 
-/// Answers the server's requests: `ping` always, the rest only as far as it was declared.
+/// Answers the server's requests: `ping` always, other methods only if their capability was declared.
 ///
-/// What is answered is somebody else's to say; what was not declared is answered as an unknown method.
+/// The caller provides the results; a request for an undeclared capability is answered as an unknown method.
 #[derive(Clone)]
 pub struct Responder {
     capabilities: Value,
@@ -24,13 +24,13 @@ impl fmt::Debug for Responder {
 }
 
 impl Responder {
-    /// A responder of a client that declared these capabilities.
+    /// A responder for a client that declared these capabilities.
     #[must_use]
     pub fn new(capabilities: Value, answer: Answer) -> Self {
         Self { capabilities, answer }
     }
 
-    /// The answer to a request of the server.
+    /// The response to a request of the server.
     #[must_use]
     pub fn answer(&self, id: &Value, method: &str, params: Option<&Value>) -> Value {
         let declared = |name: &str| self.capabilities.get(name).is_some();
@@ -39,7 +39,7 @@ impl Responder {
             "roots/list" if declared("roots") => (self.answer)(method, params),
             "sampling/createMessage" if declared("sampling") => (self.answer)(method, params),
             "elicitation/create" if declared("elicitation") => (self.answer)(method, params),
-            _ => Err(json!({ "code": -32601, "message": "the client does not offer this method" })),
+            _ => Err(json!({ "code": -32601, "message": "the client does not support this method" })),
         };
         match answer {
             Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_declared_is_answered() {
+    fn only_declared_methods_are_answered() {
         let answer: Answer = Arc::new(|method, _| match method {
             "roots/list" => Ok(json!({ "roots": [] })),
             _ => Err(json!({ "code": -1 })),

@@ -1,11 +1,11 @@
-//! The nodes of arrays: slots, the rest, and what has to be contained.
+//! Compiles array schemas: prefix items, other items, and elements required by `contains`.
 
 use jsonschema::canonical::{ArrayView, CanonicalSchema, CanonicalView, Distinctness};
 
 use super::{
     compile::{Compiled, Compiler, TooManyNodes, count},
     hint::Hints,
-    plan::{Array, Demand, Node},
+    plan::{ArraySpec, ContainsRule, Node},
 };
 
 impl Compiler<'_> {
@@ -13,7 +13,7 @@ impl Compiler<'_> {
         let mut fillers = view.items.clone();
         let mut approximate = false;
         let mut filled_prefix = view.prefix_items.clone();
-        // Where a match is counted, what is not meant to match must not match by chance.
+        // Where matches are counted, other elements must not match by chance.
         for counted in view.contains.iter().filter(|c| c.max_contains.is_some()) {
             let Ok(outside) = counted.schema.negate() else {
                 approximate = true;
@@ -37,37 +37,37 @@ impl Compiler<'_> {
         }
         let mut prefix = Vec::with_capacity(filled_prefix.len());
         for (position, slot) in filled_prefix.iter().enumerate() {
-            prefix.push(self.place_at(&position.to_string(), slot)?);
+            prefix.push(self.compile_child(&position.to_string(), slot)?);
         }
         let rest = match &fillers {
-            Some(items) => self.place_at(Hints::ITEMS, items)?,
+            Some(items) => self.compile_child(Hints::ITEMS, items)?,
             None => self.anything()?,
         };
-        let mut demands = Vec::new();
+        let mut contains_rules = Vec::new();
         let mut met: Option<CanonicalSchema> = None;
         for contains in &view.contains {
             let min = contains.min_contains.as_ref().map_or(1, count);
-            // One element may answer several demands; asking for it saves room under `maxItems`.
+            // One element may satisfy several `contains`; requiring that saves elements under `maxItems`.
             let together = met.as_ref().and_then(|met| met.intersect(&contains.schema).ok());
             let together = together.filter(|both| !matches!(both.view(), CanonicalView::False));
-            if let (Some(both), true, Some(last)) = (together, min == 1, demands.last_mut()) {
-                *last = self.demand(view, &both, 1)?;
+            if let (Some(both), true, Some(last)) = (together, min == 1, contains_rules.last_mut()) {
+                *last = self.contains_rule(view, &both, 1)?;
                 met = Some(both);
                 continue;
             }
-            demands.push(self.demand(view, &contains.schema, min)?);
+            contains_rules.push(self.contains_rule(view, &contains.schema, min)?);
             met = (min == 1 && contains.max_contains.is_none()).then(|| contains.schema.clone());
         }
-        let array = Array {
+        let array = ArraySpec {
             min: view.min_items.as_ref().map_or(0, count),
             max: view.max_items.as_ref().map_or(usize::MAX, count),
             prefix,
             rest,
-            demands,
+            contains_rules,
             distinct: view.distinctness == Distinctness::AllDistinct,
             repeated: view.distinctness == Distinctness::SomeRepeated,
         };
-        approximate |= array.repeated || array.demands.len() > 1;
+        approximate |= array.repeated || array.contains_rules.len() > 1;
         self.exact &= !approximate;
         let node = self.add(Node::Array(Box::new(array)))?;
         if approximate {
@@ -76,7 +76,12 @@ impl Compiler<'_> {
         Ok(node)
     }
 
-    fn demand(&mut self, view: &ArrayView, wanted: &CanonicalSchema, min: usize) -> Result<Demand, TooManyNodes> {
+    fn contains_rule(
+        &mut self,
+        view: &ArrayView,
+        wanted: &CanonicalSchema,
+        min: usize,
+    ) -> Result<ContainsRule, TooManyNodes> {
         let meet = |slot: &CanonicalSchema| slot.intersect(wanted).unwrap_or_else(|_| wanted.clone());
         let mut prefix = Vec::with_capacity(view.prefix_items.len());
         for slot in &view.prefix_items {
@@ -86,6 +91,6 @@ impl Compiler<'_> {
             Some(items) => self.schema(&meet(items))?,
             None => self.schema(wanted)?,
         };
-        Ok(Demand { min, prefix, rest })
+        Ok(ContainsRule { min, prefix, rest })
     }
 }

@@ -1,8 +1,8 @@
-//! From a canonical schema to a plan.
+//! Compiles a canonical schema into a plan.
 //!
-//! The canonical form has done the hard part: `allOf` is folded, conditionals are unions, and what
-//! contradicts itself is gone. This walk turns its views into nodes and asks its algebra where two
-//! demands meet on one value.
+//! The canonical form has done the hard part: `allOf` is folded, conditionals are unions, and
+//! contradictions are removed. This module turns its views into nodes, and intersects schemas where two
+//! of them constrain the same value.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -15,23 +15,23 @@ use serde_json::{Number, Value};
 use super::{
     dialect::Dialect,
     hint::Hints,
-    number::{Real, Whole},
-    plan::{Array, Key, Node, NodeId, Object, Plan, Wild},
-    reach::Step,
-    text::Text,
+    instance_path::PathStep,
+    number::{IntegerSpec, NumberSpec},
+    plan::{ArraySpec, EntryName, EntryTemplate, Node, NodeId, ObjectSpec, Plan},
+    string::StringSpec,
 };
 
-/// A plan of more nodes is refused.
-pub(super) const NODES: usize = 20_000;
-/// Nesting of views beyond which the walk stops: the schema's own depth is bounded, but algebra
-/// may nest its results further.
-const DEPTH: usize = 256;
-/// No string longer than this is generated.
-const LONGEST: usize = 65_536;
-/// How many keywords are taken away from a schema that the canonical form does not model.
-const STRIPPED: usize = 16;
+/// The maximum number of nodes of a plan; a larger one is rejected.
+pub(super) const MAX_NODES: usize = 20_000;
+/// The maximum nesting of views: the depth of the schema itself is limited, but results of
+/// intersections and negations may nest further.
+const MAX_DEPTH: usize = 256;
+/// The maximum length of a generated string.
+const MAX_STRING_LENGTH: usize = 65_536;
+/// How many keywords are removed from a schema that the canonical form does not model.
+const MAX_STRIPPED: usize = 16;
 
-/// Keywords that the canonical form may fail to model, in the order in which they are given up.
+/// Keywords that the canonical form may fail to model, in the order in which they are removed.
 const UNMODELLED: [&str; 12] = [
     "contentEncoding",
     "contentMediaType",
@@ -51,17 +51,17 @@ const UNMODELLED: [&str; 12] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooManyNodes;
 
-/// Compiles what any of the given forms admits; `hints` are the values that the author suggests.
+/// Compiles the union of the given forms; `hints` are the values that the schema's author suggests.
 pub(super) fn compile(forms: &[CanonicalSchema], dialect: Dialect, hints: &Hints) -> Result<Plan, TooManyNodes> {
     let mut compiler = Compiler::new(dialect, hints);
     let root = match forms {
-        [form] => compiler.place(form)?,
+        [form] => compiler.compile_with_hints(form)?,
         forms => {
             let mut roots = Vec::with_capacity(forms.len());
             for form in forms {
-                // A reference means something else in each form.
+                // A reference has another meaning in each form.
                 compiler.references.clear();
-                roots.push(compiler.place(form)?);
+                roots.push(compiler.compile_with_hints(form)?);
             }
             compiler.add(Node::Union(roots))?
         }
@@ -69,20 +69,20 @@ pub(super) fn compile(forms: &[CanonicalSchema], dialect: Dialect, hints: &Hints
     Ok(compiler.finish(root))
 }
 
-/// Compiles the instances of `schema` whose value at the end of `way` lies in `target` as well.
+/// Compiles the instances of `schema` whose value at the end of `path` also matches `target`.
 pub(super) fn compile_spliced(
     schema: &CanonicalSchema,
-    way: &[Step],
+    path: &[PathStep],
     target: &CanonicalSchema,
     dialect: Dialect,
     hints: &Hints,
 ) -> Result<Plan, TooManyNodes> {
     let mut compiler = Compiler::new(dialect, hints);
-    let root = compiler.splice(schema, way, target)?;
+    let root = compiler.splice(schema, path, target)?;
     Ok(compiler.finish(root))
 }
 
-/// The canonical form of a schema in `dialect`, formats asserted and nothing fetched.
+/// The canonical form of a schema in `dialect`, with formats asserted and nothing fetched.
 pub(super) fn canonicalize(
     schema: &Value,
     dialect: Dialect,
@@ -94,7 +94,7 @@ pub(super) fn canonicalize(
         .canonicalize(schema)
 }
 
-/// The validator of a schema in `dialect`, formats asserted and nothing fetched.
+/// The validator of a schema in `dialect`, with formats asserted and nothing fetched.
 pub(super) fn validator(schema: &Value, dialect: Dialect) -> Result<Validator, jsonschema::ValidationError<'static>> {
     jsonschema::options().with_draft(dialect.draft()).should_validate_formats(true).offline().build(schema)
 }
@@ -102,7 +102,7 @@ pub(super) fn validator(schema: &Value, dialect: Dialect) -> Result<Validator, j
 pub(super) struct Compiler<'h> {
     pub(super) dialect: Dialect,
     hints: &'h Hints,
-    /// Where in an instance the walk is, as [`Hints`] write it.
+    /// The current path in an instance, as [`Hints`] write it.
     path: String,
     pub(super) nodes: Vec<Node>,
     references: HashMap<String, NodeId>,
@@ -134,7 +134,7 @@ impl<'h> Compiler<'h> {
     }
 
     pub(super) fn enter(&mut self) -> Result<(), TooManyNodes> {
-        if self.depth >= DEPTH {
+        if self.depth >= MAX_DEPTH {
             return Err(TooManyNodes);
         }
         self.depth += 1;
@@ -146,7 +146,7 @@ impl<'h> Compiler<'h> {
     }
 
     pub(super) fn add(&mut self, node: Node) -> Compiled {
-        if self.nodes.len() >= NODES {
+        if self.nodes.len() >= MAX_NODES {
             return Err(TooManyNodes);
         }
         let id = u32::try_from(self.nodes.len()).map_err(|_| TooManyNodes)?;
@@ -154,7 +154,7 @@ impl<'h> Compiler<'h> {
         Ok(NodeId(id))
     }
 
-    /// A node for what may exist but is not generated.
+    /// A node for values that may exist but are not generated.
     pub(super) fn never(&mut self) -> Compiled {
         self.exact = false;
         self.add(Node::Never)
@@ -165,8 +165,8 @@ impl<'h> Compiler<'h> {
         validator(&schema, self.dialect).ok().map(Arc::new)
     }
 
-    /// Compiles a schema at the current path, with the suggestions for that path.
-    pub(super) fn place(&mut self, schema: &CanonicalSchema) -> Compiled {
+    /// Compiles a schema at the current path, including the suggestions for that path.
+    pub(super) fn compile_with_hints(&mut self, schema: &CanonicalSchema) -> Compiled {
         let node = self.schema(schema)?;
         let Some(suggested) = self.hints.at(&self.path) else {
             return Ok(node);
@@ -186,10 +186,10 @@ impl<'h> Compiler<'h> {
         self.add(Node::Suggested { values, node })
     }
 
-    pub(super) fn place_at(&mut self, step: &str, schema: &CanonicalSchema) -> Compiled {
+    pub(super) fn compile_child(&mut self, step: &str, schema: &CanonicalSchema) -> Compiled {
         let length = self.path.len();
         Hints::descend(&mut self.path, step);
-        let node = self.place(schema);
+        let node = self.compile_with_hints(schema);
         self.path.truncate(length);
         node
     }
@@ -208,12 +208,12 @@ impl<'h> Compiler<'h> {
             CanonicalView::Const(value) => self.add(Node::Values(vec![value])),
             CanonicalView::Enum(values) => self.add(Node::Values(values)),
             CanonicalView::MultiType(types) => self.types(types),
-            CanonicalView::Integer(view) => match Whole::new(&view) {
-                Some(whole) => self.add(Node::Whole(Box::new(whole))),
+            CanonicalView::Integer(view) => match IntegerSpec::new(&view) {
+                Some(whole) => self.add(Node::Integer(Box::new(whole))),
                 None => self.never(),
             },
-            CanonicalView::Number(view) => match Real::new(&view) {
-                Some(real) => self.add(Node::Real(Box::new(real))),
+            CanonicalView::Number(view) => match NumberSpec::new(&view) {
+                Some(real) => self.add(Node::Number(Box::new(real))),
                 None => self.never(),
             },
             CanonicalView::String(view) => self.text(schema, &view),
@@ -252,7 +252,7 @@ impl<'h> Compiler<'h> {
         let CanonicalView::Reference(uri) = inner.view() else {
             return self.opposite(schema, inner);
         };
-        // What negates a recursive schema negates it again further down.
+        // The negation of a recursive schema refers to itself further down.
         let key = format!("not {uri}");
         if let Some(&known) = self.references.get(&key) {
             return Ok(known);
@@ -264,7 +264,7 @@ impl<'h> Compiler<'h> {
         Ok(id)
     }
 
-    /// What the algebra can say of a negation, or else anything, checked.
+    /// The computed negation if there is one, and any value, both checked against the schema.
     fn opposite(&mut self, schema: &CanonicalSchema, inner: &CanonicalSchema) -> Compiled {
         let mut candidates = vec![self.anything()?];
         if let Ok(negated) = inner.negate()
@@ -288,14 +288,14 @@ impl<'h> Compiler<'h> {
         Ok(id)
     }
 
-    /// A schema that the canonical form keeps as it stands: what is left when the keywords that
-    /// stopped it are taken away, checked against all of it.
+    /// A schema that the canonical form keeps unchanged: generated without the keywords that it cannot
+    /// model, and checked against the whole schema.
     fn raw(&mut self, view: &RawView) -> Compiled {
         let Ok(check) = validator(&view.schema, self.dialect) else {
             return self.never();
         };
         self.exact = false;
-        let candidate = match modelled(view, self.dialect) {
+        let candidate = match supported_part(view, self.dialect) {
             Some(canonical) => self.schema(&canonical)?,
             None => self.anything()?,
         };
@@ -324,8 +324,8 @@ impl<'h> Compiler<'h> {
         }
     }
 
-    /// A node of all values of one type. Those that lead to others are made once; a leaf is made
-    /// for each place, so that each place has its boundaries tried.
+    /// A node of all values of one type. Containers are compiled once; a leaf is compiled for each
+    /// place, so that its boundaries are tested in each place.
     pub(super) fn any_of_type(&mut self, name: &'static str) -> Compiled {
         if let Some(&known) = self.builtin.get(name) {
             return Ok(known);
@@ -335,7 +335,7 @@ impl<'h> Compiler<'h> {
             self.builtin.insert(name, id);
         }
         let node = match name {
-            "string" => Node::Text(Box::new(Text::any())),
+            "string" => Node::String(Box::new(StringSpec::any())),
             "number" => {
                 let view = jsonschema::canonical::NumberView {
                     minimum: None,
@@ -346,7 +346,7 @@ impl<'h> Compiler<'h> {
                     not_multiple_of: Vec::new(),
                     excludes_integers: false,
                 };
-                Real::new(&view).map_or(Node::Never, |real| Node::Real(Box::new(real)))
+                NumberSpec::new(&view).map_or(Node::Never, |real| Node::Number(Box::new(real)))
             }
             "integer" => {
                 let view = jsonschema::canonical::IntegerView {
@@ -355,28 +355,32 @@ impl<'h> Compiler<'h> {
                     multiple_of: Vec::new(),
                     not_multiple_of: Vec::new(),
                 };
-                Whole::new(&view).map_or(Node::Never, |whole| Node::Whole(Box::new(whole)))
+                IntegerSpec::new(&view).map_or(Node::Never, |whole| Node::Integer(Box::new(whole)))
             }
             "boolean" => Node::Bool,
-            "array" => Node::Array(Box::new(Array {
+            "array" => Node::Array(Box::new(ArraySpec {
                 min: 0,
                 max: usize::MAX,
                 prefix: Vec::new(),
                 rest: self.anything()?,
-                demands: Vec::new(),
+                contains_rules: Vec::new(),
                 distinct: false,
                 repeated: false,
             })),
             "object" => {
                 let key = self.any_of_type("string")?;
                 let value = self.anything()?;
-                Node::Object(Box::new(Object {
+                Node::Object(Box::new(ObjectSpec {
                     min: 0,
                     max: usize::MAX,
                     required: Vec::new(),
                     optional: Vec::new(),
                     declared: Vec::new(),
-                    wild: vec![Wild { key: Key::Drawn(key), value, avoid: Vec::new() }],
+                    templates: vec![EntryTemplate {
+                        key: EntryName::Generated(key),
+                        value,
+                        excluded_names: Vec::new(),
+                    }],
                     violations: Vec::new(),
                 }))
             }
@@ -401,21 +405,21 @@ impl<'h> Compiler<'h> {
     }
 
     fn text(&mut self, schema: &CanonicalSchema, view: &StringView) -> Compiled {
-        let text = Text::new(view, LONGEST, || self.check(schema));
+        let text = StringSpec::new(view, MAX_STRING_LENGTH, || self.check(schema));
         if let Some(text) = text {
-            return self.add(Node::Text(Box::new(text)));
+            return self.add(Node::String(Box::new(text)));
         }
         self.too_large = true;
         self.add(Node::Never)
     }
 }
 
-/// What the canonical form models of a schema, with as few keywords taken away as are found to
-/// stop it.
-pub(super) fn modelled(view: &RawView, dialect: Dialect) -> Option<CanonicalSchema> {
+/// The canonical form of a schema without the keywords that it cannot model; as few as possible are
+/// removed.
+pub(super) fn supported_part(view: &RawView, dialect: Dialect) -> Option<CanonicalSchema> {
     let mut schema = view.schema.clone();
     let mut pointer = view.pointer.clone().unwrap_or_default();
-    for _ in 0..STRIPPED {
+    for _ in 0..MAX_STRIPPED {
         if !strip(&mut schema, &pointer) {
             return None;
         }
@@ -428,7 +432,7 @@ pub(super) fn modelled(view: &RawView, dialect: Dialect) -> Option<CanonicalSche
     None
 }
 
-/// What a schema refers to, or the schema itself.
+/// The target of a reference, or the schema itself.
 fn resolve(schema: &CanonicalSchema) -> CanonicalSchema {
     if let CanonicalView::Reference(uri) = schema.view()
         && let Some(definition) = schema.definition(&uri)
@@ -442,8 +446,8 @@ pub(super) fn count(number: &Number) -> usize {
     number.as_u64().map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-/// Takes one keyword away from the schema at `pointer`, the likeliest culprit first; or replaces
-/// the whole subschema. Says whether anything changed.
+/// Removes one keyword from the schema at `pointer`, the likeliest obstacle first; or replaces the
+/// whole subschema. Returns whether anything changed.
 fn strip(schema: &mut Value, pointer: &str) -> bool {
     let Some(place) = schema.pointer_mut(pointer) else {
         return false;

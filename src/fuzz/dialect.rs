@@ -1,9 +1,9 @@
-//! Which JSON Schema a schema is written in.
+//! The JSON Schema dialects: which drafts are supported, and which one a schema declares.
 
 use jsonschema::Draft;
 use serde_json::Value;
 
-/// A version of JSON Schema that this module understands.
+/// A supported version of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Dialect {
@@ -15,12 +15,12 @@ pub enum Dialect {
     Draft7,
     /// 2019-09.
     Draft201909,
-    /// 2020-12, the default of the protocol's newer revisions.
+    /// 2020-12, the default of newer MCP revisions.
     Draft202012,
 }
 
 impl Dialect {
-    /// The dialect that a `$schema` URI names, whether written with `http`, `https`, or an empty
+    /// The dialect that a `$schema` URI names, whether written with `http`, `https` or an empty
     /// fragment.
     #[must_use]
     pub fn from_uri(uri: &str) -> Option<Self> {
@@ -35,8 +35,8 @@ impl Dialect {
         }
     }
 
-    /// The dialect that `schema` declares, `default` if it declares none, or the URI that names
-    /// no dialect known here.
+    /// The dialect that `schema` declares, or `default` if it declares none; the error is an unknown
+    /// URI.
     pub(super) fn of(schema: &Value, default: Self) -> Result<Self, &str> {
         match schema.get("$schema").and_then(Value::as_str) {
             Some(uri) => Self::from_uri(uri).ok_or(uri),

@@ -1,21 +1,20 @@
-//! Single changes of a value that make it simpler, and what simpler means.
+//! Single edits that simplify a value, and the order of values by simplicity.
 //!
-//! Owns the list of edits and the order of values. Refuses to know classes and failures: whether an edit is of use
-//! is found by [`Shrinker`](super::Shrinker).
+//! Knows neither classes nor failures: [`Shrinker`](super::Shrinker) finds out whether an edit helps.
 
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
-/// How far below its place what a lift puts there may lie, and how many lifts of one place are tried.
-const LIFTED: (usize, usize) = (4, 24);
+/// How deep a lifted value may be below its new place, and how many lifts of one place are tried.
+const LIFT_LIMITS: (usize, usize) = (4, 24);
 
-/// The place in a value that a path of positions leads to.
+/// The value at a path of positions.
 pub(super) fn at_path<'v>(value: &'v mut Value, path: &[usize]) -> Option<&'v mut Value> {
     path.iter().try_fold(value, |place, &position| child_mut(place, position))
 }
 
-/// What is bisected: the magnitude of an integer, the length of a text or array.
+/// The size for bisection: the magnitude of an integer, the length of a string or array.
 pub(super) fn size(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => magnitude(number),
@@ -25,7 +24,7 @@ pub(super) fn size(value: &Value) -> Option<u64> {
     }
 }
 
-/// Gives a value another size; the sign of a number, and the beginning of the others, is kept.
+/// Changes the size of a value; keeps the sign of a number and the beginning of anything else.
 pub(super) fn resize(value: &mut Value, size: u64) -> Option<()> {
     match value {
         Value::Number(number) => {
@@ -42,7 +41,7 @@ pub(super) fn resize(value: &mut Value, size: u64) -> Option<()> {
     Some(())
 }
 
-/// One change of a value, at the place that a path of positions leads to.
+/// One change of the value at a path of positions.
 #[derive(Debug, Clone)]
 pub(super) struct Edit {
     pub(super) path: Vec<usize>,
@@ -51,17 +50,17 @@ pub(super) struct Edit {
 
 #[derive(Debug, Clone)]
 pub(super) enum Change {
-    /// Remove the child at this position, and as many after it.
+    /// Remove the child at this position and the following ones, this many in all.
     Remove(usize, usize),
-    Become(Value),
-    /// Put the child at this position in place of its parent.
+    ReplaceWith(Value),
+    /// Replace the parent by the child at this position.
     Promote(usize),
-    /// Put what lies further down, of the same kind, in the place: a level of a recursion less.
+    /// Replace the value by a deeper one of the same kind: one level of recursion less.
     Lift(Vec<usize>),
-    /// Find the least size by bisection.
+    /// Find the smallest size by bisection.
     Search,
-    /// Give all integers of this magnitude below the place another one, each keeping its sign.
-    Together(f64, u64),
+    /// Replace all integers of this magnitude below the path by another one, each keeping its sign.
+    ReplaceMagnitude(f64, u64),
 }
 
 impl Edit {
@@ -69,10 +68,10 @@ impl Edit {
         let place = at_path(value, &self.path)?;
         match &self.change {
             Change::Search => return None,
-            Change::Together(from, to) => replace_all(place, *from, *to),
-            Change::Become(simpler) => *place = simpler.clone(),
+            Change::ReplaceMagnitude(from, to) => replace_all(place, *from, *to),
+            Change::ReplaceWith(simpler) => *place = simpler.clone(),
             Change::Promote(position) => *place = child_mut(place, *position)?.take(),
-            Change::Lift(way) => *place = at_path(place, way)?.take(),
+            Change::Lift(path) => *place = at_path(place, path)?.take(),
             Change::Remove(position, count) => match place {
                 Value::Array(items) => {
                     let end = position + count;
@@ -102,7 +101,7 @@ fn child_mut(value: &mut Value, position: usize) -> Option<&mut Value> {
     }
 }
 
-/// What a value holds, in order.
+/// The children of a value, in order.
 fn children(value: &Value) -> Vec<&Value> {
     match value {
         Value::Array(items) => items.iter().collect(),
@@ -111,35 +110,35 @@ fn children(value: &Value) -> Vec<&Value> {
     }
 }
 
-/// The ways from a value to those of its kind that lie below its children, the nearest first.
+/// The paths to values of the same kind below the children of a value, the nearest first.
 fn lifts(value: &Value) -> Vec<Vec<usize>> {
-    let (deepest, most) = LIFTED;
-    let mut ways = Vec::new();
+    let (deepest, most) = LIFT_LIMITS;
+    let mut paths = Vec::new();
     let mut pending = vec![(Vec::new(), value)];
     let mut at = 0;
-    while at < pending.len().min(most * 4) && ways.len() < most {
-        let (way, place): (Vec<usize>, &Value) = pending[at].clone();
+    while at < pending.len().min(most * 4) && paths.len() < most {
+        let (path, place): (Vec<usize>, &Value) = pending[at].clone();
         at += 1;
-        if way.len() > 1 && place.is_object() == value.is_object() && place.is_array() == value.is_array() {
-            ways.push(way.clone());
+        if path.len() > 1 && place.is_object() == value.is_object() && place.is_array() == value.is_array() {
+            paths.push(path.clone());
         }
-        if way.len() < deepest && pending.len() < most * 4 {
+        if path.len() < deepest && pending.len() < most * 4 {
             pending.extend(children(place).into_iter().enumerate().map(|(position, child)| {
-                let mut way = way.clone();
-                way.push(position);
-                (way, child)
+                let mut path = path.clone();
+                path.push(position);
+                (path, child)
             }));
         }
     }
-    ways
+    paths
 }
 
-/// Every single edit that may simplify a value, those that save most first; at most so many.
+/// Every single edit that may simplify a value, those that remove most first; at most `most`.
 pub(super) fn edits(value: &Value, most: usize) -> Vec<Edit> {
     let mut edits = Vec::new();
     let mut pending = vec![(Vec::new(), value)];
     let mut at = 0;
-    // Breadth first: what is removed near the root need not be simplified below.
+    // Breadth first: parts that are removed near the root need not be simplified below.
     while at < pending.len() && edits.len() < most {
         let (path, value) = pending[at].clone();
         at += 1;
@@ -147,11 +146,11 @@ pub(super) fn edits(value: &Value, most: usize) -> Vec<Edit> {
             edits.push(Edit { path: path.clone(), change });
         };
         if !value.is_null() {
-            push(Change::Become(Value::Null));
+            push(Change::ReplaceWith(Value::Null));
         }
         match value {
             Value::Null | Value::Bool(false) => {}
-            Value::Bool(true) => push(Change::Become(Value::Bool(false))),
+            Value::Bool(true) => push(Change::ReplaceWith(Value::Bool(false))),
             Value::Number(number) => simpler_numbers(number, &mut push),
             Value::String(text) => simpler_texts(text, &mut push),
             Value::Array(items) => {
@@ -159,8 +158,8 @@ pub(super) fn edits(value: &Value, most: usize) -> Vec<Edit> {
                 push(Change::Search);
                 distinct_texts(items, &mut push);
                 (0..items.len()).for_each(|position| push(Change::Promote(position)));
-                for way in lifts(value) {
-                    push(Change::Lift(way));
+                for path in lifts(value) {
+                    push(Change::Lift(path));
                 }
             }
             Value::Object(entries) => {
@@ -169,8 +168,8 @@ pub(super) fn edits(value: &Value, most: usize) -> Vec<Edit> {
                     pairs_of_numbers(value, &mut push);
                 }
                 (0..entries.len()).for_each(|position| push(Change::Promote(position)));
-                for way in lifts(value) {
-                    push(Change::Lift(way));
+                for path in lifts(value) {
+                    push(Change::Lift(path));
                 }
             }
         }
@@ -198,17 +197,17 @@ fn removals(length: usize, push: &mut impl FnMut(Change)) {
     }
 }
 
-/// The magnitude of a number that is whole, also of one that is spelled otherwise.
+/// The magnitude of an integer.
 fn magnitude(number: &serde_json::Number) -> Option<u64> {
     number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs))
 }
 
-/// How far a number is from zero, as a double: programs that add in doubles take what is near for equal.
+/// The magnitude as a double: programs that calculate in doubles treat close numbers as equal.
 fn size_of(number: &serde_json::Number) -> f64 {
     number.as_f64().map_or(f64::MAX, f64::abs)
 }
 
-/// Gives all integers of a magnitude another one.
+/// Replaces all integers of a magnitude by another one.
 fn replace_all(value: &mut Value, from: f64, to: u64) {
     match value {
         Value::Number(number) if magnitude(number).is_some() && size_of(number).total_cmp(&from).is_eq() => {
@@ -220,7 +219,7 @@ fn replace_all(value: &mut Value, from: f64, to: u64) {
     }
 }
 
-/// Numbers that have to be equal but for their sign get simpler at once or not at all.
+/// Numbers that must be equal except for their sign can only be simplified together.
 fn pairs_of_numbers(value: &Value, push: &mut impl FnMut(Change)) {
     fn collect(value: &Value, found: &mut Vec<f64>) {
         match value {
@@ -234,28 +233,28 @@ fn pairs_of_numbers(value: &Value, push: &mut impl FnMut(Change)) {
     collect(value, &mut found);
     found.sort_unstable_by(f64::total_cmp);
     let is_equal = |pair: &&[f64]| pair[0].total_cmp(&pair[1]).is_eq();
-    let mut twins: Vec<f64> = found.windows(2).filter(is_equal).map(|pair| pair[0]).collect();
-    twins.dedup();
-    for size in twins.into_iter().rev().take(4) {
+    let mut repeated: Vec<f64> = found.windows(2).filter(is_equal).map(|pair| pair[0]).collect();
+    repeated.dedup();
+    for size in repeated.into_iter().rev().take(4) {
         for simpler in [0_u32, 1, 2, 10, 100].into_iter().filter(|simpler| f64::from(*simpler) < size) {
-            push(Change::Together(size, simpler.into()));
+            push(Change::ReplaceMagnitude(size, simpler.into()));
         }
     }
 }
 
 fn simpler_numbers(number: &serde_json::Number, push: &mut impl FnMut(Change)) {
-    push(Change::Become(Value::from(0)));
+    push(Change::ReplaceWith(Value::from(0)));
     if number.is_i64() || number.is_u64() {
-        push(Change::Become(Value::from(1)));
+        push(Change::ReplaceWith(Value::from(1)));
         if let Some(whole) = number.as_i64() {
-            push(Change::Become(Value::from(whole.saturating_neg())));
+            push(Change::ReplaceWith(Value::from(whole.saturating_neg())));
         }
         push(Change::Search);
         if let Some(whole) = number.as_i64() {
-            // Where only some integers are admitted the bisection may miss them.
+            // If only some integers are valid, the bisection may miss them.
             let mut distance = whole;
             while distance != 0 {
-                push(Change::Become(Value::from(whole - distance)));
+                push(Change::ReplaceWith(Value::from(whole - distance)));
                 distance /= 2;
             }
         }
@@ -265,29 +264,29 @@ fn simpler_numbers(number: &serde_json::Number, push: &mut impl FnMut(Change)) {
             let near = |value: f64| value.fract() == 0.0 && value.abs() < 9e15;
             if near(value) {
                 #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53 is exact")]
-                push(Change::Become(Value::from(value as i64)));
+                push(Change::ReplaceWith(Value::from(value as i64)));
             } else if let Some(number) = serde_json::Number::from_f64(value) {
-                push(Change::Become(Value::Number(number)));
+                push(Change::ReplaceWith(Value::Number(number)));
             }
         }
         if real < 0.0
             && let Some(positive) = serde_json::Number::from_f64(-real)
         {
-            push(Change::Become(Value::Number(positive)));
+            push(Change::ReplaceWith(Value::Number(positive)));
         }
     }
 }
 
 fn simpler_texts(text: &str, push: &mut impl FnMut(Change)) {
-    /// How many odd characters are tried alone.
+    /// How many unusual characters are tried alone.
     const ALONE: usize = 16;
     let letters: Vec<char> = text.chars().collect();
-    let become_text = |letters: &[char]| Change::Become(Value::String(letters.iter().collect()));
+    let become_text = |letters: &[char]| Change::ReplaceWith(Value::String(letters.iter().collect()));
     push(become_text(&[]));
     if letters.len() > 1 {
         push(become_text(&['a']));
         let mut odd: Vec<char> = letters.iter().copied().filter(|letter| !letter.is_ascii_lowercase()).collect();
-        // The oddest are the likeliest to be what it takes.
+        // The most unusual ones are the likeliest cause.
         odd.sort_unstable_by_key(|letter| std::cmp::Reverse(rank(*letter)));
         odd.dedup();
         odd.iter().take(ALONE).for_each(|letter| push(become_text(&[*letter])));
@@ -306,7 +305,7 @@ fn simpler_texts(text: &str, push: &mut impl FnMut(Change)) {
         }
         count /= 2;
     }
-    // Letter by letter, for texts short enough that it does not take for ever.
+    // Character by character, for strings short enough that this ends soon.
     for position in 0..letters.len().min(64) {
         for simpler in ['a', '0', 'A'] {
             if rank(letters[position]) > rank(simpler) {
@@ -318,15 +317,15 @@ fn simpler_texts(text: &str, push: &mut impl FnMut(Change)) {
     }
 }
 
-/// The texts of an array as the simplest that differ from each other: "", "a", "b" and so on.
+/// Replaces the strings of an array by the simplest distinct ones: "", "a", "b" and so on.
 fn distinct_texts(items: &[Value], push: &mut impl FnMut(Change)) {
     if items.len() > 1 && items.len() <= 27 && items.iter().all(Value::is_string) {
         let texts = std::iter::once(String::new()).chain(('a'..='z').map(String::from));
-        push(Change::Become(texts.take(items.len()).map(Value::String).collect()));
+        push(Change::ReplaceWith(texts.take(items.len()).map(Value::String).collect()));
     }
 }
 
-/// Orders values by simplicity: fewer values, then less text, then nearer to zero, then plainer.
+/// Orders values by simplicity: fewer values, then shorter strings, then closer to zero, then plainer characters.
 pub(super) fn compare(left: &Value, right: &Value) -> Ordering {
     let (left, right) = (Measure::of(left), Measure::of(right));
     (left.values, left.letters)
@@ -384,7 +383,7 @@ impl Measure {
     }
 }
 
-/// How odd a character is; `a` is the plainest.
+/// How unusual a character is; `a` is the plainest.
 fn rank(letter: char) -> u32 {
     match letter {
         'a'..='z' => u32::from(letter) - u32::from('a'),

@@ -1,11 +1,11 @@
-//! Strings of the formats that JSON Schema names, the simplest of each first.
+//! Generates strings for the formats of JSON Schema, the simplest of each first.
 //!
-//! A tool may do what it is asked to, so no address leads beyond this machine: hosts are loopback or of a
-//! top-level domain that is reserved, and ports are ones that nothing listens on.
+//! A tool may act on its arguments, so no URL leads beyond this machine: hosts are loopback addresses or names in
+//! reserved top-level domains, and nothing listens on the ports.
 
 use super::source::Source;
 
-/// A format with a constructor here.
+/// A format that can be generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Date,
@@ -25,8 +25,8 @@ pub(super) enum Format {
     Regex,
 }
 
-/// Strings that fail one format or another; an empty one and a word fail most.
-pub(super) const MISFITS: [&str; 10] = ["x", "", "%", "(", "{", "~2", "\\", "a b", "-", "not a match \u{0}"];
+/// Strings that are invalid in one format or another; an empty one and a word are invalid in most.
+pub(super) const INVALID_SAMPLES: [&str; 10] = ["x", "", "%", "(", "{", "~2", "\\", "a b", "-", "not a match \u{0}"];
 
 impl Format {
     pub(super) fn from_name(name: &str) -> Option<Self> {
@@ -50,7 +50,7 @@ impl Format {
         })
     }
 
-    /// A string of this format that tries to have at least `min` characters.
+    /// A string of this format with at least `min` characters if possible.
     pub(super) fn draw(self, source: &mut impl Source, min: usize) -> String {
         match self {
             Self::Date => date(source),
@@ -126,7 +126,7 @@ fn pick<'a>(source: &mut impl Source, choices: &[&'a str]) -> &'a str {
     choices[source.index(choices.len())]
 }
 
-/// Lengthens `text` at its end to `min` characters.
+/// Extends `text` at its end to `min` characters.
 fn pad(text: &str, min: usize) -> String {
     let missing = min.saturating_sub(text.chars().count());
     format!("{text}{}", "a".repeat(missing))

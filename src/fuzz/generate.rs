@@ -1,54 +1,54 @@
-//! From a plan and a source of choices to a value.
+//! Generates a value from a plan and a source of choices.
 
 use serde_json::{Map, Value};
 
 use super::{
-    plan::{Array, Key, Node, NodeId, Object, Plan, Wild},
-    source::{Odometer, Source},
-    text,
+    plan::{ArraySpec, EntryName, EntryTemplate, Node, NodeId, ObjectSpec, Plan},
+    source::{EnumeratedChoices, Source},
+    string,
 };
 
-/// Below this depth only the smallest alternatives are taken.
-const DEPTH: u32 = 12;
-/// Deeper values are not made: few parsers read them, and the stack of a thread is not ours to choose. A rule that is
-/// met at no depth would else be looked for at every one.
-const DEEPEST: u32 = 120;
-/// After this many values only the smallest alternatives are taken.
-const FUEL: u32 = 4_000;
-/// After this many values generation is given up: retries inside retries must end.
-const EXHAUSTED: u32 = 400_000;
-/// How often a value that fails a local check is drawn again.
-const ATTEMPTS: u32 = 12;
+/// Below this depth only the smallest alternatives are chosen.
+const SMALLEST_ONLY_DEPTH: u32 = 12;
+/// The maximum depth of a value: few parsers read deeper ones, and the stack of the calling thread may be small. It
+/// also ends the search for values that exist at no depth.
+const MAX_DEPTH: u32 = 120;
+/// After this many values only the smallest alternatives are chosen.
+const SMALLEST_ONLY_VALUES: u32 = 4_000;
+/// After this many values generation fails: retries inside retries must end.
+const MAX_VALUES: u32 = 400_000;
+/// How often a value that fails a local check is generated again.
+const MAX_ATTEMPTS: u32 = 12;
 /// How many simple values are tried in order after that.
-const ENUMERATED: u64 = 64;
+const MAX_ENUMERATED: u64 = 64;
 
-/// One generation: the plan, the choices, and what is left of the budget.
+/// One generation: the plan, the source of choices and the used budget.
 pub(super) struct Generation<'p, S> {
     plan: &'p Plan,
     source: &'p mut S,
-    spent: u32,
-    /// Decisions that are forced, each at the first visit of its node only: forcing every visit
-    /// would make a recursive schema as deep as it can be.
-    forced: Vec<(NodeId, Forced)>,
+    generated: u32,
+    /// Forced decisions, each at the first visit of its node only: forcing every visit would make a
+    /// recursive schema as deep as possible.
+    forced: Vec<(NodeId, ForcedDecision)>,
 }
 
-/// A decision that the coverage phase makes for a node.
+/// A decision that a coverage goal forces at a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Forced {
-    /// The alternative of a union, value of an enumeration, or edge of a number.
+pub(super) enum ForcedDecision {
+    /// This alternative of a union, value of an enumeration or edge of a number.
     Alternative(usize),
     /// The length of a string or array.
     Length(usize),
-    /// Of the optional entries, those at these positions are present.
+    /// Only the optional entries at these positions are present.
     Present(Vec<usize>),
     /// Every optional entry is present.
     All,
-    /// An entry of no declared name, from this source and of this name among the odd ones.
+    /// An undeclared entry, from this template and with this name of the unusual ones.
     Extra(usize, usize),
-    /// A text that holds much of what programs trip over.
-    Odd(usize),
-    /// The author's suggestion is not followed.
-    Own,
+    /// One of the strings that combine many special characters.
+    Composite(usize),
+    /// The author's suggestion is not used.
+    IgnoreSuggestion,
 }
 
 impl<'p, S: Source> Generation<'p, S> {
@@ -56,18 +56,18 @@ impl<'p, S: Source> Generation<'p, S> {
         Self::forcing(plan, source, Vec::new())
     }
 
-    /// A generation with decisions made for it; the last one is the aim, the others lead there.
-    pub(super) fn forcing(plan: &'p Plan, source: &'p mut S, forced: Vec<(NodeId, Forced)>) -> Self {
-        Self { plan, source, spent: 0, forced }
+    /// A generation with forced decisions; the last one is the goal, the others lead to it.
+    pub(super) fn forcing(plan: &'p Plan, source: &'p mut S, forced: Vec<(NodeId, ForcedDecision)>) -> Self {
+        Self { plan, source, generated: 0, forced }
     }
 
-    /// How many values were drawn, those that were rejected included.
-    pub(super) fn spent(&self) -> u32 {
-        self.spent
+    /// How many values were generated, including rejected ones.
+    pub(super) fn generated(&self) -> u32 {
+        self.generated
     }
 
-    /// Whether every forced decision was taken.
-    pub(super) fn reached(&self) -> bool {
+    /// Whether every forced decision was made.
+    pub(super) fn all_decisions_made(&self) -> bool {
         self.forced.is_empty()
     }
 
@@ -79,7 +79,7 @@ impl<'p, S: Source> Generation<'p, S> {
         self.value(self.plan.root, 0)
     }
 
-    fn force(&mut self, id: NodeId) -> Option<Forced> {
+    fn force(&mut self, id: NodeId) -> Option<ForcedDecision> {
         if self.forced.is_empty() {
             return None;
         }
@@ -88,7 +88,7 @@ impl<'p, S: Source> Generation<'p, S> {
     }
 
     fn is_tight(&self, depth: u32) -> bool {
-        depth >= DEPTH || self.spent >= FUEL
+        depth >= SMALLEST_ONLY_DEPTH || self.generated >= SMALLEST_ONLY_VALUES
     }
 
     fn value(&mut self, id: NodeId, depth: u32) -> Option<Value> {
@@ -99,8 +99,8 @@ impl<'p, S: Source> Generation<'p, S> {
     }
 
     fn value_of(&mut self, id: NodeId, depth: u32) -> Option<Value> {
-        self.spent += 1;
-        if self.spent > EXHAUSTED || depth > DEEPEST {
+        self.generated += 1;
+        if self.generated > MAX_VALUES || depth > MAX_DEPTH {
             return None;
         }
         let plan = self.plan;
@@ -109,35 +109,35 @@ impl<'p, S: Source> Generation<'p, S> {
             Node::Null => Some(Value::Null),
             Node::Bool => {
                 let chosen = match self.force(id) {
-                    Some(Forced::Alternative(chosen)) => chosen == 1,
+                    Some(ForcedDecision::Alternative(chosen)) => chosen == 1,
                     _ => self.source.below(2) == 1,
                 };
                 Some(Value::Bool(chosen))
             }
-            Node::Whole(whole) => match self.force(id) {
-                Some(Forced::Alternative(edge)) => whole.edges().nth(edge),
+            Node::Integer(whole) => match self.force(id) {
+                Some(ForcedDecision::Alternative(edge)) => whole.edges().nth(edge),
                 _ => Some(whole.draw(self.source)),
             },
-            Node::Real(real) => match self.force(id) {
-                Some(Forced::Alternative(edge)) => real.edges().into_iter().nth(edge),
+            Node::Number(real) => match self.force(id) {
+                Some(ForcedDecision::Alternative(edge)) => real.edges().into_iter().nth(edge),
                 _ => real.draw(self.source),
             },
-            Node::Text(text) => match self.force(id) {
-                Some(Forced::Length(length)) => text.draw_within(self.source, length, length),
-                Some(Forced::Odd(chosen)) => text.composite(chosen),
+            Node::String(text) => match self.force(id) {
+                Some(ForcedDecision::Length(length)) => text.draw_within(self.source, length, length),
+                Some(ForcedDecision::Composite(chosen)) => text.composite(chosen),
                 _ => text.draw(self.source),
             }
             .map(Value::String),
             Node::Values(values) => {
                 let chosen = match self.force(id) {
-                    Some(Forced::Alternative(chosen)) => chosen,
+                    Some(ForcedDecision::Alternative(chosen)) => chosen,
                     _ => self.source.index(values.len()),
                 };
                 values.get(chosen).cloned()
             }
             Node::Union(nodes) => {
                 let chosen = match self.force(id) {
-                    Some(Forced::Alternative(chosen)) => chosen,
+                    Some(ForcedDecision::Alternative(chosen)) => chosen,
                     _ if self.is_tight(depth) => 0,
                     _ => self.source.index(nodes.len()),
                 };
@@ -146,8 +146,8 @@ impl<'p, S: Source> Generation<'p, S> {
             Node::Same(node) => self.value(*node, depth),
             Node::Suggested { values, node } => {
                 let own = match self.force(id) {
-                    Some(Forced::Own) => true,
-                    Some(Forced::Alternative(chosen)) => return values.get(chosen).cloned(),
+                    Some(ForcedDecision::IgnoreSuggestion) => true,
+                    Some(ForcedDecision::Alternative(chosen)) => return values.get(chosen).cloned(),
                     _ => self.source.below(4) > 0,
                 };
                 if own {
@@ -156,10 +156,10 @@ impl<'p, S: Source> Generation<'p, S> {
                 values.get(self.source.index(values.len())).cloned()
             }
             Node::Checked { candidates, check } => {
-                for _ in 0..ATTEMPTS {
+                for _ in 0..MAX_ATTEMPTS {
                     let forced = self.forced.clone();
                     let chosen = match self.force(id) {
-                        Some(Forced::Alternative(chosen)) => chosen,
+                        Some(ForcedDecision::Alternative(chosen)) => chosen,
                         _ if self.is_tight(depth) => 0,
                         _ => self.source.index(candidates.len()),
                     };
@@ -167,7 +167,7 @@ impl<'p, S: Source> Generation<'p, S> {
                     if check.is_valid(&value) {
                         return Some(value);
                     }
-                    // What was decided for a rejected value is still to be decided.
+                    // The decisions that a rejected value used are forced again.
                     self.forced = forced;
                 }
                 self.enumerate(candidates, depth, |value| check.is_valid(value))
@@ -177,28 +177,28 @@ impl<'p, S: Source> Generation<'p, S> {
         }
     }
 
-    /// The simplest value of `candidates` that `passes`, among the first few in order.
+    /// The simplest of the first few values of `candidates` in order that `passes`.
     fn enumerate(&mut self, candidates: &[NodeId], depth: u32, passes: impl Fn(&Value) -> bool) -> Option<Value> {
-        for counter in 0..ENUMERATED {
-            let mut odometer = Odometer::new(counter);
-            let chosen = odometer.index(candidates.len());
-            let mut inner = Generation::new(self.plan, &mut odometer);
-            inner.spent = self.spent;
+        for counter in 0..MAX_ENUMERATED {
+            let mut choices = EnumeratedChoices::new(counter);
+            let chosen = choices.index(candidates.len());
+            let mut inner = Generation::new(self.plan, &mut choices);
+            inner.generated = self.generated;
             let value = inner.value(*candidates.get(chosen)?, depth);
-            self.spent = inner.spent;
+            self.generated = inner.generated;
             if let Some(value) = value.filter(|value| passes(value)) {
                 return Some(value);
             }
-            if self.spent > EXHAUSTED {
+            if self.generated > MAX_VALUES {
                 return None;
             }
         }
         None
     }
 
-    fn array(&mut self, id: NodeId, array: &Array, depth: u32) -> Option<Value> {
+    fn array(&mut self, id: NodeId, array: &ArraySpec, depth: u32) -> Option<Value> {
         let forced = self.force(id);
-        let slots = self.demanded_slots(array)?;
+        let slots = self.contains_slots(array)?;
         let needed = slots.iter().map(|(slot, _)| slot + 1).max().unwrap_or(0);
         let mut min = array.min.max(needed);
         if array.repeated {
@@ -214,14 +214,14 @@ impl<'p, S: Source> Generation<'p, S> {
             return None;
         }
         let length = match forced {
-            Some(Forced::Length(length)) => length.clamp(min, open),
+            Some(ForcedDecision::Length(length)) => length.clamp(min, open),
             _ if self.is_tight(depth) => min,
             _ => min + self.extra_length(open - min),
         };
         let mut items: Vec<Value> = Vec::with_capacity(length);
         for position in 0..length {
-            let demand = slots.iter().find(|(slot, _)| *slot == position);
-            let node = demand.map_or_else(|| array.slot(position), |(_, node)| *node);
+            let rule = slots.iter().find(|(slot, _)| *slot == position);
+            let node = rule.map_or_else(|| array.slot(position), |(_, node)| *node);
             let mut item = self.value(node, depth + 1)?;
             if array.distinct && items.contains(&item) {
                 let fresh = |value: &Value| !items.contains(value);
@@ -230,7 +230,7 @@ impl<'p, S: Source> Generation<'p, S> {
             items.push(item);
         }
         if array.repeated && !has_equal_pair(&items) {
-            // The last two places are the likeliest to share a schema; the final check decides.
+            // The last two elements are the likeliest to share a schema; the final check decides.
             let last = items.len() - 1;
             items[last] = items[last - 1].clone();
         }
@@ -246,19 +246,19 @@ impl<'p, S: Source> Generation<'p, S> {
         }
     }
 
-    /// Which positions have to match which `contains`.
-    fn demanded_slots(&self, array: &Array) -> Option<Vec<(usize, NodeId)>> {
+    /// The positions of the elements that must match a `contains`.
+    fn contains_slots(&self, array: &ArraySpec) -> Option<Vec<(usize, NodeId)>> {
         let mut slots: Vec<(usize, NodeId)> = Vec::new();
-        for demand in &array.demands {
-            let mut missing = demand.min;
+        for rule in &array.contains_rules {
+            let mut missing = rule.min;
             let mut position = 0;
             while missing > 0 {
-                let node = demand.prefix.get(position).copied().unwrap_or(demand.rest);
+                let node = rule.prefix.get(position).copied().unwrap_or(rule.rest);
                 let taken = slots.iter().any(|(slot, _)| *slot == position);
                 if !taken && self.plan.is_possible(node) {
                     slots.push((position, node));
                     missing -= 1;
-                } else if position >= demand.prefix.len() && !taken {
+                } else if position >= rule.prefix.len() && !taken {
                     return None;
                 }
                 position += 1;
@@ -270,9 +270,9 @@ impl<'p, S: Source> Generation<'p, S> {
         Some(slots)
     }
 
-    fn object(&mut self, id: NodeId, object: &Object, depth: u32) -> Option<Value> {
+    fn object(&mut self, id: NodeId, object: &ObjectSpec, depth: u32) -> Option<Value> {
         let forced = self.force(id);
-        // Room for all that there may be, where that is little: to make more later costs more than it saves.
+        // Reserve room for a small number of entries: growing the map later costs more than this saves.
         let mut entries = Map::with_capacity(object.required.len() + object.optional.len().min(8));
         for (name, node) in &object.required {
             entries.insert(name.clone(), self.value(*node, depth + 1)?);
@@ -282,14 +282,14 @@ impl<'p, S: Source> Generation<'p, S> {
         }
         let tight = self.is_tight(depth);
         let mode = match &forced {
-            Some(Forced::All) => 1,
+            Some(ForcedDecision::All) => 1,
             Some(_) => 0,
             None if tight || object.optional.is_empty() => 0,
             None => self.source.below(4),
         };
         for (rank, (name, node)) in object.optional.iter().enumerate() {
             let wanted = match mode {
-                0 => matches!(&forced, Some(Forced::Present(ranks)) if ranks.contains(&rank)),
+                0 => matches!(&forced, Some(ForcedDecision::Present(ranks)) if ranks.contains(&rank)),
                 1 => true,
                 _ => self.source.below(2) == 1,
             };
@@ -299,34 +299,34 @@ impl<'p, S: Source> Generation<'p, S> {
                     Some(value) => {
                         entries.insert(name.clone(), value);
                     }
-                    // What fails its checks is left out, unless it was asked for.
+                    // An entry that fails its checks is left out, unless it was forced.
                     None if forced.is_some() => return None,
                     None => {}
                 }
             }
         }
-        if let Some(Forced::Extra(chosen, name)) = forced {
-            let wild = object.wild.get(chosen)?;
-            match text::odd_name(name).filter(|_| name > 0) {
+        if let Some(ForcedDecision::Extra(chosen, name)) = forced {
+            let template = object.templates.get(chosen)?;
+            match string::unusual_name(name).filter(|_| name > 0) {
                 Some(name) if entries.contains_key(name) => return None,
                 Some(name) => {
-                    let value = self.value(wild.value, depth + 1)?;
+                    let value = self.value(template.value, depth + 1)?;
                     entries.insert(name.to_owned(), value);
                 }
-                None => self.insert_wild(object, wild, &mut entries, depth)?,
+                None => self.insert_from_template(object, template, &mut entries, depth)?,
             }
-        } else if !tight && !object.wild.is_empty() && self.source.one_in(16) {
-            let wild = &object.wild[self.source.index(object.wild.len())];
+        } else if !tight && !object.templates.is_empty() && self.source.one_in(16) {
+            let template = &object.templates[self.source.index(object.templates.len())];
             if entries.len() < object.max {
-                self.insert_wild(object, wild, &mut entries, depth);
+                self.insert_from_template(object, template, &mut entries, depth);
             }
         }
         self.fill(object, &mut entries, depth)?;
         Some(Value::Object(entries))
     }
 
-    /// Adds entries until there are as many as the schema asks for.
-    fn fill(&mut self, object: &Object, entries: &mut Map<String, Value>, depth: u32) -> Option<()> {
+    /// Adds entries until there are as many as the schema requires.
+    fn fill(&mut self, object: &ObjectSpec, entries: &mut Map<String, Value>, depth: u32) -> Option<()> {
         let mut optional = object.optional.iter();
         let mut failures = 0;
         while entries.len() < object.min {
@@ -338,11 +338,11 @@ impl<'p, S: Source> Generation<'p, S> {
                 }
                 continue;
             }
-            if object.wild.is_empty() || failures > 8 {
+            if object.templates.is_empty() || failures > 8 {
                 return None;
             }
-            let wild = &object.wild[self.source.index(object.wild.len())];
-            if self.insert_wild(object, wild, entries, depth).is_none() {
+            let template = &object.templates[self.source.index(object.templates.len())];
+            if self.insert_from_template(object, template, entries, depth).is_none() {
                 failures += 1;
             }
         }
@@ -351,41 +351,41 @@ impl<'p, S: Source> Generation<'p, S> {
 
     fn violation(
         &mut self,
-        object: &Object,
-        alternatives: &[Wild],
+        object: &ObjectSpec,
+        alternatives: &[EntryTemplate],
         entries: &mut Map<String, Value>,
         depth: u32,
     ) -> Option<()> {
         let first = self.source.index(alternatives.len());
         let order = (first..alternatives.len()).chain(0..first);
         for chosen in order {
-            let wild = &alternatives[chosen];
-            if self.insert_wild(object, wild, entries, depth).is_some() {
+            let template = &alternatives[chosen];
+            if self.insert_from_template(object, template, entries, depth).is_some() {
                 return Some(());
             }
         }
         None
     }
 
-    fn insert_wild(
+    fn insert_from_template(
         &mut self,
-        object: &Object,
-        wild: &Wild,
+        object: &ObjectSpec,
+        template: &EntryTemplate,
         entries: &mut Map<String, Value>,
         depth: u32,
     ) -> Option<()> {
-        let key = match &wild.key {
-            Key::Named(name) => name.clone(),
-            Key::Drawn(node) => {
+        let key = match &template.key {
+            EntryName::Fixed(name) => name.clone(),
+            EntryName::Generated(node) => {
                 let is_free = |key: &str| {
                     !entries.contains_key(key)
                         && !object.declared.iter().any(|name| name == key)
-                        && !wild.avoid.iter().any(|taken| taken.is_valid(&Value::String(key.to_owned())))
+                        && !template.excluded_names.iter().any(|taken| taken.is_valid(&Value::String(key.to_owned())))
                 };
                 self.key(*node, is_free, depth)?
             }
         };
-        let value = self.value(wild.value, depth + 1)?;
+        let value = self.value(template.value, depth + 1)?;
         entries.insert(key, value);
         Some(())
     }
@@ -393,7 +393,7 @@ impl<'p, S: Source> Generation<'p, S> {
     fn key(&mut self, node: NodeId, is_free: impl Fn(&str) -> bool, depth: u32) -> Option<String> {
         for attempt in 0..4 {
             let drawn = match self.plan.node(node) {
-                Node::Text(text) if text.is_free() && attempt < 2 => text::key(self.source, text.min()),
+                Node::String(text) if text.is_free() && attempt < 2 => string::key(self.source, text.min()),
                 _ => match self.value(node, depth + 1)? {
                     Value::String(text) => text,
                     _ => return None,
@@ -411,8 +411,8 @@ impl<'p, S: Source> Generation<'p, S> {
     }
 }
 
-impl Array {
-    /// What stands at a position.
+impl ArraySpec {
+    /// The node for the element at a position.
     pub(super) fn slot(&self, position: usize) -> NodeId {
         self.prefix.get(position).copied().unwrap_or(self.rest)
     }

@@ -1,4 +1,4 @@
-//! Instances of one class: valid, or valid but for one keyword.
+//! Generates instances of one class: valid, or invalid by exactly one constraint.
 
 use std::sync::Arc;
 
@@ -7,30 +7,30 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::{
-    generate::{Forced, Generation},
+    constraint::Constraint,
+    generate::{ForcedDecision, Generation},
     plan::{NodeId, Plan},
     schema::Domain,
-    site::Site,
-    source::{Odometer, Random, Source},
+    source::{EnumeratedChoices, Random, Source},
 };
 
-/// How many simple instances are tried in order when draws keep being rejected.
-const ENUMERATED: u64 = 64;
+/// How many simple instances are tried in order if generated ones keep being rejected.
+const MAX_ENUMERATED: u64 = 64;
 
-/// How many values one call may draw in all before it gives up.
-const DRAWN: u32 = 1_000_000;
+/// How many values one call may generate in all before it fails.
+const MAX_GENERATED_VALUES: u32 = 1_000_000;
 
-/// Why a usable schema yields no instance.
+/// Why a usable schema has no instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum GenerationError {
-    /// The class is proven to hold nothing.
-    #[error("find arguments: the schema contradicts itself and admits none")]
+    /// The class is proven to be empty.
+    #[error("find arguments: the schema contradicts itself and accepts none")]
     Unsatisfiable,
     /// The smallest instance is larger than anything that is generated.
     #[error("find arguments: the smallest ones would be unreasonably large")]
     TooLarge,
-    /// No candidate lay in the class; it may or may not hold any.
+    /// No candidate belongs to the class; it may or may not be empty.
     #[error("find arguments: none of the candidates passed the final check")]
     NotFound,
 }
@@ -41,13 +41,13 @@ pub enum GenerationError {
 pub enum Class {
     /// They satisfy the schema.
     Valid,
-    /// They break the schema, and satisfy it once this one keyword is taken away.
-    Violates(Site),
+    /// They violate the schema, and satisfy it without this one constraint.
+    Violates(Constraint),
 }
 
-/// Generates instances of one class, and proves of each that it lies in it.
+/// Generates instances of one class, and checks each of them by validation.
 ///
-/// Cheap to clone and free of borrows, so that it can be sent to whatever drives it: a seeded run,
+/// Cheap to clone and without borrows, so that it can be moved to its driver: a seeded run,
 /// `proptest` (it is a [`Strategy`](proptest::strategy::Strategy)), or a fuzzer's bytes.
 #[derive(Debug, Clone)]
 pub struct Generator {
@@ -56,18 +56,18 @@ pub struct Generator {
     pub(super) domain: Domain,
     pub(super) passes: Arc<Validator>,
     pub(super) fails: Option<Arc<Validator>>,
-    /// How often an instance is drawn again when the final check rejects it.
+    /// How often an instance is generated again if the final check rejects it.
     pub(super) attempts: u32,
 }
 
 impl Generator {
-    /// What the instances have in common.
+    /// The class of the instances.
     #[must_use]
     pub fn class(&self) -> &Class {
         &self.class
     }
 
-    /// Whether `value` lies in the class, decided by validation alone.
+    /// Whether `value` belongs to the class, by validation alone.
     #[must_use]
     pub fn holds(&self, value: &Value) -> bool {
         (self.domain == Domain::Any || value.is_object())
@@ -75,47 +75,51 @@ impl Generator {
             && self.fails.as_ref().is_none_or(|fails| !fails.is_valid(value))
     }
 
-    /// An instance of the class by the choices of `source`.
+    /// Generates an instance of the class from the choices of `source`.
     ///
     /// # Errors
     ///
-    /// When the class holds nothing, nothing of reasonable size, or nothing that was found.
+    /// When the class is empty, has only unreasonably large instances, or none was found.
     pub fn generate(&self, source: &mut impl Source) -> Result<Value, GenerationError> {
         self.check_possible()?;
-        let mut drawn = 0;
+        let mut generated = 0;
         for _ in 0..self.attempts {
-            if let Some(value) = self.attempt(source, &mut drawn) {
+            if let Some(value) = self.attempt(source, &mut generated) {
                 return Ok(value);
             }
         }
-        // A source that keeps saying the same, as the simplest one does, ends up here.
-        (0..ENUMERATED)
-            .find_map(|counter| self.attempt(&mut Odometer::new(counter), &mut drawn))
-            .or_else(|| (0..ENUMERATED).find_map(|seed| self.attempt(&mut Random::new(seed), &mut drawn)))
+        // Reached by a source that repeats its choices, such as the simplest one.
+        (0..MAX_ENUMERATED)
+            .find_map(|counter| self.attempt(&mut EnumeratedChoices::new(counter), &mut generated))
+            .or_else(|| (0..MAX_ENUMERATED).find_map(|seed| self.attempt(&mut Random::new(seed), &mut generated)))
             .ok_or(GenerationError::NotFound)
     }
 
-    /// One draw, if it lies in the class and the budget is not used up.
-    fn attempt(&self, source: &mut impl Source, drawn: &mut u32) -> Option<Value> {
-        if *drawn > DRAWN {
+    /// One attempt; `None` if the result is not in the class or the budget is used up.
+    fn attempt(&self, source: &mut impl Source, generated: &mut u32) -> Option<Value> {
+        if *generated > MAX_GENERATED_VALUES {
             return None;
         }
         let mut generation = Generation::new(&self.plan, source);
         let value = generation.root();
-        *drawn = drawn.saturating_add(generation.spent());
+        *generated = generated.saturating_add(generation.generated());
         value.filter(|value| self.holds(value))
     }
 
-    /// The instance that results from forced decisions, and whether all of them were taken.
-    pub(super) fn steer(&self, source: &mut impl Source, forced: Vec<(NodeId, Forced)>) -> Option<(Value, bool)> {
+    /// The instance for forced decisions, and whether all of them were made.
+    pub(super) fn generate_forced(
+        &self,
+        source: &mut impl Source,
+        forced: Vec<(NodeId, ForcedDecision)>,
+    ) -> Option<(Value, bool)> {
         self.check_possible().ok()?;
         let mut generation = Generation::forcing(&self.plan, source, forced);
         let value = generation.root()?;
-        let reached = generation.reached();
-        self.holds(&value).then_some((value, reached))
+        let all_decisions_made = generation.all_decisions_made();
+        self.holds(&value).then_some((value, all_decisions_made))
     }
 
-    /// Whether the plan leads to anything at all.
+    /// Whether the plan can generate anything.
     pub(super) fn check_possible(&self) -> Result<(), GenerationError> {
         if self.plan.is_possible(self.plan.root) {
             Ok(())

@@ -1,7 +1,7 @@
-//! How large a schema may be before it is looked at any closer.
+//! Size limits that a schema must satisfy before it is compiled.
 //!
-//! A schema comes from the server under test, so it may be built to exhaust whoever reads it. The
-//! walks here use no recursion and stop at the first bound that is crossed.
+//! A schema comes from the server under test, so it may be built to exhaust its reader. The
+//! traversals here use no recursion and stop at the first limit that is exceeded.
 
 use std::{collections::HashMap, thread};
 
@@ -9,40 +9,40 @@ use serde_json::Value;
 
 use super::schema::SchemaError;
 
-/// Deeper schemas are refused; the deepest of several hundred real ones has 15 levels.
-const DEPTH: usize = 64;
-/// Schemas of which more apply one through the other are refused, whether they are nested or
-/// refer to each other.
-const CHAIN: usize = 128;
-/// Deeper schemas are compiled on a stack of their own.
-const SHALLOW: usize = 16;
-/// How large that stack is; it is only reserved, and used as far as needed.
-const STACK: usize = 256 << 20;
-/// Schemas of more values are refused; the largest of several hundred real ones has 367.
-const VALUES: usize = 20_000;
-/// Schemas with more text are refused.
-const TEXT: usize = 4 << 20;
-/// A single value may be checked by at most this many subschemas, counted along every path of
-/// references: doubling references cost exponential time in any validator.
-const PATHS: u64 = 20_000;
+/// The maximum depth of a schema; the deepest of several hundred real ones has 15 levels.
+const MAX_DEPTH: usize = 64;
+/// The maximum number of schemas that apply one through another, whether they are nested or refer to
+/// each other.
+const MAX_CHAIN: usize = 128;
+/// Deeper schemas are compiled on a separate stack.
+const MAX_SHALLOW_DEPTH: usize = 16;
+/// The size of that stack; it is only reserved, and used as far as needed.
+const STACK_BYTES: usize = 256 << 20;
+/// The maximum number of values in a schema; the largest of several hundred real ones has 367.
+const MAX_VALUES: usize = 20_000;
+/// The maximum length of all strings in a schema, in bytes.
+const MAX_TEXT_BYTES: usize = 4 << 20;
+/// The maximum number of subschemas that may check a single value, counted along every path of
+/// references: doubling references take exponential time in any validator.
+const MAX_PATHS: u64 = 20_000;
 
-/// Runs what descends into a schema of so many levels where the stack suffices for it.
+/// Runs work that recurses into a schema of the given depth on a large enough stack.
 ///
-/// Folding a schema into its canonical form takes many frames for each level, and the stack of a
-/// thread is not ours to choose.
+/// Building the canonical form of a schema takes many stack frames per level, and the stack of the
+/// calling thread may be small.
 ///
 /// # Errors
 ///
-/// When the schema is deep and no thread can be had for it.
-pub(super) fn with_room<T: Send>(depth: usize, work: impl FnOnce() -> T + Send) -> Result<T, SchemaError> {
-    if depth <= SHALLOW {
+/// When the schema is deep and no thread can be started for it.
+pub(super) fn with_stack_for<T: Send>(depth: usize, work: impl FnOnce() -> T + Send) -> Result<T, SchemaError> {
+    if depth <= MAX_SHALLOW_DEPTH {
         return Ok(work());
     }
     thread::scope(|scope| {
         let thread = thread::Builder::new()
-            .stack_size(STACK)
+            .stack_size(STACK_BYTES)
             .spawn_scoped(scope, work)
-            .map_err(|_| SchemaError::TooDeep { limit: SHALLOW })?;
+            .map_err(|_| SchemaError::TooDeep { limit: MAX_SHALLOW_DEPTH })?;
         match thread.join() {
             Ok(done) => Ok(done),
             Err(panic) => std::panic::resume_unwind(panic),
@@ -50,14 +50,14 @@ pub(super) fn with_room<T: Send>(depth: usize, work: impl FnOnce() -> T + Send) 
     })
 }
 
-/// Whether a schema is small enough for a validator of it to end in reasonable time.
+/// Whether a schema is small enough to be validated in reasonable time.
 #[must_use]
 pub fn is_bounded(schema: &Value) -> bool {
     check(schema).is_ok()
 }
 
-/// Refuses a schema that is too deep, too large, or multiplies through its references; says how
-/// deep it is.
+/// Rejects a schema that is too deep, too large, or multiplies through its references; returns its
+/// depth.
 pub(super) fn check(schema: &Value) -> Result<usize, SchemaError> {
     let mut deepest = 0_usize;
     let mut pending = vec![(schema, 1_usize)];
@@ -66,8 +66,8 @@ pub(super) fn check(schema: &Value) -> Result<usize, SchemaError> {
     while let Some((value, depth)) = pending.pop() {
         values += 1;
         deepest = deepest.max(depth);
-        if depth > DEPTH {
-            return Err(SchemaError::TooDeep { limit: DEPTH });
+        if depth > MAX_DEPTH {
+            return Err(SchemaError::TooDeep { limit: MAX_DEPTH });
         }
         match value {
             Value::Array(items) => pending.extend(items.iter().map(|item| (item, depth + 1))),
@@ -80,34 +80,34 @@ pub(super) fn check(schema: &Value) -> Result<usize, SchemaError> {
             Value::String(string) => text += string.len(),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
-        if values + pending.len() > VALUES {
-            return Err(SchemaError::TooLarge { what: "values", limit: VALUES });
+        if values + pending.len() > MAX_VALUES {
+            return Err(SchemaError::TooLarge { what: "values", limit: MAX_VALUES });
         }
-        if text > TEXT {
-            return Err(SchemaError::TooLarge { what: "bytes of text", limit: TEXT });
+        if text > MAX_TEXT_BYTES {
+            return Err(SchemaError::TooLarge { what: "bytes of text", limit: MAX_TEXT_BYTES });
         }
     }
     let mut paths = Paths { document: schema, named: named(schema), known: HashMap::new(), too_long: false };
-    let reach = paths.follow(schema, 0);
-    if paths.too_long || reach.length > CHAIN {
-        return Err(SchemaError::TooDeep { limit: CHAIN });
+    let reachable = paths.follow(schema, 0);
+    if paths.too_long || reachable.length > MAX_CHAIN {
+        return Err(SchemaError::TooDeep { limit: MAX_CHAIN });
     }
-    if reach.count > PATHS {
+    if reachable.count > MAX_PATHS {
         return Err(SchemaError::Multiplies);
     }
-    Ok(deepest.max(reach.length))
+    Ok(deepest.max(reachable.length))
 }
 
-/// What lies behind a subschema, references followed.
+/// The subschemas that are reachable from a subschema through nesting and references.
 #[derive(Debug, Clone, Copy)]
-struct Reach {
-    /// How many subschemas, counted along every path.
+struct Reachable {
+    /// Their number, counted along every path.
     count: u64,
-    /// How many on the longest path.
+    /// Their number on the longest path.
     length: usize,
 }
 
-impl Reach {
+impl Reachable {
     const ONE: Self = Self { count: 1, length: 1 };
 
     fn add(&mut self, part: Self) {
@@ -119,11 +119,11 @@ impl Reach {
 struct Paths<'s> {
     document: &'s Value,
     named: HashMap<&'s str, &'s Value>,
-    known: HashMap<*const Value, Reach>,
+    known: HashMap<*const Value, Reachable>,
     too_long: bool,
 }
 
-/// Every subschema that has a name of its own, by anchor and by the last part of its identifier.
+/// Every subschema with a name, by its anchor and by the last part of its identifier.
 fn named(schema: &Value) -> HashMap<&str, &Value> {
     let mut names = HashMap::new();
     let mut pending = vec![schema];
@@ -144,13 +144,13 @@ fn named(schema: &Value) -> HashMap<&str, &Value> {
     names
 }
 
-/// What follows the last separator of a reference or identifier.
+/// The part after the last separator of a reference or identifier.
 fn last_part(name: &str) -> &str {
     let name = name.trim_end_matches(['#', '/']);
     name.rsplit(['#', '/', ':']).next().unwrap_or(name)
 }
 
-/// A fragment with its escapes resolved; what is no text afterwards stays as it is.
+/// A fragment with its percent escapes decoded; unchanged if the result is not UTF-8.
 fn unescape(fragment: &str) -> String {
     let mut bytes = Vec::with_capacity(fragment.len());
     let mut rest = fragment.bytes();
@@ -169,8 +169,8 @@ fn unescape(fragment: &str) -> String {
 }
 
 impl<'s> Paths<'s> {
-    /// What a reference may mean within the document. Wrong where names are not unique, which
-    /// matters little for an estimate.
+    /// The target of a reference within the document. Wrong if names are not unique, which matters
+    /// little for an estimate.
     fn resolve(&self, reference: &str) -> Option<&'s Value> {
         match reference.split_once('#') {
             Some(("", pointer)) if pointer.is_empty() || pointer.starts_with('/') => {
@@ -180,39 +180,39 @@ impl<'s> Paths<'s> {
         }
     }
 
-    /// Follows what `schema` applies to a value or to a part of it.
+    /// Counts what `schema` applies to a value or to a part of it.
     ///
-    /// Steps into a value count as well as those that stay on it: a schema cannot be told to be
-    /// harmless by either alone. A cycle counts once; instances bound how often it is taken.
-    fn follow(&mut self, schema: &'s Value, hops: usize) -> Reach {
-        let mut reach = Reach::ONE;
+    /// Steps into a value count as well as those that stay on it: neither alone shows that a schema is
+    /// harmless. A cycle counts once, since instances limit how often it is followed.
+    fn follow(&mut self, schema: &'s Value, hops: usize) -> Reachable {
+        let mut reachable = Reachable::ONE;
         let Some(keywords) = schema.as_object() else {
-            return reach;
+            return reachable;
         };
         let key = std::ptr::from_ref(schema);
         if let Some(&known) = self.known.get(&key) {
             return known;
         }
-        if hops > CHAIN {
+        if hops > MAX_CHAIN {
             self.too_long = true;
-            return reach;
+            return reachable;
         }
-        self.known.insert(key, reach);
+        self.known.insert(key, reachable);
         for (keyword, value) in keywords {
             match (keyword.as_str(), value) {
                 ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
                     if let Some(target) = self.resolve(reference) {
-                        reach.add(self.follow(target, hops + 1));
+                        reachable.add(self.follow(target, hops + 1));
                     }
                 }
                 ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(branches)) => {
                     for branch in branches {
-                        reach.add(self.follow(branch, hops + 1));
+                        reachable.add(self.follow(branch, hops + 1));
                     }
                 }
                 ("properties" | "patternProperties" | "dependentSchemas" | "dependencies", Value::Object(entries)) => {
                     for entry in entries.values() {
-                        reach.add(self.follow(entry, hops + 1));
+                        reachable.add(self.follow(entry, hops + 1));
                     }
                 }
                 (
@@ -228,12 +228,12 @@ impl<'s> Paths<'s> {
                     | "unevaluatedItems"
                     | "unevaluatedProperties",
                     Value::Object(_),
-                ) => reach.add(self.follow(value, hops + 1)),
+                ) => reachable.add(self.follow(value, hops + 1)),
                 _ => {}
             }
         }
-        self.known.insert(key, reach);
-        reach
+        self.known.insert(key, reachable);
+        reachable
     }
 }
 
@@ -243,7 +243,7 @@ mod tests {
     use serde_json::{Map, json};
 
     #[test]
-    fn a_deep_schema_is_refused_without_descending_into_it() {
+    fn a_deep_schema_is_rejected_without_recursion() {
         let mut schema = json!({});
         for _ in 0..200 {
             schema = json!({"not": schema});
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn references_that_double_at_every_step_are_refused() {
+    fn references_that_double_at_every_step_are_rejected() {
         let mut definitions = Map::new();
         for step in 0..40 {
             let next = format!("#/$defs/s{}", step + 1);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn doubling_is_seen_whatever_the_references_look_like() {
+    fn doubling_is_detected_for_every_kind_of_reference() {
         for (own, reference) in [("$anchor", "#"), ("$id", "")] {
             let mut definitions = Map::new();
             for step in 0..40 {
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_refers_to_itself_is_no_such_thing() {
+    fn a_schema_that_refers_to_itself_is_accepted() {
         let schema = json!({"properties": {"a": {"$ref": "#"}, "b": {"$ref": "#"}}});
         assert!(check(&schema).is_ok());
     }

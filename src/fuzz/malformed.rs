@@ -1,41 +1,41 @@
-//! Arguments that no schema speaks of: of another kind, of absurd size, or no JSON at all.
+//! Malformed arguments: of another JSON type, of extreme size, or not JSON at all.
 //!
-//! They are bytes, because what is wrong with most of them would be lost in a parsed value:
-//! duplicate keys, numbers beyond a double, halves of surrogate pairs.
+//! They are bytes, because a parsed value would lose most of the defects: duplicate keys, numbers beyond
+//! a double, halves of surrogate pairs.
 
 use serde_json::Value;
 
-/// Levels of nesting beyond what parsers commonly allow.
+/// A nesting depth beyond what parsers usually accept.
 const DEEP: usize = 1_000;
-/// Length of an absurdly long key or string.
+/// The length of an extremely long key or string.
 const LONG: usize = 1 << 20;
 
-/// Makes malformed arguments of valid ones.
+/// Makes malformed arguments from valid ones.
 type Make = fn(&Value) -> Vec<u8>;
 
-/// How far malformed arguments are from what a request may hold.
+/// How far malformed arguments are from those of a valid request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Grammar {
-    /// A JSON object, though an unusual one: a server may accept or refuse it.
+    /// An unusual JSON object: a server may accept or reject it.
     Object,
-    /// A JSON object beyond what a parser has to take: it may limit depth and the range of numbers, and half of a
-    /// surrogate pair is no character. A server may treat the whole message as one that cannot be parsed.
+    /// A JSON object that a parser need not accept: it may limit depth and the range of numbers, and half of a
+    /// surrogate pair is not a character. A server may treat the whole message as unparsable.
     Beyond,
-    /// JSON, but no object: the request itself is invalid.
+    /// JSON, but not an object: the request itself is invalid.
     OtherJson,
-    /// No JSON, so that the whole message cannot be parsed.
+    /// Not JSON, so that the whole message cannot be parsed.
     NotJson,
 }
 
-/// Malformed arguments, ready to be spliced into a request as they are.
+/// Malformed arguments, to be inserted into a request as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
-    /// What is odd about them, in a few words; unique among all.
+    /// The defect in a few words; unique.
     pub name: &'static str,
-    /// How odd.
+    /// How severe the defect is.
     pub grammar: Grammar,
-    /// The bytes that stand for the arguments. Never a line break among them, since transports
+    /// The bytes in place of the arguments. They never contain a line break, since transports
     /// split messages at line breaks.
     pub arguments: Vec<u8>,
 }
@@ -83,33 +83,33 @@ impl Malformed {
         kinds.map(|(name, grammar, make)| Oddity { name, grammar, make })
     }
 
-    /// Malformed arguments of every kind, made from valid ones where a tool's own names help them
-    /// past the first checks. The same for the same `valid`.
+    /// Malformed arguments of every kind, derived from valid ones so that a tool's own names help them
+    /// past the first checks. Deterministic for the same `valid`.
     pub fn all(valid: &Value) -> impl Iterator<Item = Self> + '_ {
         Self::kinds().into_iter().map(|kind| kind.of(valid))
     }
 }
 
-/// A kind of malformed arguments, of which none are made yet: some are enormous.
+/// A kind of malformed arguments, which makes them on demand: some are very large.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Oddity {
-    /// What is odd about them, in a few words; unique among all.
+    /// The defect in a few words; unique.
     pub name: &'static str,
-    /// How odd.
+    /// How severe the defect is.
     pub grammar: Grammar,
     make: Make,
 }
 
 impl Oddity {
-    /// Malformed arguments of this kind, made from valid ones.
+    /// Malformed arguments of this kind, derived from valid ones.
     #[must_use]
     pub fn of(&self, valid: &Value) -> Malformed {
         Malformed { name: self.name, grammar: self.grammar, arguments: (self.make)(valid) }
     }
 }
 
-/// The valid arguments as text, with one more entry, whose value is taken as it is.
+/// The valid arguments as text with one more entry, whose value is inserted as it is.
 fn with_entry(valid: &Value, key: &str, value: &str) -> Vec<u8> {
     let text = match valid {
         Value::Object(_) => valid.to_string(),
@@ -121,7 +121,7 @@ fn with_entry(valid: &Value, key: &str, value: &str) -> Vec<u8> {
     format!("{open}{separator}\"{key}\":{value}}}").into_bytes()
 }
 
-/// The valid arguments with their first entry a second time, and another value.
+/// The valid arguments with their first entry repeated with another value.
 fn duplicate(valid: &Value) -> Vec<u8> {
     let Some(first) = valid.as_object().and_then(|entries| entries.keys().next()) else {
         return b"{\"key\":0,\"key\":null}".to_vec();
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_is_what_it_says() {
+    fn every_kind_has_the_defect_that_it_names() {
         for valid in [json!({}), json!({"a\"b": {"c": {}}, "n": 1})] {
             let mut names = HashSet::new();
             for malformed in Malformed::all(&valid) {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duplicate_key_is_the_first_one_of_the_tool() {
+    fn the_duplicate_key_is_the_first_one_of_the_tool() {
         let valid = json!({"path": "/a", "n": {"m": 1}});
         assert_eq!(
             String::from_utf8(duplicate(&valid)).as_deref(),

@@ -1,21 +1,21 @@
-//! Arguments for tools, made from their inputSchema.
+//! Generates arguments for tools from their inputSchema.
 //!
-//! Owns the compilation of a schema (hostile until proven otherwise), the generation of valid
-//! instances and of instances that break exactly one keyword, the enumeration of boundaries, and
-//! shrinking. Refuses to know servers: nothing here sends, waits, or judges an answer, and no
-//! reference out of a schema is ever fetched.
+//! Compiles schemas (which may be hostile), generates valid instances and instances that violate
+//! exactly one constraint, enumerates boundaries, and shrinks failing instances. Knows nothing of
+//! servers: nothing here sends, waits or judges a response, and no reference out of a schema is ever
+//! fetched.
 //!
 //! ```text
 //! inputSchema ── limits ── canonical form ── plan ─┐
-//!                              │                   ├── Generator ── instance, proved to be in its class
-//!                 difference without a keyword ─ plan ─┘    ▲
-//!                                                        Source: seed, tape, bytes, or forced decisions
+//!                              │                   ├── Generator ── instance, checked to be in its class
+//!                difference without a constraint ─ plan ┘    ▲
+//!                                              Source: seed, choice sequence, bytes, or forced decisions
 //! ```
 //!
 //! [`ToolSchema`] compiles a schema; [`ToolSchema::valid`] and [`ToolSchema::violating`] give a
 //! [`Generator`] for one class of instances; a [`Source`] makes its choices. [`Obligation`]s
-//! enumerate boundaries, and a [`Shrinker`] makes a failing instance small without leaving its
-//! class. [`Malformed`] is what no schema speaks of.
+//! enumerate boundaries, and a [`Shrinker`] minimizes a failing instance without leaving its class.
+//! [`Malformed`] arguments are outside of every schema.
 //!
 //! # Examples
 //!
@@ -34,41 +34,42 @@
 //! let mut random = Random::new(42);
 //! assert!(schema.is_valid(&schema.generate(&mut random).expect("some arguments")));
 //!
-//! for site in schema.sites() {
-//!     let generator = schema.violating(&site).expect("each keyword has an effect");
-//!     let broken = generator.generate(&mut random).expect("broken arguments");
-//!     assert!(!schema.is_valid(&broken), "{site} is not broken by {broken}");
+//! for constraint in schema.sites() {
+//!     let generator = schema.violating(&constraint).expect("each keyword has an effect");
+//!     let invalid = generator.generate(&mut random).expect("invalid arguments");
+//!     assert!(!schema.is_valid(&invalid), "{invalid} does not violate {constraint}");
 //! }
 //! ```
 
 mod array;
 mod compile;
-mod cover;
+mod constraint;
+mod coverage;
 mod dialect;
 mod edit;
+mod expansion;
 mod format;
 mod generate;
 mod generator;
 mod hint;
-#[cfg(test)]
-mod laws;
+mod instance_path;
 mod limit;
 mod malformed;
 mod number;
 mod object;
 mod pattern;
 mod plan;
-mod reach;
+#[cfg(test)]
+mod property_tests;
 mod schema;
 mod shrink;
-mod site;
 mod source;
 mod splice;
 mod strategy;
-mod tame;
-mod text;
+mod string;
 
-pub use cover::Obligation;
+pub use constraint::Constraint as Site;
+pub use coverage::Obligation;
 pub use dialect::Dialect;
 pub use generator::{Class, GenerationError, Generator};
 #[doc(hidden)]
@@ -77,5 +78,4 @@ pub use limit::is_bounded;
 pub use malformed::{Grammar, Malformed, Oddity};
 pub use schema::{Breakage, BrokenArguments, Domain, SchemaError, ToolSchema, ViolationError};
 pub use shrink::Shrinker;
-pub use site::Site;
 pub use source::{Bytes, Random, Simplest, Source, Tape};

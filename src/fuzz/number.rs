@@ -1,28 +1,28 @@
-//! Numbers within bounds: the nearest to zero first, every edge often, the rest sometimes.
+//! Generates numbers within bounds: the closest to zero first, boundaries often, other values sometimes.
 
 use jsonschema::canonical::{IntegerView, NumberView};
 use serde_json::{Number, Value};
 
 use super::source::Source;
 
-/// Beyond this magnitude a double no longer holds every integer.
-const EXACT: i128 = 1 << 53;
-/// How far [`Whole::settle`] looks for a value that no barred divisor divides.
-const SEARCH: u32 = 64;
+/// Beyond this magnitude a double cannot represent every integer.
+const MAX_EXACT_INTEGER: i128 = 1 << 53;
+/// How far [`IntegerSpec::nearest_valid`] searches for a value that no excluded divisor divides.
+const MAX_SEARCH_STEPS: u32 = 64;
 
-/// Integers of an arithmetic progression within a range.
+/// The integers of an arithmetic progression within a range.
 #[derive(Debug, Clone)]
-pub(super) struct Whole {
+pub(super) struct IntegerSpec {
     min: i128,
     max: i128,
     step: i128,
-    barred: Vec<i128>,
+    excluded_divisors: Vec<i128>,
     origin: i128,
     edges: Vec<i128>,
 }
 
-impl Whole {
-    /// The integers that `view` admits, or `None` if there are none that fit 64 bits.
+impl IntegerSpec {
+    /// The integers that `view` accepts, or `None` if there are none within 64 bits.
     pub(super) fn new(view: &IntegerView) -> Option<Self> {
         let min = view.minimum.as_ref().map(|n| bound(n, f64::ceil));
         let max = view.maximum.as_ref().map(|n| bound(n, f64::floor));
@@ -30,12 +30,12 @@ impl Whole {
         for divisor in &view.multiple_of {
             step = common_multiple(step, whole_step(divisor)?)?;
         }
-        let barred = view.not_multiple_of.iter().filter_map(whole_step).collect();
-        Self::within(min, max, step, barred)
+        let excluded_divisors = view.not_multiple_of.iter().filter_map(whole_step).collect();
+        Self::within(min, max, step, excluded_divisors)
     }
 
-    /// The multiples of `step` from `min` to `max` that no barred divisor divides.
-    fn within(min: Option<i128>, max: Option<i128>, step: i128, barred: Vec<i128>) -> Option<Self> {
+    /// The multiples of `step` from `min` to `max` that no excluded divisor divides.
+    fn within(min: Option<i128>, max: Option<i128>, step: i128, excluded_divisors: Vec<i128>) -> Option<Self> {
         let floor = min.unwrap_or(i128::from(i64::MIN)).max(i64::MIN.into());
         let ceiling = max.unwrap_or(i128::from(i64::MAX)).min(u64::MAX.into());
         let min = floor + (-floor).rem_euclid(step);
@@ -43,8 +43,8 @@ impl Whole {
         if min > max {
             return None;
         }
-        let mut whole = Self { min, max, step, barred, origin: 0_i128.clamp(min, max), edges: Vec::new() };
-        whole.origin = whole.settle(whole.origin)?;
+        let mut whole = Self { min, max, step, excluded_divisors, origin: 0_i128.clamp(min, max), edges: Vec::new() };
+        whole.origin = whole.nearest_valid(whole.origin)?;
         whole.edges = whole.find_edges();
         Some(whole)
     }
@@ -57,9 +57,9 @@ impl Whole {
             i128::from(i32::MAX),
             i128::from(i32::MAX) + 1,
             i128::from(i32::MIN),
-            EXACT - 1,
-            EXACT + 1,
-            -EXACT - 1,
+            MAX_EXACT_INTEGER - 1,
+            MAX_EXACT_INTEGER + 1,
+            -MAX_EXACT_INTEGER - 1,
             i64::MAX.into(),
             i64::MIN.into(),
         ];
@@ -67,25 +67,25 @@ impl Whole {
         let ends = [self.min, self.max, self.min + self.step, self.max - self.step];
         for value in ends.into_iter().chain(around) {
             let fits = (self.min..=self.max).contains(&value) && value % self.step == 0;
-            if fits && !self.is_barred(value) && !edges.contains(&value) {
+            if fits && !self.is_excluded(value) && !edges.contains(&value) {
                 edges.push(value);
             }
         }
         edges
     }
 
-    fn is_barred(&self, value: i128) -> bool {
-        self.barred.iter().any(|divisor| value % divisor == 0)
+    fn is_excluded(&self, value: i128) -> bool {
+        self.excluded_divisors.iter().any(|divisor| value % divisor == 0)
     }
 
-    /// The admitted integer nearest to `value` that a bounded search finds.
-    fn settle(&self, value: i128) -> Option<i128> {
+    /// The closest valid integer to `value` that a bounded search finds.
+    fn nearest_valid(&self, value: i128) -> Option<i128> {
         let base = value.clamp(self.min, self.max);
         let base = base - base.rem_euclid(self.step);
-        for distance in 0..SEARCH {
+        for distance in 0..MAX_SEARCH_STEPS {
             let distance = i128::from(distance) * self.step;
             for candidate in [base + distance, base - distance] {
-                if (self.min..=self.max).contains(&candidate) && !self.is_barred(candidate) {
+                if (self.min..=self.max).contains(&candidate) && !self.is_excluded(candidate) {
                     return Some(candidate);
                 }
             }
@@ -93,7 +93,7 @@ impl Whole {
         None
     }
 
-    /// Values at and beside the bounds, and where common integer types end.
+    /// Values at and next to the bounds, and at the limits of common integer types.
     pub(super) fn edges(&self) -> impl ExactSizeIterator<Item = Value> + '_ {
         self.edges.iter().map(|&edge| integer(edge))
     }
@@ -116,7 +116,7 @@ impl Whole {
                 self.min + self.step * i128::from(source.below(span.saturating_add(1)))
             }
         };
-        if self.barred.is_empty() { drawn } else { self.settle(drawn).unwrap_or(self.origin) }
+        if self.excluded_divisors.is_empty() { drawn } else { self.nearest_valid(drawn).unwrap_or(self.origin) }
     }
 
     /// The `rank`-th integer counted outwards from the simplest one.
@@ -135,22 +135,22 @@ impl Whole {
     }
 }
 
-/// Numbers within an interval, fractions included.
+/// The numbers within an interval, including fractions.
 #[derive(Debug, Clone)]
-pub(super) struct Real {
-    /// The integers among them, in units of the divisor if there is one.
-    whole: Option<Whole>,
+pub(super) struct NumberSpec {
+    /// The integers among them, as multiples of the divisor if there is one.
+    whole: Option<IntegerSpec>,
     /// The divisor as a fraction of integers.
     unit: Option<(i128, i128)>,
     low: f64,
     high: f64,
-    barred: Vec<f64>,
+    excluded_divisors: Vec<f64>,
     no_integers: bool,
     edges: Vec<f64>,
 }
 
-impl Real {
-    /// The numbers that `view` admits, or `None` if none can be written as a double.
+impl NumberSpec {
+    /// The numbers that `view` accepts, or `None` if no double is among them.
     pub(super) fn new(view: &NumberView) -> Option<Self> {
         let low = view.minimum.as_ref().and_then(Number::as_f64);
         let high = view.maximum.as_ref().and_then(Number::as_f64);
@@ -167,9 +167,10 @@ impl Real {
                 Some(so_far) => common_fraction(so_far, next)?,
             });
         }
-        let barred = view.not_multiple_of.iter().filter_map(Number::as_f64).collect();
+        let excluded_divisors = view.not_multiple_of.iter().filter_map(Number::as_f64).collect();
         let whole = whole_range(view, unit, low, high);
-        let mut real = Self { whole, unit, low, high, barred, no_integers: view.excludes_integers, edges: Vec::new() };
+        let mut real =
+            Self { whole, unit, low, high, excluded_divisors, no_integers: view.excludes_integers, edges: Vec::new() };
         real.edges = real.find_edges();
         (real.whole.is_some() || unit.is_none()).then_some(real)
     }
@@ -202,10 +203,10 @@ impl Real {
     fn admits(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
             && !(self.no_integers && value.fract() == 0.0)
-            && !self.barred.iter().any(|divisor| value % divisor == 0.0)
+            && !self.excluded_divisors.iter().any(|divisor| value % divisor == 0.0)
     }
 
-    /// Values at and beside the bounds, tiny and huge ones.
+    /// Values at and next to the bounds, tiny and huge ones.
     pub(super) fn edges(&self) -> Vec<Value> {
         let whole = self.whole.iter().flat_map(|whole| &whole.edges);
         let mut edges: Vec<Value> = whole.map(|&edge| self.in_units(edge)).collect();
@@ -230,7 +231,7 @@ impl Real {
         let low = self.low.max(-1e6_f64.max(-self.high));
         let high = self.high.min(1e6_f64.max(self.low));
         for _ in 0..8 {
-            // Dyadic parts of the interval, so that most draws are short decimals.
+            // Binary fractions of the interval, so that most results are short decimals.
             let parts = 1_u32 << source.below(20);
             let part = u32::try_from(source.below(u64::from(parts) + 1)).unwrap_or(0);
             let share = f64::from(part) / f64::from(parts);
@@ -247,7 +248,7 @@ impl Real {
             None | Some((1, 1)) => integer(count),
             Some((over, under)) => match count.checked_mul(over) {
                 Some(scaled) if scaled % under == 0 => integer(scaled / under),
-                // Dividing once rounds to the double nearest to the decimal.
+                // A single division rounds to the double closest to the decimal.
                 Some(scaled) => real(as_double(scaled) / as_double(under)),
                 None => integer(0),
             },
@@ -255,12 +256,12 @@ impl Real {
     }
 }
 
-fn whole_range(view: &NumberView, unit: Option<(i128, i128)>, low: f64, high: f64) -> Option<Whole> {
+fn whole_range(view: &NumberView, unit: Option<(i128, i128)>, low: f64, high: f64) -> Option<IntegerSpec> {
     if let Some((over, under)) = unit {
         let scale = as_double(under) / as_double(over);
         let min = view.minimum.as_ref().map(|_| to_i128((low * scale).ceil()));
         let max = view.maximum.as_ref().map(|_| to_i128((high * scale).floor()));
-        return Whole::within(min, max, 1, Vec::new());
+        return IntegerSpec::within(min, max, 1, Vec::new());
     }
     if view.excludes_integers {
         return None;
@@ -275,11 +276,11 @@ fn whole_range(view: &NumberView, unit: Option<(i128, i128)>, low: f64, high: f6
         let excluded = view.exclusive_maximum && Some(as_double(bound)) == n.as_f64();
         if excluded { bound - 1 } else { bound }
     });
-    let barred = view.not_multiple_of.iter().filter_map(whole_step).collect();
-    Whole::within(min, max, 1, barred)
+    let excluded_divisors = view.not_multiple_of.iter().filter_map(whole_step).collect();
+    IntegerSpec::within(min, max, 1, excluded_divisors)
 }
 
-/// An integer as a JSON number; what exceeds 64 bits becomes a double.
+/// An integer as a JSON number; a double if it exceeds 64 bits.
 fn integer(value: i128) -> Value {
     i64::try_from(value)
         .map(Value::from)
@@ -287,7 +288,7 @@ fn integer(value: i128) -> Value {
         .unwrap_or_else(|_| real(as_double(value)))
 }
 
-/// A double as a JSON number, spelled as an integer where that is exact.
+/// A double as a JSON number, written as an integer where that is exact.
 fn real(value: f64) -> Value {
     let plain = value.fract() == 0.0 && value.abs() < 9e15 && value.is_sign_positive();
     if plain || (value.fract() == 0.0 && value < 0.0 && value > -9e15) {
@@ -296,7 +297,7 @@ fn real(value: f64) -> Value {
     Number::from_f64(value).map_or(Value::from(0), Value::Number)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "the nearest double is what is asked for")]
+#[expect(clippy::cast_precision_loss, reason = "the closest double is wanted")]
 fn as_double(value: i128) -> f64 {
     value as f64
 }
@@ -335,7 +336,7 @@ fn fraction(number: &Number) -> Option<(i128, i128)> {
     let mut under = 1_i128;
     for _ in 0..=18 {
         let scaled = (value * as_double(under)).round();
-        #[expect(clippy::float_cmp, reason = "the decimal is found when dividing gives the very same double")]
+        #[expect(clippy::float_cmp, reason = "the fraction is right if dividing gives exactly the same double")]
         let exact = scaled / as_double(under) == value;
         if exact && scaled >= 1.0 {
             let over = to_i128(scaled);
@@ -368,8 +369,8 @@ mod tests {
     use super::*;
     use crate::fuzz::source::{Random, Simplest};
 
-    fn whole(min: Option<i64>, max: Option<i64>, step: i64) -> Option<Whole> {
-        Whole::new(&IntegerView {
+    fn whole(min: Option<i64>, max: Option<i64>, step: i64) -> Option<IntegerSpec> {
+        IntegerSpec::new(&IntegerView {
             minimum: min.map(Number::from),
             maximum: max.map(Number::from),
             multiple_of: vec![Number::from(step)],
@@ -378,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn the_simplest_integer_is_the_nearest_to_zero() {
+    fn the_simplest_integer_is_the_closest_to_zero() {
         for (min, max, step, nearest) in
             [(None, None, 1, 0), (Some(3), None, 1, 3), (None, Some(-3), 1, -3), (Some(7), Some(20), 5, 10)]
         {
@@ -389,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn every_drawn_integer_is_within_bounds() {
+    fn every_generated_integer_is_within_bounds() {
         let whole = whole(Some(-7), Some(1000), 7).expect("not empty");
         let mut random = Random::new(1);
         for _ in 0..10_000 {
@@ -399,8 +400,8 @@ mod tests {
     }
 
     #[test]
-    fn decimals_are_multiples_as_written() {
-        let cent = Real::new(&NumberView {
+    fn multiples_of_a_decimal_are_exact() {
+        let cent = NumberSpec::new(&NumberView {
             minimum: Some(Number::from(0)),
             exclusive_minimum: true,
             maximum: None,

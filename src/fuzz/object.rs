@@ -1,4 +1,4 @@
-//! The nodes of objects: entries with a name, entries with a kind of name, and broken rules.
+//! Compiles object schemas: declared entries, other entries, and entries that violate a rule on purpose.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::{
     compile::{Compiled, Compiler, TooManyNodes, canonicalize, count, validator},
     dialect::Dialect,
     hint::Hints,
-    plan::{Key, Node, NodeId, Object, Wild},
+    plan::{EntryName, EntryTemplate, Node, NodeId, ObjectSpec},
 };
 
-/// The patterns of an object, ready to be matched against names.
+/// The patterns of an object with matchers for names.
 struct Patterns<'v> {
     patterns: Vec<(&'v str, &'v CanonicalSchema, Option<Arc<Validator>>)>,
 }
@@ -28,7 +28,7 @@ impl<'v> Patterns<'v> {
         }
     }
 
-    /// The matchers of all patterns but the one at `own`.
+    /// The matchers of all patterns except the one at `own`.
     fn others(&self, own: Option<usize>) -> Vec<Arc<Validator>> {
         let others = self.patterns.iter().enumerate();
         others
@@ -37,8 +37,8 @@ impl<'v> Patterns<'v> {
             .collect()
     }
 
-    /// The schema of a named entry: its own and that of every pattern, or that of the rest. Sets
-    /// `approximate` where the algebra cannot say what they have in common.
+    /// The schema of a named entry: its own intersected with that of every matching pattern, or else the one
+    /// for additional properties. Sets `approximate` if an intersection cannot be computed.
     fn entry(&self, view: &ObjectView, name: &str, approximate: &mut bool) -> Option<CanonicalSchema> {
         let mut met = view.properties.get(name).cloned();
         let text = Value::String(name.to_owned());
@@ -73,12 +73,12 @@ impl Compiler<'_> {
         let declared: Vec<String> = required.iter().chain(&optional).map(|(name, _)| name.clone()).collect();
         let required = self.entries(required)?;
         let optional = self.entries(optional)?;
-        let mut wild = vec![self.undeclared(view, &patterns, &declared)?];
+        let mut templates = vec![self.undeclared(view, &patterns, &declared)?];
         for (position, (pattern, schema, _)) in patterns.patterns.iter().enumerate() {
-            wild.push(Wild {
-                key: Key::Drawn(self.key(Some(pattern), view.property_names.as_ref())?),
+            templates.push(EntryTemplate {
+                key: EntryName::Generated(self.key(Some(pattern), view.property_names.as_ref())?),
                 value: self.schema(schema)?,
-                avoid: patterns.others(Some(position)),
+                excluded_names: patterns.others(Some(position)),
             });
         }
         let mut violations = Vec::new();
@@ -86,13 +86,13 @@ impl Compiler<'_> {
             violations.push(self.violation(view, violation, &patterns)?);
         }
         self.exact &= !approximate;
-        let object = Object {
+        let object = ObjectSpec {
             min: view.min_properties.as_ref().map_or(0, count),
             max: view.max_properties.as_ref().map_or(usize::MAX, count),
             required,
             optional,
             declared,
-            wild,
+            templates,
             violations,
         };
         let node = self.add(Node::Object(Box::new(object)))?;
@@ -109,7 +109,7 @@ impl Compiler<'_> {
         let mut placed = Vec::with_capacity(entries.len());
         for (name, schema) in entries {
             let node = match schema {
-                Some(schema) => self.place_at(&name, &schema)?,
+                Some(schema) => self.compile_child(&name, &schema)?,
                 None => self.anything()?,
             };
             placed.push((name, node));
@@ -117,19 +117,19 @@ impl Compiler<'_> {
         Ok(placed)
     }
 
-    /// Entries that neither a name nor a pattern speaks of.
+    /// The template for entries that neither `properties` nor a pattern covers.
     fn undeclared(
         &mut self,
         view: &ObjectView,
         patterns: &Patterns<'_>,
         declared: &[String],
-    ) -> Result<Wild, TooManyNodes> {
+    ) -> Result<EntryTemplate, TooManyNodes> {
         let value = match &view.additional_properties {
-            Some(schema) => self.place_at(Hints::ENTRIES, schema)?,
+            Some(schema) => self.compile_child(Hints::ENTRIES, schema)?,
             None => self.anything()?,
         };
         let names = view.property_names.as_ref();
-        // Names that are listed may all be declared: then there is no other entry.
+        // If all listed names are declared, there is no other entry.
         let listed = match names.map(CanonicalSchema::view) {
             Some(CanonicalView::Enum(names)) => Some(names),
             Some(CanonicalView::Const(name)) => Some(vec![name]),
@@ -142,10 +142,10 @@ impl Compiler<'_> {
                 self.add(Node::Values(names))?
             }
         };
-        Ok(Wild { key: Key::Drawn(key), value, avoid: patterns.others(None) })
+        Ok(EntryTemplate { key: EntryName::Generated(key), value, excluded_names: patterns.others(None) })
     }
 
-    /// Names that match `pattern` and the schema of names.
+    /// A node for names that match `pattern` and the schema of names.
     pub(super) fn key(&mut self, pattern: Option<&str>, names: Option<&CanonicalSchema>) -> Compiled {
         let Some(pattern) = pattern else {
             return match names {
@@ -160,13 +160,13 @@ impl Compiler<'_> {
         self.schema(&met.unwrap_or(matching))
     }
 
-    /// The ways to break one rule about names or undeclared entries.
+    /// The alternatives to violate one rule about names or undeclared entries.
     fn violation(
         &mut self,
         view: &ObjectView,
         violation: &ObjectViolationView,
         own: &Patterns<'_>,
-    ) -> Result<Vec<Wild>, TooManyNodes> {
+    ) -> Result<Vec<EntryTemplate>, TooManyNodes> {
         match violation {
             ObjectViolationView::NameFails(schema) => self.name_fails(view, schema, own),
             ObjectViolationView::UndeclaredValueFails { names, patterns, additional } => match additional.negate() {
@@ -185,7 +185,7 @@ impl Compiler<'_> {
         view: &ObjectView,
         schema: &CanonicalSchema,
         own: &Patterns<'_>,
-    ) -> Result<Vec<Wild>, TooManyNodes> {
+    ) -> Result<Vec<EntryTemplate>, TooManyNodes> {
         let names = view.property_names.as_ref();
         let Some(failing) = failing_name(schema, names, self.dialect) else {
             return Ok(Vec::new());
@@ -194,21 +194,29 @@ impl Compiler<'_> {
             Some(schema) => self.schema(schema)?,
             None => self.anything()?,
         };
-        let mut ways = vec![Wild { key: Key::Drawn(self.schema(&failing)?), value, avoid: own.others(None) }];
+        let mut alternatives = vec![EntryTemplate {
+            key: EntryName::Generated(self.schema(&failing)?),
+            value,
+            excluded_names: own.others(None),
+        }];
         let check = validator(&failing.to_json_schema(), self.dialect).ok();
         for (name, schema) in &view.properties {
             let text = Value::String(name.clone());
             if check.as_ref().is_some_and(|check| check.is_valid(&text)) {
-                ways.push(self.named(name, schema)?);
+                alternatives.push(self.named(name, schema)?);
             }
         }
         for (pattern, schema) in &view.pattern_properties {
             let met = matching(pattern, self.dialect).and_then(|matching| matching.intersect(&failing).ok());
             if let Some(met) = met {
-                ways.push(Wild { key: Key::Drawn(self.schema(&met)?), value: self.schema(schema)?, avoid: Vec::new() });
+                alternatives.push(EntryTemplate {
+                    key: EntryName::Generated(self.schema(&met)?),
+                    value: self.schema(schema)?,
+                    excluded_names: Vec::new(),
+                });
             }
         }
-        Ok(ways)
+        Ok(alternatives)
     }
 
     fn undeclared_fails(
@@ -218,25 +226,29 @@ impl Compiler<'_> {
         patterns: &[String],
         failing: &CanonicalSchema,
         own: &Patterns<'_>,
-    ) -> Result<Vec<Wild>, TooManyNodes> {
-        let mut ways = Vec::new();
+    ) -> Result<Vec<EntryTemplate>, TooManyNodes> {
+        let mut alternatives = Vec::new();
         let names = view.property_names.as_ref();
-        let barred: Vec<Arc<Validator>> =
+        let excluded: Vec<Arc<Validator>> =
             patterns.iter().filter_map(|pattern| matcher(pattern, self.dialect)).collect();
         if let Some(value) = meet(view.additional_properties.as_ref(), failing) {
-            let mut avoid = own.others(None);
-            avoid.extend(barred.iter().cloned());
+            let mut excluded_names = own.others(None);
+            excluded_names.extend(excluded.iter().cloned());
             let is_listed = validator(&json!({"enum": listed}), self.dialect);
-            avoid.extend(is_listed.ok().map(Arc::new));
-            ways.push(Wild { key: Key::Drawn(self.key(None, names)?), value: self.schema(&value)?, avoid });
+            excluded_names.extend(is_listed.ok().map(Arc::new));
+            alternatives.push(EntryTemplate {
+                key: EntryName::Generated(self.key(None, names)?),
+                value: self.schema(&value)?,
+                excluded_names,
+            });
         }
         for (name, schema) in &view.properties {
             let text = Value::String(name.clone());
-            if listed.contains(name) || barred.iter().any(|pattern| pattern.is_valid(&text)) {
+            if listed.contains(name) || excluded.iter().any(|pattern| pattern.is_valid(&text)) {
                 continue;
             }
             if let Some(value) = meet(Some(schema), failing) {
-                ways.push(self.named(name, &value)?);
+                alternatives.push(self.named(name, &value)?);
             }
         }
         for (pattern, schema) in &view.pattern_properties {
@@ -244,14 +256,14 @@ impl Compiler<'_> {
                 continue;
             }
             if let Some(value) = meet(Some(schema), failing) {
-                ways.push(Wild {
-                    key: Key::Drawn(self.key(Some(pattern), names)?),
+                alternatives.push(EntryTemplate {
+                    key: EntryName::Generated(self.key(Some(pattern), names)?),
                     value: self.schema(&value)?,
-                    avoid: barred.clone(),
+                    excluded_names: excluded.clone(),
                 });
             }
         }
-        Ok(ways)
+        Ok(alternatives)
     }
 
     fn pattern_fails(
@@ -259,14 +271,14 @@ impl Compiler<'_> {
         view: &ObjectView,
         pattern: &str,
         failing: &CanonicalSchema,
-    ) -> Result<Vec<Wild>, TooManyNodes> {
-        let mut ways = Vec::new();
+    ) -> Result<Vec<EntryTemplate>, TooManyNodes> {
+        let mut alternatives = Vec::new();
         let rest = view.additional_properties.as_ref();
         if let Some(value) = meet(view.pattern_properties.get(pattern).or(rest), failing) {
-            ways.push(Wild {
-                key: Key::Drawn(self.key(Some(pattern), view.property_names.as_ref())?),
+            alternatives.push(EntryTemplate {
+                key: EntryName::Generated(self.key(Some(pattern), view.property_names.as_ref())?),
                 value: self.schema(&value)?,
-                avoid: Vec::new(),
+                excluded_names: Vec::new(),
             });
         }
         let matcher = matcher(pattern, self.dialect);
@@ -276,29 +288,33 @@ impl Compiler<'_> {
                 continue;
             }
             if let Some(value) = meet(Some(schema), failing) {
-                ways.push(self.named(name, &value)?);
+                alternatives.push(self.named(name, &value)?);
             }
         }
-        Ok(ways)
+        Ok(alternatives)
     }
 
-    fn named(&mut self, name: &str, schema: &CanonicalSchema) -> Result<Wild, TooManyNodes> {
-        Ok(Wild { key: Key::Named(name.to_owned()), value: self.schema(schema)?, avoid: Vec::new() })
+    fn named(&mut self, name: &str, schema: &CanonicalSchema) -> Result<EntryTemplate, TooManyNodes> {
+        Ok(EntryTemplate {
+            key: EntryName::Fixed(name.to_owned()),
+            value: self.schema(schema)?,
+            excluded_names: Vec::new(),
+        })
     }
 }
 
-/// Tells the names that a pattern matches.
+/// A validator for the names that a pattern matches.
 fn matcher(pattern: &str, dialect: Dialect) -> Option<Arc<Validator>> {
     let matcher = validator(&json!({"pattern": pattern}), dialect);
     matcher.ok().map(Arc::new)
 }
 
-/// The strings that a pattern matches.
+/// The strings that a pattern matches, as a schema.
 fn matching(pattern: &str, dialect: Dialect) -> Option<CanonicalSchema> {
     canonicalize(&json!({"type": "string", "pattern": pattern}), dialect).ok()
 }
 
-/// What both schemas admit, if the algebra can say it and there is anything.
+/// The intersection of both schemas, if it can be computed and is not empty.
 fn meet(own: Option<&CanonicalSchema>, other: &CanonicalSchema) -> Option<CanonicalSchema> {
     let met = match own {
         None => other.clone(),
@@ -307,7 +323,7 @@ fn meet(own: Option<&CanonicalSchema>, other: &CanonicalSchema) -> Option<Canoni
     (!matches!(met.view(), CanonicalView::False)).then_some(met)
 }
 
-/// The names that fail `schema` and satisfy `names`.
+/// The names that violate `schema` and satisfy `names`.
 fn failing_name(
     schema: &CanonicalSchema,
     names: Option<&CanonicalSchema>,

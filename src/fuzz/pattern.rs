@@ -1,52 +1,52 @@
-//! Strings that match a regular expression.
+//! Generates strings that match a regular expression.
 //!
-//! `proptest` and `rand_regex` generate from expressions too, but refuse anchors, do not heed
-//! lengths, and cannot be driven by a [`Source`]; hence a walker of our own.
+//! `proptest` and `rand_regex` generate from expressions too, but reject anchors, ignore length
+//! bounds, and cannot be driven by a [`Source`]; hence this generator.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 use super::source::Source;
 
-/// How often an unbounded repetition repeats beyond its minimum, unless a length asks for more.
-const REPEATS: usize = 8;
-/// More nodes than this, and an expression is not walked.
-const NODES: usize = 4096;
+/// How often an unbounded repetition repeats beyond its minimum, unless a length requires more.
+const MAX_EXTRA_REPEATS: usize = 8;
+/// The maximum number of nodes of an expression.
+const MAX_NODES: usize = 4096;
 
-/// An expression ready to be walked.
+/// A parsed expression.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
-    root: Part,
-    /// Characters may stand before and after what the expression describes.
+    root: PatternNode,
+    /// Whether other characters may precede and follow the match.
     open: (bool, bool),
-    /// Something was left out, so what is generated may fail to match.
+    /// Something was left out, so a generated string may fail to match.
     approximate: bool,
 }
 
 #[derive(Debug, Clone)]
-enum Part {
+enum PatternNode {
     Text(String, usize),
-    Class(Letters),
-    Repeat { part: Box<Part>, min: usize, max: Option<usize> },
-    Sequence(Vec<Part>, usize),
-    Either(Vec<Part>, usize),
+    Class(CharSet),
+    Repeat { part: Box<PatternNode>, min: usize, max: Option<usize> },
+    Sequence(Vec<PatternNode>, usize),
+    Either(Vec<PatternNode>, usize),
 }
 
 /// The characters of a class, the plainest first.
 #[derive(Debug, Clone)]
-struct Letters {
+struct CharSet {
     ascii: Vec<char>,
     ranges: Vec<(u32, u32)>,
     total: u64,
 }
 
-/// How many characters must and may still be added beyond the shortest match.
-struct Room {
+/// How many characters must and may be added to the shortest match.
+struct LengthBudget {
     need: usize,
     slack: usize,
 }
 
 impl Pattern {
-    /// Reads an expression of the ECMA dialect, or gives `None` if no string can be derived.
+    /// Parses an expression of the ECMAScript dialect; `None` if no string can be generated from it.
     pub(super) fn parse(expression: &str) -> Option<Self> {
         let (plain, mut approximate) = simplify(expression);
         let hir = regex_syntax::ParserBuilder::new().nest_limit(64).build().parse(&plain).ok()?;
@@ -54,15 +54,15 @@ impl Pattern {
         approximate |= looks.iter().any(|look| !matches!(look, Look::Start | Look::End))
             || looks.contains(Look::Start) && !hir.properties().look_set_prefix().contains(Look::Start)
             || looks.contains(Look::End) && !hir.properties().look_set_suffix().contains(Look::End);
-        let mut nodes = NODES;
+        let mut nodes = MAX_NODES;
         Some(Self {
-            root: Part::from_hir(&hir, &mut nodes)?,
+            root: PatternNode::from_hir(&hir, &mut nodes)?,
             open: (!looks.contains(Look::Start), !looks.contains(Look::End)),
             approximate,
         })
     }
 
-    /// Whether a string has to be checked against the expression before it is used.
+    /// Whether a generated string must be checked against the expression.
     pub(super) fn is_approximate(&self) -> bool {
         self.approximate
     }
@@ -72,33 +72,33 @@ impl Pattern {
         self.root.shortest()
     }
 
-    /// A match of `min` to `max` characters where the expression allows it.
+    /// A match of `min` to `max` characters, if the expression allows it.
     pub(super) fn draw(&self, source: &mut impl Source, min: usize, max: usize) -> String {
         let shortest = self.root.shortest();
-        let mut room = Room { need: min.saturating_sub(shortest), slack: max.saturating_sub(shortest) };
+        let mut budget = LengthBudget { need: min.saturating_sub(shortest), slack: max.saturating_sub(shortest) };
         let mut text = String::new();
-        if self.open.0 && room.slack > room.need && source.one_in(16) {
-            let extra = 1 + source.index(4.min(room.slack - room.need));
-            room.slack -= extra;
-            room.need = room.need.saturating_sub(extra);
+        if self.open.0 && budget.slack > budget.need && source.one_in(16) {
+            let extra = 1 + source.index(4.min(budget.slack - budget.need));
+            budget.slack -= extra;
+            budget.need = budget.need.saturating_sub(extra);
             text.extend(std::iter::repeat_n('x', extra));
         }
-        self.root.write(source, &mut room, &mut text);
-        if room.need > 0 && (self.open.1 || self.open.0) {
+        self.root.write(source, &mut budget, &mut text);
+        if budget.need > 0 && (self.open.1 || self.open.0) {
             if self.open.1 {
-                text.extend(std::iter::repeat_n('a', room.need));
+                text.extend(std::iter::repeat_n('a', budget.need));
             } else {
-                text.insert_str(0, &"a".repeat(room.need));
+                text.insert_str(0, &"a".repeat(budget.need));
             }
-        } else if self.open.1 && room.slack > 0 && source.one_in(16) {
-            let extra = 1 + source.index(4.min(room.slack));
+        } else if self.open.1 && budget.slack > 0 && source.one_in(16) {
+            let extra = 1 + source.index(4.min(budget.slack));
             text.extend(std::iter::repeat_n('x', extra));
         }
         text
     }
 }
 
-impl Part {
+impl PatternNode {
     fn from_hir(hir: &Hir, nodes: &mut usize) -> Option<Self> {
         *nodes = nodes.checked_sub(1)?;
         Some(match hir.kind() {
@@ -107,7 +107,7 @@ impl Part {
                 let text = std::str::from_utf8(&literal.0).ok()?;
                 Self::Text(text.to_owned(), text.chars().count())
             }
-            HirKind::Class(class) => Self::Class(Letters::new(class)?),
+            HirKind::Class(class) => Self::Class(CharSet::new(class)?),
             HirKind::Repetition(repetition) => Self::Repeat {
                 part: Box::new(Self::from_hir(&repetition.sub, nodes)?),
                 min: usize::try_from(repetition.min).ok()?,
@@ -124,7 +124,7 @@ impl Part {
                 Self::Sequence(parts, shortest)
             }
             HirKind::Alternation(parts) => {
-                // A branch that matches nothing is no reason to give up on the others.
+                // If one branch cannot be generated, the others still can.
                 let parts: Vec<Self> = parts.iter().filter_map(|part| Self::from_hir(part, nodes)).collect();
                 let shortest = parts.iter().map(Self::shortest).min()?;
                 Self::Either(parts, shortest)
@@ -141,51 +141,51 @@ impl Part {
         }
     }
 
-    fn write(&self, source: &mut impl Source, room: &mut Room, text: &mut String) {
+    fn write(&self, source: &mut impl Source, budget: &mut LengthBudget, text: &mut String) {
         match self {
             Self::Text(literal, _) => text.push_str(literal),
             Self::Class(letters) => text.push(letters.draw(source)),
             Self::Sequence(parts, _) => {
                 for part in parts {
-                    part.write(source, room, text);
+                    part.write(source, budget, text);
                 }
             }
             Self::Either(parts, shortest) => {
-                let fits = |part: &&Self| part.shortest() - shortest <= room.slack;
+                let fits = |part: &&Self| part.shortest() - shortest <= budget.slack;
                 let count = parts.iter().filter(fits).count();
                 let chosen = source.index(count.max(1));
                 if let Some(part) = parts.iter().filter(fits).nth(chosen) {
-                    room.take(part.shortest() - shortest);
-                    part.write(source, room, text);
+                    budget.take(part.shortest() - shortest);
+                    part.write(source, budget, text);
                 }
             }
             Self::Repeat { part, min, max } => {
                 let unit = part.shortest();
                 let cap = max.unwrap_or(usize::MAX) - min;
-                // A repetition of what may be empty grows inside, not by repeating.
+                // A repetition of a part that may be empty grows inside, not by repeating.
                 let (forced, free) = match unit {
-                    0 => (usize::from(room.need > 0).min(cap), 1),
-                    _ => (room.need.div_ceil(unit).min(cap).min(room.slack / unit), room.slack / unit),
+                    0 => (usize::from(budget.need > 0).min(cap), 1),
+                    _ => (budget.need.div_ceil(unit).min(cap).min(budget.slack / unit), budget.slack / unit),
                 };
-                let spare = free.saturating_sub(forced).min(cap - forced).min(REPEATS);
+                let spare = free.saturating_sub(forced).min(cap - forced).min(MAX_EXTRA_REPEATS);
                 let count = min + forced + source.index(spare + 1);
-                room.take(unit.saturating_mul(count - min));
+                budget.take(unit.saturating_mul(count - min));
                 for _ in 0..count {
-                    part.write(source, room, text);
+                    part.write(source, budget, text);
                 }
             }
         }
     }
 }
 
-impl Room {
+impl LengthBudget {
     fn take(&mut self, length: usize) {
         self.need = self.need.saturating_sub(length);
         self.slack = self.slack.saturating_sub(length);
     }
 }
 
-impl Letters {
+impl CharSet {
     fn new(class: &Class) -> Option<Self> {
         let ranges: Vec<(u32, u32)> = match class {
             Class::Unicode(class) => {
@@ -197,7 +197,7 @@ impl Letters {
         };
         let within = |code: u32| ranges.iter().any(|&(low, high)| (low..=high).contains(&code));
         let mut ascii: Vec<char> = ('\u{0}'..='\u{7f}').filter(|letter| within(u32::from(*letter))).collect();
-        // Letters, digits, punctuation, then what does not print.
+        // Letters, digits, punctuation, then control characters.
         ascii.sort_by_key(|letter| match letter {
             'a'..='z' => 0,
             '0'..='9' => 1,
@@ -219,7 +219,7 @@ impl Letters {
             let size = u64::from(high - low) + 1;
             if rank < size {
                 let code = low + u32::try_from(rank).unwrap_or(0);
-                // The gap of the surrogates is no character.
+                // The surrogate gap contains no characters.
                 return char::from_u32(code).unwrap_or('\u{e000}');
             }
             rank -= size;
@@ -228,7 +228,7 @@ impl Letters {
     }
 }
 
-/// Rewrites what ECMA expressions mean differently, and drops look-around (saying so).
+/// Rewrites parts with another meaning in ECMAScript, and removes look-around; returns whether anything was removed.
 fn simplify(expression: &str) -> (String, bool) {
     let mut out = String::with_capacity(expression.len());
     let mut dropped = false;
@@ -257,7 +257,7 @@ fn simplify(expression: &str) -> (String, bool) {
                     '0' => out.push_str("\\x00"),
                     '1'..='9' => dropped = true,
                     'b' if in_class => out.push_str("\\x08"),
-                    // Letters that mean something; every other escape stands for itself.
+                    // Escapes with a meaning; any other one stands for its character.
                     's' | 'S' | 'b' | 'B' | 'p' | 'P' | 'n' | 'r' | 't' | 'f' | 'v' | 'x' | 'u' | 'k' => {
                         dropped |= escaped == 'k';
                         out.push('\\');
@@ -297,7 +297,7 @@ fn looks_around(group: &str) -> bool {
     ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|start| group.starts_with(start))
 }
 
-/// Advances past the group whose opening parenthesis has just been read.
+/// Skips the group whose opening parenthesis has just been read.
 fn skip_group(rest: &mut std::iter::Peekable<std::str::CharIndices<'_>>) {
     let mut depth = 1;
     let mut in_class = false;
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_heeded() {
+    fn length_bounds_are_respected() {
         let mut random = Random::new(3);
         for expression in ["^[a-z]{1,3}-[0-9]+$", "[a-z]", "^x", "y$", "^(ab)*c*$"] {
             let pattern = Pattern::parse(expression).expect("an expression");
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn look_around_is_dropped_and_said_so() {
+    fn look_around_is_removed_and_reported() {
         let pattern = Pattern::parse("^(?!con)(?=.*\\))[a-z)]+$").expect("an expression");
         assert!(pattern.is_approximate());
         assert!(!Pattern::parse("^[a-z]+$").expect("an expression").is_approximate());

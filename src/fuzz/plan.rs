@@ -1,8 +1,8 @@
 //! The compiled form of a schema: an arena of nodes, each with the size of its smallest instance.
 //!
-//! References are edges, so a recursive schema is a graph and never unrolled. The smallest size is
-//! a least fix-point; what has none is `Never`-like and no alternative leads to it. Since taking
-//! the smallest alternative strictly decreases that size, generation always ends.
+//! References are edges, so a recursive schema is a graph that is never unrolled. The smallest sizes are
+//! a least fixed point; a node without one has no instance, and no alternative leads to it. Choosing the
+//! smallest alternative strictly decreases that size, so generation always ends.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use super::{
-    number::{Real, Whole},
-    text::Text,
+    number::{IntegerSpec, NumberSpec},
+    string::StringSpec,
 };
 
-/// The size of what has no instance, or none within bounds.
-pub(super) const ENDLESS: u64 = u64::MAX;
-/// Instances that need more values than this are not generated.
-pub(super) const LARGEST: u64 = 50_000;
+/// The size of a node without an instance, or without one within bounds.
+pub(super) const INFINITE: u64 = u64::MAX;
+/// The maximum number of values in an instance.
+pub(super) const MAX_SIZE: u64 = 50_000;
 
-/// A position in the arena.
+/// An index into the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct NodeId(pub(super) u32);
 
@@ -36,21 +36,21 @@ pub(super) enum Node {
     Never,
     Null,
     Bool,
-    Whole(Box<Whole>),
-    Real(Box<Real>),
-    Text(Box<Text>),
-    Array(Box<Array>),
-    Object(Box<Object>),
+    Integer(Box<IntegerSpec>),
+    Number(Box<NumberSpec>),
+    String(Box<StringSpec>),
+    Array(Box<ArraySpec>),
+    Object(Box<ObjectSpec>),
     /// One of the listed values.
     Values(Vec<Value>),
-    /// One of the alternatives, smallest first.
+    /// One of the alternatives, the smallest first.
     Union(Vec<NodeId>),
-    /// The values of one of the candidates that `check` admits.
+    /// The values of one of the candidates that `check` accepts.
     Checked {
         candidates: Vec<NodeId>,
         check: Arc<Validator>,
     },
-    /// Values that the schema's author suggests, else those of `node`.
+    /// Values that the schema's author suggests, or those of `node`.
     Suggested {
         values: Vec<Value>,
         node: NodeId,
@@ -59,59 +59,59 @@ pub(super) enum Node {
     Same(NodeId),
 }
 
-/// The arrays of one leaf.
+/// The arrays of one node.
 #[derive(Debug, Clone)]
-pub(super) struct Array {
+pub(super) struct ArraySpec {
     pub(super) min: usize,
     pub(super) max: usize,
     pub(super) prefix: Vec<NodeId>,
     pub(super) rest: NodeId,
-    pub(super) demands: Vec<Demand>,
+    pub(super) contains_rules: Vec<ContainsRule>,
     pub(super) distinct: bool,
-    /// Some two elements are equal.
+    /// Some two elements must be equal.
     pub(super) repeated: bool,
 }
 
-/// A number of elements that match one `contains`.
+/// A number of elements that must match one `contains`.
 #[derive(Debug, Clone)]
-pub(super) struct Demand {
+pub(super) struct ContainsRule {
     pub(super) min: usize,
-    /// By position: the elements of the prefix that match as well.
+    /// By position: prefix items that must match as well.
     pub(super) prefix: Vec<NodeId>,
     pub(super) rest: NodeId,
 }
 
-/// The objects of one leaf.
+/// The objects of one node.
 #[derive(Debug, Clone)]
-pub(super) struct Object {
+pub(super) struct ObjectSpec {
     pub(super) min: usize,
     pub(super) max: usize,
     pub(super) required: Vec<(String, NodeId)>,
     pub(super) optional: Vec<(String, NodeId)>,
-    /// Every name with a schema of its own, wanted or not.
+    /// Every name with a schema of its own, whether it is allowed or not.
     pub(super) declared: Vec<String>,
-    pub(super) wild: Vec<Wild>,
-    /// Of each list of alternatives, one entry has to be present.
-    pub(super) violations: Vec<Vec<Wild>>,
+    pub(super) templates: Vec<EntryTemplate>,
+    /// Of each list of alternatives, one entry must be present.
+    pub(super) violations: Vec<Vec<EntryTemplate>>,
 }
 
-/// Entries whose name is not fixed.
+/// A template for entries.
 #[derive(Debug, Clone)]
-pub(super) struct Wild {
-    pub(super) key: Key,
+pub(super) struct EntryTemplate {
+    pub(super) key: EntryName,
     pub(super) value: NodeId,
-    /// Names that match one of these are left to others.
-    pub(super) avoid: Vec<Arc<Validator>>,
+    /// Names that match one of these are not generated.
+    pub(super) excluded_names: Vec<Arc<Validator>>,
 }
 
-/// Where the name of an entry comes from.
+/// The name of an entry: fixed or generated.
 #[derive(Debug, Clone)]
-pub(super) enum Key {
-    Named(String),
-    Drawn(NodeId),
+pub(super) enum EntryName {
+    Fixed(String),
+    Generated(NodeId),
 }
 
-/// A compiled schema, without lifetimes and shareable between threads.
+/// A compiled schema, without lifetimes, shareable between threads.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub(super) nodes: Vec<Node>,
@@ -119,47 +119,48 @@ pub(super) struct Plan {
     pub(super) root: NodeId,
     /// Something needs more characters or elements than are ever generated.
     pub(super) too_large: bool,
-    /// What the plan leads to nowhere, the schema does not admit either.
+    /// Whether a plan without instances proves that the schema has none.
     pub(super) exact: bool,
 }
 
 impl Plan {
-    /// Whether entries of this kind may have any name that is not declared.
-    pub(super) fn takes_any_name(&self, wild: &Wild) -> bool {
-        let Key::Drawn(key) = &wild.key else { return false };
-        wild.avoid.is_empty() && matches!(self.node(*key), Node::Text(text) if text.is_free() && text.min() == 0)
+    /// Whether the template generates any undeclared name.
+    pub(super) fn takes_any_name(&self, template: &EntryTemplate) -> bool {
+        let EntryName::Generated(key) = &template.key else { return false };
+        template.excluded_names.is_empty()
+            && matches!(self.node(*key), Node::String(text) if text.is_free() && text.min() == 0)
     }
 
-    /// Finishes an arena: finds the smallest sizes and sorts the alternatives by them.
+    /// Completes an arena: computes the smallest sizes and sorts the alternatives by them.
     pub(super) fn new(nodes: Vec<Node>, root: NodeId, too_large: bool, exact: bool) -> Self {
-        let mut plan = Self { sizes: vec![ENDLESS; nodes.len()], nodes, root, too_large, exact };
+        let mut plan = Self { sizes: vec![INFINITE; nodes.len()], nodes, root, too_large, exact };
         plan.find_sizes();
         let sizes = std::mem::take(&mut plan.sizes);
         for node in &mut plan.nodes {
             match node {
                 Node::Union(nodes) | Node::Checked { candidates: nodes, .. } => {
-                    nodes.retain(|node| sizes[node.index()] <= LARGEST);
+                    nodes.retain(|node| sizes[node.index()] <= MAX_SIZE);
                     nodes.sort_by_key(|node| sizes[node.index()]);
                 }
                 Node::Object(object) => {
-                    let possible = |node: &NodeId| sizes[node.index()] <= LARGEST;
+                    let possible = |node: &NodeId| sizes[node.index()] <= MAX_SIZE;
                     object.optional.retain(|(_, node)| possible(node));
-                    object.wild.retain(|wild| {
-                        possible(&wild.value)
-                            && match &wild.key {
-                                Key::Named(_) => true,
-                                Key::Drawn(key) => possible(key),
+                    object.templates.retain(|template| {
+                        possible(&template.value)
+                            && match &template.key {
+                                EntryName::Fixed(_) => true,
+                                EntryName::Generated(key) => possible(key),
                             }
                     });
                     for alternatives in &mut object.violations {
-                        alternatives.retain(|wild| possible(&wild.value));
-                        alternatives.sort_by_key(|wild| sizes[wild.value.index()]);
+                        alternatives.retain(|template| possible(&template.value));
+                        alternatives.sort_by_key(|template| sizes[template.value.index()]);
                     }
                 }
                 _ => {}
             }
         }
-        plan.too_large |= (LARGEST..ENDLESS).contains(&sizes[plan.root.index()]);
+        plan.too_large |= (MAX_SIZE..INFINITE).contains(&sizes[plan.root.index()]);
         plan.sizes = sizes;
         plan
     }
@@ -168,7 +169,7 @@ impl Plan {
         &self.nodes[id.index()]
     }
 
-    /// The root without what merely leads to it: references, suggestions, and checks.
+    /// The root without nodes that only lead to it: references, suggestions and checks.
     pub(super) fn object_root(&self) -> NodeId {
         let mut id = self.root;
         for _ in 0..self.nodes.len() {
@@ -184,17 +185,17 @@ impl Plan {
         id
     }
 
-    /// How many values the smallest instance of a node holds.
+    /// The number of values in the smallest instance of a node.
     pub(super) fn size(&self, id: NodeId) -> u64 {
         self.sizes[id.index()]
     }
 
     pub(super) fn is_possible(&self, id: NodeId) -> bool {
-        self.size(id) <= LARGEST
+        self.size(id) <= MAX_SIZE
     }
 
     fn find_sizes(&mut self) {
-        // Children mostly follow their parents, so going backwards settles a tree in one pass.
+        // Children mostly follow their parents, so a backward pass settles a tree at once.
         loop {
             let mut changed = false;
             for index in (0..self.nodes.len()).rev() {
@@ -212,12 +213,12 @@ impl Plan {
 
     fn measure(&self, node: &Node) -> u64 {
         let size = |id: &NodeId| self.sizes[id.index()];
-        let smallest = |ids: &[NodeId]| ids.iter().map(size).min().unwrap_or(ENDLESS);
+        let smallest = |ids: &[NodeId]| ids.iter().map(size).min().unwrap_or(INFINITE);
         match node {
-            Node::Never => ENDLESS,
-            Node::Values(values) if values.is_empty() => ENDLESS,
-            Node::Null | Node::Bool | Node::Whole(_) | Node::Real(_) | Node::Values(_) => 1,
-            Node::Text(text) => 1 + text.min() as u64 / 64,
+            Node::Never => INFINITE,
+            Node::Values(values) if values.is_empty() => INFINITE,
+            Node::Null | Node::Bool | Node::Integer(_) | Node::Number(_) | Node::Values(_) => 1,
+            Node::String(text) => 1 + text.min() as u64 / 64,
             Node::Union(nodes) | Node::Checked { candidates: nodes, .. } => smallest(nodes).saturating_add(1),
             Node::Suggested { node, .. } | Node::Same(node) => size(node).saturating_add(1),
             Node::Array(array) => self.measure_array(array),
@@ -225,7 +226,7 @@ impl Plan {
         }
     }
 
-    fn measure_array(&self, array: &Array) -> u64 {
+    fn measure_array(&self, array: &ArraySpec) -> u64 {
         let size = |id: &NodeId| self.sizes[id.index()];
         let mut total = 1_u64;
         for slot in array.prefix.iter().take(array.min) {
@@ -235,32 +236,32 @@ impl Plan {
         if rest > 0 {
             total = total.saturating_add(times(size(&array.rest), rest));
         }
-        for demand in array.demands.iter().filter(|demand| demand.min > 0) {
-            let match_size = demand.prefix.iter().chain([&demand.rest]).map(size).min().unwrap_or(ENDLESS);
-            total = total.saturating_add(times(match_size, demand.min));
+        for rule in array.contains_rules.iter().filter(|rule| rule.min > 0) {
+            let match_size = rule.prefix.iter().chain([&rule.rest]).map(size).min().unwrap_or(INFINITE);
+            total = total.saturating_add(times(match_size, rule.min));
         }
         total
     }
 
-    fn measure_object(&self, object: &Object) -> u64 {
+    fn measure_object(&self, object: &ObjectSpec) -> u64 {
         let size = |id: &NodeId| self.sizes[id.index()];
         let mut total = 1_u64;
         for (_, node) in &object.required {
             total = total.saturating_add(size(node));
         }
         for alternatives in &object.violations {
-            let smallest = alternatives.iter().map(|wild| size(&wild.value)).min();
-            total = total.saturating_add(smallest.unwrap_or(ENDLESS));
+            let smallest = alternatives.iter().map(|template| size(&template.value)).min();
+            total = total.saturating_add(smallest.unwrap_or(INFINITE));
         }
         let missing = object.min.saturating_sub(object.required.len());
         if missing > 0 {
-            let smallest = object.wild.iter().map(|wild| size(&wild.value)).min();
+            let smallest = object.templates.iter().map(|template| size(&template.value)).min();
             let mut optional: Vec<u64> = object.optional.iter().map(|(_, node)| size(node)).collect();
             optional.sort_unstable();
             for taken in 0..missing {
-                let next = optional.get(taken).copied().unwrap_or(ENDLESS);
-                total = total.saturating_add(next.min(smallest.unwrap_or(ENDLESS)));
-                if total > LARGEST {
+                let next = optional.get(taken).copied().unwrap_or(INFINITE);
+                total = total.saturating_add(next.min(smallest.unwrap_or(INFINITE)));
+                if total > MAX_SIZE {
                     break;
                 }
             }
@@ -269,10 +270,10 @@ impl Plan {
     }
 }
 
-/// The size of so many of one kind: large, but endless only if one is.
+/// The size of `count` elements: large, but infinite only if one element is.
 fn times(size: u64, count: usize) -> u64 {
     match size {
-        ENDLESS => ENDLESS,
-        size => size.saturating_mul(count as u64).min(ENDLESS / 2),
+        INFINITE => INFINITE,
+        size => size.saturating_mul(count as u64).min(INFINITE / 2),
     }
 }

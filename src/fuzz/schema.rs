@@ -1,5 +1,5 @@
-//! A tool's inputSchema, compiled: what is valid, the simplest valid arguments, and the clear
-//! mistakes that a server has to refuse.
+//! A tool's inputSchema in compiled form: valid instances, the simplest valid arguments, and obviously
+//! invalid arguments that a server must reject.
 
 use std::{
     collections::HashMap,
@@ -15,30 +15,30 @@ use thiserror::Error;
 
 use super::{
     compile,
+    constraint::{self, Constraint},
     dialect::Dialect,
-    generate::Forced,
+    expansion,
+    generate::ForcedDecision,
     generator::{Class, GenerationError, Generator},
     hint::{self, Hints},
+    instance_path::{self, PathStep},
     limit,
-    reach::{self, Step},
-    site::{self, Site},
     source::{Random, Simplest, Source},
-    tame,
 };
 
 /// Why a schema cannot be used at all.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SchemaError {
-    /// The schema breaks the rules of its own dialect.
+    /// The schema is invalid in its own dialect.
     #[error("read the schema at {pointer:?}: {message}")]
     Invalid {
         /// Where in the schema, as a JSON pointer.
         pointer: String,
-        /// What its meta-schema or the reader of references objects to.
+        /// The error of the meta-schema or of the reference resolver.
         message: String,
     },
-    /// `$schema` names a dialect that is not known here.
+    /// `$schema` names an unknown dialect.
     #[error("recognise the dialect {uri:?} that $schema names")]
     UnknownDialect {
         /// The URI as written.
@@ -61,7 +61,7 @@ pub enum SchemaError {
     TooLarge {
         /// What there is too much of.
         what: &'static str,
-        /// How much a schema may hold.
+        /// The maximum.
         limit: usize,
     },
     /// References multiply, so that checking a single value would take exponential time.
@@ -69,14 +69,14 @@ pub enum SchemaError {
     Multiplies,
 }
 
-/// A mistake that every server can see.
+/// An obvious mistake that every server can detect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Breakage {
     /// A required property is absent.
     MissingRequired,
-    /// A property has a JSON type that nobody converts: an object for a scalar or an array, a word
-    /// for an object.
+    /// A property has a JSON type that nobody would convert: an object in place of a scalar or an array, a
+    /// string in place of an object.
     WrongType,
     /// A property differs from every value listed for it.
     OutsideEnum,
@@ -84,55 +84,55 @@ pub enum Breakage {
     ExtraProperty,
 }
 
-/// Arguments with one mistake in them, confirmed by validation.
+/// Arguments with one mistake, confirmed by validation.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct BrokenArguments {
     /// What to send.
     pub arguments: Value,
-    /// The JSON pointer of the property that is missing, wrong, or too many.
+    /// The JSON pointer of the property that is missing, invalid or extra.
     pub pointer: String,
-    /// The keyword that the schema refuses the arguments by.
+    /// The keyword by which the schema rejects the arguments.
     pub keyword: String,
 }
 
-/// What instances a schema is asked for.
+/// The set of instances to which a schema is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Domain {
     /// Objects only: the arguments of a tool.
     Arguments,
-    /// Whatever the schema admits.
+    /// Whatever the schema accepts.
     Any,
 }
 
-/// Why there is no instance that breaks one keyword and nothing else.
+/// Why there is no instance that violates one constraint and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ViolationError {
-    /// The keyword is proven to have no effect: without it the schema admits the same instances.
-    /// Worth telling the author of the schema.
-    #[error("break the keyword alone: it has no effect on what the schema admits")]
+    /// The constraint is proven to have no effect: the schema accepts the same instances without it.
+    /// Worth reporting to the author of the schema.
+    #[error("violate the constraint alone: it has no effect on what the schema accepts")]
     Vacuous,
-    /// Without the keyword the schema admits nothing more, though perhaps less: it stands under a
-    /// negation or in a choice of exactly one.
-    #[error("break the keyword alone: the schema admits nothing more without it")]
+    /// Without the constraint the schema accepts nothing more, though perhaps less: it is inside a
+    /// negation or a `oneOf`.
+    #[error("violate the constraint alone: the schema accepts nothing more without it")]
     AdmitsNoMore,
-    /// The schema has no such occurrence, or is no schema without it.
-    #[error("take the keyword away from the schema")]
-    NoSuchSite,
-    /// The schema without the keyword is too large to be compiled.
-    #[error("compile what breaks the keyword: too many alternatives")]
+    /// The schema does not contain the constraint, or is not a schema without it.
+    #[error("remove the constraint from the schema")]
+    NoSuchConstraint,
+    /// The schema without the constraint is too large to be compiled.
+    #[error("compile the violation of the constraint: too many alternatives")]
     TooLarge,
-    /// Nothing was found that breaks the keyword alone; there may or may not be such a thing.
-    #[error("find an instance that breaks the keyword alone")]
+    /// Nothing was found that violates the constraint alone; there may or may not be an instance.
+    #[error("find an instance that violates the constraint alone")]
     NotFound,
 }
 
 /// A compiled schema.
 ///
-/// Compiling takes a fraction of a millisecond for most tools; everything else but
-/// [`violating`](Self::violating) is cheaper.
+/// Compiling takes a fraction of a millisecond for most tools; everything else except
+/// [`violating`](Self::violating) is faster.
 ///
 /// # Examples
 ///
@@ -154,23 +154,23 @@ pub struct ToolSchema {
     /// The canonical form within the domain.
     canonical: CanonicalSchema,
     valid: Generator,
-    /// How deep the schema nests.
+    /// The depth of the schema.
     depth: usize,
     has_unevaluated: bool,
-    /// The canonical form admits what the schema does, and nothing else.
+    /// Whether the canonical form accepts exactly what the schema accepts.
     exact: bool,
     cases: u64,
-    ways: OnceLock<HashMap<String, Vec<Step>>>,
+    instance_paths: OnceLock<HashMap<String, Vec<PathStep>>>,
 }
 
-/// How often a whole instance is drawn again when validation rejects it.
-const ATTEMPTS: u32 = 8;
-/// The same where the difference cannot be compiled and chance has to find it.
-const CHANCES: u32 = 400;
-/// Whole schemas of more cases are not subtracted from each other.
-const SUBTRACTED: u64 = 32;
+/// How often a whole instance is generated again if validation rejects it.
+const MAX_ATTEMPTS: u32 = 8;
+/// The same if the difference cannot be compiled and random attempts must find an instance.
+const MAX_RANDOM_ATTEMPTS: u32 = 400;
+/// Whole schemas with more cases than this are not subtracted from each other.
+const MAX_SUBTRACTED_CASES: u64 = 32;
 /// Longer enumerations are not subtracted at all.
-const LISTED: usize = 500;
+const MAX_SUBTRACTED_VALUES: usize = 500;
 
 impl ToolSchema {
     /// Compiles a tool's inputSchema, read in the dialect that it declares or in `default`.
@@ -178,7 +178,7 @@ impl ToolSchema {
     /// # Errors
     ///
     /// When the schema is not valid in its dialect, refers to something outside itself, or is too
-    /// large to be read safely. A schema that admits nothing is no error here; see
+    /// large to be compiled safely. A schema that accepts nothing is not an error here; see
     /// [`minimal`](Self::minimal).
     pub fn compile(schema: &Value, default: Dialect) -> Result<Self, SchemaError> {
         Self::compile_for(schema, default, Domain::Arguments)
@@ -193,31 +193,31 @@ impl ToolSchema {
         let depth = limit::check(schema)?;
         let dialect =
             Dialect::of(schema, default).map_err(|uri| SchemaError::UnknownDialect { uri: uri.to_owned() })?;
-        limit::with_room(depth, || Self::compile_in(schema, dialect, domain, depth))?
+        limit::with_stack_for(depth, || Self::compile_in(schema, dialect, domain, depth))?
     }
 
     fn compile_in(schema: &Value, dialect: Dialect, domain: Domain, depth: usize) -> Result<Self, SchemaError> {
-        let validator = compile::validator(schema, dialect).map_err(|error| refusal(&error))?;
-        let tamed = tame::tame(schema);
-        let (simple, variants) = match tamed.variants.split_first() {
+        let validator = compile::validator(schema, dialect).map_err(|error| invalid_schema(&error))?;
+        let expansion = expansion::limit_expansion(schema);
+        let (simple, variants) = match expansion.variants.split_first() {
             Some((plainest, others)) => (plainest, others),
             None => (schema, [].as_slice()),
         };
         let whole = compile::canonicalize(simple, dialect).map_err(|error| match error {
-            CanonicalizationError::ValidationError(error) => refusal(&error),
+            CanonicalizationError::ValidationError(error) => invalid_schema(&error),
             CanonicalizationError::ReferenceResolution(error) => unresolved(&error),
             other => SchemaError::Invalid { pointer: String::new(), message: other.to_string() },
         })?;
-        let canonical = within(&whole, dialect, domain);
+        let canonical = restrict_to(&whole, dialect, domain);
         let hints = Hints::collect(schema);
         let mut forms = vec![canonical.clone()];
         for variant in variants {
             let form = compile::canonicalize(variant, dialect);
-            forms.extend(form.ok().map(|form| within(&form, dialect, domain)));
+            forms.extend(form.ok().map(|form| restrict_to(&form, dialect, domain)));
         }
         let mut plan = compile::compile(&forms, dialect, &hints)
-            .map_err(|_| SchemaError::TooLarge { what: "alternatives", limit: compile::NODES })?;
-        plan.exact &= tamed.variants.is_empty();
+            .map_err(|_| SchemaError::TooLarge { what: "alternatives", limit: compile::MAX_NODES })?;
+        plan.exact &= expansion.variants.is_empty();
         Ok(Self {
             schema: schema.clone(),
             dialect,
@@ -229,13 +229,13 @@ impl ToolSchema {
                 domain,
                 passes: Arc::new(validator),
                 fails: None,
-                attempts: ATTEMPTS,
+                attempts: MAX_ATTEMPTS,
             },
             depth,
             has_unevaluated: mentions_unevaluated(schema),
-            exact: tamed.variants.is_empty(),
-            cases: tamed.cases,
-            ways: OnceLock::new(),
+            exact: expansion.variants.is_empty(),
+            cases: expansion.cases,
+            instance_paths: OnceLock::new(),
         })
     }
 
@@ -245,99 +245,100 @@ impl ToolSchema {
         &self.schema
     }
 
-    /// The dialect that the schema is read in.
+    /// The dialect in which the schema is read.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// Whether `instance` satisfies the schema, formats included, and lies in the domain.
+    /// Whether `instance` satisfies the schema, including formats, and belongs to the domain.
     #[must_use]
     pub fn is_valid(&self, instance: &Value) -> bool {
         self.valid.holds(instance)
     }
 
-    /// Whether the schema is proven to admit nothing.
+    /// Whether the schema is proven to accept nothing.
     #[must_use]
     pub fn is_unsatisfiable(&self) -> bool {
         (self.exact && self.canonical.satisfiability() == Satisfiability::No)
             || self.valid.check_possible() == Err(GenerationError::Unsatisfiable)
     }
 
-    /// The properties of the root whose `default` is an address on another machine: a server that is called without
-    /// one of them goes there.
+    /// The properties of the root whose `default` is a URL on another machine: a server that is called without one of
+    /// them connects to it.
     #[must_use]
     pub fn leading_away(&self) -> Vec<String> {
-        hint::away(&self.schema)
+        hint::remote_defaults(&self.schema)
     }
 
     /// The properties of the root whose description quotes values, such as `'Europe/Paris'`, with these values. They
-    /// are likely ones, and need not satisfy the schema.
+    /// are plausible values, but may not satisfy the schema.
     #[must_use]
     pub fn described(&self) -> Vec<(String, Vec<Value>)> {
-        hint::described(&self.schema)
+        hint::quoted_in_descriptions(&self.schema)
     }
 
-    /// Valid instances.
+    /// The generator of valid instances.
     #[must_use]
     pub fn valid(&self) -> &Generator {
         &self.valid
     }
 
-    /// Every keyword occurrence that [`violating`](Self::violating) can be asked to break.
+    /// Every constraint that [`violating`](Self::violating) can be asked to violate.
     ///
-    /// In the domain of arguments, the `type` of the root is left out: arguments that are no
-    /// object break the protocol before they break the schema.
+    /// In the domain of arguments, the `type` of the root is left out: arguments that are not an
+    /// object violate the protocol before they violate the schema.
     #[must_use]
-    pub fn sites(&self) -> Vec<Site> {
-        let mut sites = site::sites(&self.schema);
+    pub fn sites(&self) -> Vec<Constraint> {
+        let mut constraints = constraint::constraints(&self.schema);
         if self.valid.domain == Domain::Arguments {
-            sites.retain(|site| !(site.pointer.is_empty() && site.keyword == "type"));
+            constraints.retain(|constraint| !(constraint.pointer.is_empty() && constraint.keyword == "type"));
         }
-        sites
+        constraints
     }
 
-    /// Instances that break the keyword at `site` and nothing else.
+    /// The generator of instances that violate `constraint` and nothing else.
     ///
     /// # Errors
     ///
-    /// When the keyword has no effect, or nothing was found that breaks it alone.
-    pub fn violating(&self, site: &Site) -> Result<Generator, ViolationError> {
-        limit::with_room(self.depth, || self.break_alone(site)).map_err(|_| ViolationError::TooLarge)?
+    /// When the constraint has no effect, or nothing was found that violates it alone.
+    pub fn violating(&self, constraint: &Constraint) -> Result<Generator, ViolationError> {
+        limit::with_stack_for(self.depth, || self.violate_alone(constraint)).map_err(|_| ViolationError::TooLarge)?
     }
 
-    fn break_alone(&self, site: &Site) -> Result<Generator, ViolationError> {
-        let document = site::relax(&self.schema, site, self.dialect).ok_or(ViolationError::NoSuchSite)?;
-        let passes = compile::validator(&document, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
-        let tamed = tame::tame(&document);
-        let simple = tamed.variants.first().unwrap_or(&document);
-        let exact = self.exact && tamed.variants.is_empty();
-        let whole = compile::canonicalize(simple, self.dialect).map_err(|_| ViolationError::NoSuchSite)?;
-        let relaxed = within(&whole, self.dialect, self.valid.domain);
-        if (exact && relaxed == self.canonical) || self.is_unknown_format(site) {
+    fn violate_alone(&self, constraint: &Constraint) -> Result<Generator, ViolationError> {
+        let document =
+            constraint::relax(&self.schema, constraint, self.dialect).ok_or(ViolationError::NoSuchConstraint)?;
+        let passes = compile::validator(&document, self.dialect).map_err(|_| ViolationError::NoSuchConstraint)?;
+        let expansion = expansion::limit_expansion(&document);
+        let simple = expansion.variants.first().unwrap_or(&document);
+        let exact = self.exact && expansion.variants.is_empty();
+        let whole = compile::canonicalize(simple, self.dialect).map_err(|_| ViolationError::NoSuchConstraint)?;
+        let relaxed = restrict_to(&whole, self.dialect, self.valid.domain);
+        if (exact && relaxed == self.canonical) || self.is_unknown_format(constraint) {
             return Err(ViolationError::Vacuous);
         }
         let mut generator = Generator {
             plan: self.valid.plan.clone(),
-            class: Class::Violates(site.clone()),
+            class: Class::Violates(constraint.clone()),
             domain: self.valid.domain,
             passes: Arc::new(passes),
             fails: Some(self.valid.passes.clone()),
-            attempts: ATTEMPTS,
+            attempts: MAX_ATTEMPTS,
         };
         for alone in [true, false] {
-            let Some(local) = self.difference_at(&document, &relaxed, site, alone) else {
+            let Some(local) = self.difference_at(&document, &relaxed, constraint, alone) else {
                 continue;
             };
             if local.satisfiability() == Satisfiability::No {
-                // What asks for evaluated properties looks further than what is admitted.
+                // `unevaluated*` keywords depend on more than the accepted instances.
                 if exact && !self.has_unevaluated {
                     return Err(ViolationError::Vacuous);
                 }
                 continue;
             }
-            let way = &self.ways()[&site.pointer];
-            let plan = compile::compile_spliced(&relaxed, way, &local, self.dialect, &self.hints);
+            let path = &self.instance_paths()[&constraint.pointer];
+            let plan = compile::compile_spliced(&relaxed, path, &local, self.dialect, &self.hints);
             if let Ok(plan) = plan {
                 generator.plan = Arc::new(plan);
                 if generator.generate(&mut Random::new(0)).is_ok() {
@@ -345,8 +346,8 @@ impl ToolSchema {
                 }
             }
         }
-        // Every case of the one is subtracted from every case of the other.
-        let small = self.cases.max(tamed.cases) <= SUBTRACTED && !self.is_long_list(site);
+        // Subtracts every case of one schema from every case of the other.
+        let small = self.cases.max(expansion.cases) <= MAX_SUBTRACTED_CASES && !self.is_long_list(constraint);
         let difference = (exact && small).then(|| relaxed.subtract(&self.canonical).ok()).flatten();
         let target = match &difference {
             Some(difference) if difference.satisfiability() == Satisfiability::No => {
@@ -354,7 +355,7 @@ impl ToolSchema {
             }
             Some(difference) => difference,
             None => {
-                generator.attempts = CHANCES;
+                generator.attempts = MAX_RANDOM_ATTEMPTS;
                 &relaxed
             }
         };
@@ -368,7 +369,7 @@ impl ToolSchema {
         }
     }
 
-    /// What it means that a relaxed schema admits nothing that the schema does not.
+    /// The meaning of a relaxed schema that accepts nothing that the schema rejects.
     fn no_more(&self, relaxed: &CanonicalSchema) -> ViolationError {
         match self.canonical.subtract(relaxed) {
             Ok(rest) if rest.satisfiability() == Satisfiability::No => ViolationError::Vacuous,
@@ -376,17 +377,17 @@ impl ToolSchema {
         }
     }
 
-    /// What the subschema that holds `site` admits without it and not with it, if the subschema
-    /// applies to a value that can be reached: found by subtracting the keyword `alone`, or the
-    /// whole subschema.
+    /// The difference that `constraint` makes in its subschema: the instances that the subschema accepts without
+    /// the constraint and rejects with it, if it applies to a value that can be reached. Subtracts the
+    /// constraint `alone`, or the whole subschema.
     fn difference_at(
         &self,
         document: &Value,
         relaxed: &CanonicalSchema,
-        site: &Site,
+        constraint: &Constraint,
         alone: bool,
     ) -> Option<CanonicalSchema> {
-        if self.is_long_list(site) || !self.ways().contains_key(&site.pointer) {
+        if self.is_long_list(constraint) || !self.instance_paths().contains_key(&constraint.pointer) {
             return None;
         }
         let at = |document: &Value| {
@@ -395,16 +396,16 @@ impl ToolSchema {
                 .should_validate_formats(true)
                 .offline();
             let prepared = options.prepare(document).ok()?;
-            prepared.canonicalize_at(&site.pointer).ok()
+            prepared.canonicalize_at(&constraint.pointer).ok()
         };
-        let without = match site.pointer.as_str() {
-            // At the root there is nothing smaller to subtract than the keyword alone.
+        let without = match constraint.pointer.as_str() {
+            // At the root nothing smaller can be subtracted than the constraint alone.
             "" if !alone => return None,
             "" => relaxed.clone(),
             _ => at(document)?,
         };
         let with = if alone {
-            let lone = site::alone(&self.schema, site)?;
+            let lone = constraint::alone(&self.schema, constraint)?;
             compile::canonicalize(&lone, self.dialect).ok()?
         } else {
             at(&self.schema)?
@@ -412,37 +413,37 @@ impl ToolSchema {
         without.subtract(&with).ok()
     }
 
-    /// Lists of very many values are not subtracted; a value outside them is easily found.
-    fn is_long_list(&self, site: &Site) -> bool {
-        let subschema = self.schema.pointer(&site.pointer);
+    /// Very long enumerations are not subtracted; a value outside them is easily found.
+    fn is_long_list(&self, constraint: &Constraint) -> bool {
+        let subschema = self.schema.pointer(&constraint.pointer);
         let values = subschema.and_then(|subschema| subschema.get("enum")?.as_array());
-        site.keyword == "enum" && values.is_some_and(|values| values.len() > LISTED)
+        constraint.keyword == "enum" && values.is_some_and(|values| values.len() > MAX_SUBTRACTED_VALUES)
     }
 
-    fn ways(&self) -> &HashMap<String, Vec<Step>> {
-        self.ways.get_or_init(|| reach::ways(&self.schema))
+    fn instance_paths(&self) -> &HashMap<String, Vec<PathStep>> {
+        self.instance_paths.get_or_init(|| instance_path::instance_paths(&self.schema))
     }
 
-    /// Formats that nobody knows assert nothing.
-    fn is_unknown_format(&self, site: &Site) -> bool {
+    /// An unknown format asserts nothing.
+    fn is_unknown_format(&self, constraint: &Constraint) -> bool {
         let format = || {
-            let subschema = self.schema.pointer(&site.pointer)?;
+            let subschema = self.schema.pointer(&constraint.pointer)?;
             subschema.get("format")?.as_str()
         };
-        site.keyword == "format"
+        constraint.keyword == "format"
             && format().is_some_and(|format| !jsonschema::options().is_known_format(self.dialect.draft(), format))
     }
 
-    /// A valid instance by the choices of `source`.
+    /// Generates a valid instance from the choices of `source`.
     ///
     /// # Errors
     ///
-    /// When the schema admits nothing, nothing of reasonable size, or nothing that was found.
+    /// When the schema accepts nothing, has only unreasonably large instances, or none was found.
     pub fn generate(&self, source: &mut impl Source) -> Result<Value, GenerationError> {
         self.valid.generate(source)
     }
 
-    /// The simplest valid arguments: what is required and nothing else, with the values that the
+    /// The simplest valid arguments: the required properties and nothing else, with the values that the
     /// schema suggests (`default`, `examples`, `const`, `enum`) before the smallest ones.
     ///
     /// # Errors
@@ -452,26 +453,26 @@ impl ToolSchema {
         self.generate(&mut Simplest)
     }
 
-    /// Simple arguments with one mistake of the given kind, or `None` if the schema has no place
+    /// Simple arguments with one mistake of the given kind, or `None` if the schema does not allow
     /// for it.
     #[must_use]
     pub fn broken(&self, breakage: Breakage) -> Option<BrokenArguments> {
         let minimal = self.minimal().ok()?;
         let mut bases = vec![minimal];
-        // Optional properties are a second choice, so that one thing is wrong and little else new.
-        let forced = vec![(self.valid.plan.object_root(), Forced::All)];
-        let full = self.valid.steer(&mut Simplest, forced);
+        // Arguments with optional properties are the second choice, so that little else is unusual.
+        let forced = vec![(self.valid.plan.object_root(), ForcedDecision::All)];
+        let full = self.valid.generate_forced(&mut Simplest, forced);
         bases.extend(full.map(|(full, _)| full));
-        bases.iter().find_map(|base| self.break_one(base, breakage))
+        bases.iter().find_map(|base| self.make_mistake(base, breakage))
     }
 
-    /// These arguments with one mistake of the given kind; simple ones where they have no place for it.
+    /// These arguments with one mistake of the given kind; simple ones if it cannot be made in these.
     #[must_use]
     pub fn broken_in(&self, arguments: &Value, breakage: Breakage) -> Option<BrokenArguments> {
-        self.break_one(arguments, breakage).or_else(|| self.broken(breakage))
+        self.make_mistake(arguments, breakage).or_else(|| self.broken(breakage))
     }
 
-    fn break_one(&self, base: &Value, breakage: Breakage) -> Option<BrokenArguments> {
+    fn make_mistake(&self, base: &Value, breakage: Breakage) -> Option<BrokenArguments> {
         let entries = base.as_object()?;
         let names = || entries.keys();
         match breakage {
@@ -509,7 +510,7 @@ impl ToolSchema {
                 arguments.as_object_mut()?.insert(name.to_owned(), Value::Bool(true));
                 let pointer = pointer_to(name);
                 self.confirm(arguments, pointer.clone(), |keyword, at| {
-                    // Where no property is declared, `false` itself is what refuses it.
+                    // If no property is declared, `false` itself rejects it.
                     matches!(keyword, "additionalProperties" | "unevaluatedProperties" | "falseSchema")
                         && (at.is_empty() || at == pointer)
                 })
@@ -517,7 +518,7 @@ impl ToolSchema {
         }
     }
 
-    /// Accepts arguments that are invalid for exactly one reason, at the expected place.
+    /// Accepts arguments that are invalid for exactly one reason, at the expected path.
     fn confirm(
         &self,
         arguments: Value,
@@ -538,17 +539,17 @@ impl ToolSchema {
 }
 
 /// A schema restricted to a domain.
-pub(super) fn within(canonical: &CanonicalSchema, dialect: Dialect, domain: Domain) -> CanonicalSchema {
+pub(super) fn restrict_to(canonical: &CanonicalSchema, dialect: Dialect, domain: Domain) -> CanonicalSchema {
     match domain {
         Domain::Any => canonical.clone(),
         Domain::Arguments => compile::canonicalize(&json!({"type": "object"}), dialect)
             .and_then(|objects| canonical.intersect(&objects))
-            // What the algebra cannot restrict is checked when generated.
+            // What the canonical form cannot express is checked after generation.
             .unwrap_or_else(|_| canonical.clone()),
     }
 }
 
-/// Whether a schema may ask which properties or items others have evaluated.
+/// Whether a schema uses `unevaluatedProperties` or `unevaluatedItems`.
 fn mentions_unevaluated(schema: &Value) -> bool {
     match schema {
         Value::Object(keywords) => {
@@ -564,7 +565,7 @@ fn pointer_to(name: &str) -> String {
     format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-fn refusal(error: &jsonschema::ValidationError<'_>) -> SchemaError {
+fn invalid_schema(error: &jsonschema::ValidationError<'_>) -> SchemaError {
     if let ValidationErrorKind::Referencing(error) = error.kind() {
         return unresolved(error);
     }
@@ -587,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn minimal_arguments_hold_what_is_required_and_prefer_what_is_suggested() {
+    fn minimal_arguments_have_the_required_properties_and_prefer_suggested_values() {
         let schema = compile(&json!({
             "type": "object",
             "properties": {
@@ -607,7 +608,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suggestion_that_is_not_valid_is_not_followed() {
+    fn an_invalid_suggestion_is_not_used() {
         let schema = compile(&json!({
             "type": "object",
             "properties": {"n": {"type": "integer", "minimum": 5, "default": null}},
@@ -617,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn every_breakage_names_its_property_and_keyword() {
+    fn every_mistake_names_its_property_and_keyword() {
         let schema = compile(&json!({
             "type": "object",
             "properties": {
@@ -643,7 +644,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_schema_does_not_forbid_is_not_broken() {
+    fn a_mistake_that_the_schema_accepts_is_not_made() {
         let closed = compile(&json!({"type": "object", "additionalProperties": false}));
         let extra = closed.broken(Breakage::ExtraProperty).expect("nothing is allowed");
         assert_eq!(extra.arguments, json!({"unexpectedProperty": true}));
@@ -655,7 +656,7 @@ mod tests {
     }
 
     #[test]
-    fn a_remote_reference_is_named_and_not_followed() {
+    fn a_remote_reference_is_reported_and_not_fetched() {
         let schema = json!({"$ref": "https://example.com/other.json"});
         let error = ToolSchema::compile(&schema, Dialect::Draft202012).expect_err("remote");
         assert!(matches!(&error, SchemaError::RemoteReference { uri } if uri.contains("example.com")), "{error:?}");
@@ -671,7 +672,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recursive_schema_ends() {
+    fn generation_from_a_recursive_schema_ends() {
         let schema = compile(&json!({
             "$ref": "#/$defs/node",
             "$defs": {"node": {
@@ -684,7 +685,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_too_large_to_send_is_an_error_of_its_own() {
+    fn an_instance_that_is_too_large_is_a_separate_error() {
         let schema = compile(&json!({
             "type": "object",
             "properties": {"a": {"type": "string", "minLength": 1_000_000_000}},

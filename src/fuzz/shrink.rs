@@ -1,11 +1,11 @@
-//! From an instance that fails to a simpler one that fails, without leaving its class.
+//! Shrinking: from a failing instance to a simpler one that still fails, without leaving its class.
 //!
-//! First the value itself is edited: what is not needed goes, numbers and lengths are found by bisection.
-//! Then the tape of choices is shortened and lowered, which moves coupled things together (a length with
-//! its elements, a branch with its content). Every candidate is simpler than the best one so far by a
-//! strict measure, so shrinking ends, and lies in the generator's class, so a counterexample never turns
-//! into one for something else. A candidate that fails may cost its driver a process, one that does not
-//! costs little, hence large steps first and no candidate twice.
+//! First the value itself is edited: parts are removed, numbers and lengths are found by bisection. Then the
+//! choice sequence is shortened and lowered, which changes dependent things together (a length with its
+//! elements, a branch with its content). Every candidate is simpler than the best one so far by a strict
+//! measure, so shrinking ends, and belongs to the generator's class, so a counterexample never becomes one
+//! for something else. A failing candidate may cost its driver a process, any other one little; hence large
+//! steps come first, and no candidate is proposed twice.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -15,44 +15,44 @@ use serde_json::Value;
 use super::edit::{Change, Edit, Measure, at_path, compare, edits, resize, size};
 use super::{generator::Generator, source::Tape};
 
-/// Values of more parts than this are made smaller by their choices first: a list of all edits would be long.
-const LARGE: usize = 64;
-/// How many edits of a large value are tried before its choices: those near the root, which take most away.
-const COARSE: usize = 96;
+/// Values with more parts than this are shrunk by their choices first: the list of all edits would be long.
+const LARGE_VALUE_PARTS: usize = 64;
+/// How many edits of a large value are tried before its choices: those near the root, which remove most.
+const MAX_COARSE_EDITS: usize = 96;
 /// How many candidates in a row may be skipped because they are not simpler or not in the class.
-const SKIPPED: usize = 50_000;
+const MAX_SKIPPED: usize = 50_000;
 
-/// Shrinks one instance; drive it by saying whether the current candidate still fails.
+/// Shrinks one instance; the driver reports whether the current candidate still fails.
 ///
 /// [`current`](Self::current) starts as the instance itself. Call
-/// [`simplify`](Self::simplify) when the current candidate fails and
-/// [`complicate`](Self::complicate) when it does not; each puts up the next candidate and says
+/// [`simplify`](Self::simplify) if the current candidate fails and
+/// [`complicate`](Self::complicate) if it does not; each proposes the next candidate and returns
 /// whether there is one. At the end the current candidate is the simplest that failed.
 #[derive(Debug, Clone)]
 pub struct Shrinker {
     generator: Generator,
-    tape: Vec<u64>,
+    choices: Vec<u64>,
     best: Value,
     candidate: Value,
-    candidate_tape: Option<Vec<u64>>,
+    candidate_choices: Option<Vec<u64>>,
     stage: Stage,
     /// Candidates that did not fail, as text.
-    fine: HashSet<String>,
-    /// Whether the choices are still to be worked on.
-    has_tape: bool,
+    passed: HashSet<String>,
+    /// Whether the choices are still to be shrunk.
+    has_pending_choices: bool,
     /// Whether only the edits near the root are tried.
     coarse: bool,
 }
 
 #[derive(Debug, Clone)]
 enum Stage {
-    /// Working on the choices; the position counts back from the end of the tape.
-    Tape {
+    /// Editing the choices; the position counts back from the end of the sequence.
+    Choices {
         edit: usize,
         back: usize,
         progress: bool,
     },
-    /// Working on the value, through a list of edits made for the best one so far.
+    /// Editing the value, through a list of edits computed for the best one so far.
     Value {
         edits: Vec<Edit>,
         next: usize,
@@ -62,7 +62,7 @@ enum Stage {
 }
 
 impl Stage {
-    /// The edits of a value, beginning with those at `path`, where something was just found; at most so many.
+    /// The edits of a value, beginning with those at `path`, where the last one succeeded; at most `most`.
     fn value(best: &Value, path: &[usize], most: usize) -> Self {
         let mut edits = edits(best, most);
         let start = edits.iter().position(|edit| edit.path == path).unwrap_or(0);
@@ -71,48 +71,48 @@ impl Stage {
     }
 }
 
-/// A bisection: the least size of one thing that still fails lies above `low` and is at most `high`.
+/// A bisection: the smallest size that still fails is above `low` and at most `high`.
 #[derive(Debug, Clone)]
 struct Search {
     path: Vec<usize>,
     low: u64,
     high: u64,
-    /// Sizes that are tried before the middle, the least last.
+    /// Sizes that are tried before the middle, the smallest last.
     first: Vec<u64>,
-    asked: Option<u64>,
+    requested: Option<u64>,
     found: bool,
 }
 
-/// Sizes at which programs change their ways, so that one of them is often the least that fails.
+/// Sizes at which programs often change their behaviour, so that one of them is often the smallest that fails.
 const LANDMARKS: [u64; 10] = [1, 2, 10, 100, 1 << 8, 1 << 16, 1 << 31, 1 << 32, 1 << 53, (1 << 53) + 1];
 
 impl Search {
     fn new(path: Vec<usize>, high: u64) -> Self {
         let first = LANDMARKS.into_iter().rev().filter(|size| *size < high).collect();
-        Self { path, low: 0, high, first, asked: None, found: false }
+        Self { path, low: 0, high, first, requested: None, found: false }
     }
 
-    /// The next size to try, if the least is not known yet.
+    /// The next size to try, unless the smallest is known.
     fn next(&mut self) -> Option<u64> {
-        if let Some(fine) = self.asked.take() {
+        if let Some(fine) = self.requested.take() {
             self.low = self.low.max(fine);
         }
         while let Some(size) = self.first.pop() {
             if self.low < size && size < self.high {
-                self.asked = Some(size);
-                return self.asked;
+                self.requested = Some(size);
+                return self.requested;
             }
         }
         if self.high - self.low <= 1 {
             return None;
         }
-        self.asked = Some(self.low + (self.high - self.low) / 2);
-        self.asked
+        self.requested = Some(self.low + (self.high - self.low) / 2);
+        self.requested
     }
 
-    /// The size that was asked for still fails.
+    /// Records that the requested size still fails.
     fn fails(&mut self) {
-        if let Some(size) = self.asked.take() {
+        if let Some(size) = self.requested.take() {
             self.high = size;
             self.found = true;
             self.first.clear();
@@ -120,37 +120,37 @@ impl Search {
     }
 }
 
-/// Edits of the tape, tried at every position before the next one.
-const TAPE_EDITS: [TapeEdit; 14] = [
-    TapeEdit::Delete(32),
-    TapeEdit::Delete(16),
-    TapeEdit::Delete(8),
-    TapeEdit::Delete(4),
-    TapeEdit::Delete(2),
-    TapeEdit::Delete(1),
-    TapeEdit::Zero(16),
-    TapeEdit::Zero(4),
-    TapeEdit::Zero(1),
-    TapeEdit::Halve,
-    TapeEdit::Decrement,
-    TapeEdit::DecrementAndDelete(1),
-    TapeEdit::DecrementAndDelete(2),
-    TapeEdit::DecrementAndDelete(4),
+/// Edits of the choice sequence; each is tried at every position before the next one.
+const SEQUENCE_EDITS: [SequenceEdit; 14] = [
+    SequenceEdit::Delete(32),
+    SequenceEdit::Delete(16),
+    SequenceEdit::Delete(8),
+    SequenceEdit::Delete(4),
+    SequenceEdit::Delete(2),
+    SequenceEdit::Delete(1),
+    SequenceEdit::Zero(16),
+    SequenceEdit::Zero(4),
+    SequenceEdit::Zero(1),
+    SequenceEdit::Halve,
+    SequenceEdit::Decrement,
+    SequenceEdit::DecrementAndDelete(1),
+    SequenceEdit::DecrementAndDelete(2),
+    SequenceEdit::DecrementAndDelete(4),
 ];
 
 #[derive(Debug, Clone, Copy)]
-enum TapeEdit {
+enum SequenceEdit {
     Delete(usize),
     Zero(usize),
     Halve,
     Decrement,
-    /// One choice less, and what it chose gone: a length and its last element.
+    /// Decrement one choice and delete the following ones: a length and its last element.
     DecrementAndDelete(usize),
 }
 
-impl TapeEdit {
-    fn apply(self, tape: &[u64], at: usize) -> Option<Vec<u64>> {
-        let mut edited = tape.to_vec();
+impl SequenceEdit {
+    fn apply(self, choices: &[u64], at: usize) -> Option<Vec<u64>> {
+        let mut edited = choices.to_vec();
         match self {
             Self::Delete(count) => {
                 let end = at + count;
@@ -181,43 +181,43 @@ impl TapeEdit {
                 edited.drain(at + 1..end);
             }
         }
-        (edited != tape).then_some(edited)
+        (edited != choices).then_some(edited)
     }
 }
 
 impl Shrinker {
-    /// Shrinks the instance that `generator` makes of `tape`, or `None` if it makes none.
+    /// Shrinks the instance that `generator` makes from `choices`, or `None` if it makes none.
     #[must_use]
-    pub fn new(generator: Generator, tape: Tape) -> Option<Self> {
-        let mut tape = tape;
-        let value = generator.generate(&mut tape).ok()?;
-        let is_large = Measure::of(&value).values > LARGE;
+    pub fn new(generator: Generator, choices: Tape) -> Option<Self> {
+        let mut choices = choices;
+        let value = generator.generate(&mut choices).ok()?;
+        let is_large = Measure::of(&value).values > LARGE_VALUE_PARTS;
         Some(Self {
             generator,
-            tape: tape.into_used(),
+            choices: choices.into_used(),
             candidate: value.clone(),
-            stage: Stage::value(&value, &[], if is_large { COARSE } else { usize::MAX }),
+            stage: Stage::value(&value, &[], if is_large { MAX_COARSE_EDITS } else { usize::MAX }),
             best: value,
-            candidate_tape: None,
-            fine: HashSet::new(),
-            has_tape: true,
+            candidate_choices: None,
+            passed: HashSet::new(),
+            has_pending_choices: true,
             coarse: is_large,
         })
     }
 
-    /// Shrinks a value whose choices are not known, such as one that was written to a file. It
-    /// must lie in the generator's class.
+    /// Shrinks a value without its choices, such as one from a file. It must belong to the
+    /// generator's class.
     #[must_use]
     pub fn of_value(generator: Generator, value: Value) -> Option<Self> {
         generator.holds(&value).then(|| Self {
             generator,
-            tape: Vec::new(),
+            choices: Vec::new(),
             stage: Stage::value(&value, &[], usize::MAX),
             candidate: value.clone(),
             best: value,
-            candidate_tape: None,
-            fine: HashSet::new(),
-            has_tape: false,
+            candidate_choices: None,
+            passed: HashSet::new(),
+            has_pending_choices: false,
             coarse: false,
         })
     }
@@ -235,51 +235,51 @@ impl Shrinker {
     }
 
     /// How many edits of the best value are tried.
-    fn most(&self) -> usize {
-        if self.coarse { COARSE } else { usize::MAX }
+    fn max_edits(&self) -> usize {
+        if self.coarse { MAX_COARSE_EDITS } else { usize::MAX }
     }
 
-    /// Takes the current candidate as the best, for it fails, and puts up a simpler one.
+    /// Accepts the current candidate as the best, because it fails, and proposes a simpler one.
     pub fn simplify(&mut self) -> bool {
         if self.candidate != self.best {
             self.best = self.candidate.clone();
-            let most = self.most();
-            match (&mut self.stage, self.candidate_tape.take()) {
-                (Stage::Tape { progress, .. }, Some(tape)) => {
+            let most = self.max_edits();
+            match (&mut self.stage, self.candidate_choices.take()) {
+                (Stage::Choices { progress, .. }, Some(choices)) => {
                     *progress = true;
-                    self.tape = tape;
+                    self.choices = choices;
                 }
                 (Stage::Value { search: Some(search), .. }, _) => search.fails(),
                 (Stage::Value { edits, next, .. }, _) => {
                     let path = next.checked_sub(1).and_then(|last| edits.get(last)).map(|edit| edit.path.clone());
                     self.stage = Stage::value(&self.best, &path.unwrap_or_default(), most);
                 }
-                (Stage::Tape { .. } | Stage::Done, _) => {}
+                (Stage::Choices { .. } | Stage::Done, _) => {}
             }
         }
         self.advance()
     }
 
-    /// Gives up the current candidate, for it does not fail, and puts up another one.
+    /// Rejects the current candidate, because it does not fail, and proposes another one.
     pub fn complicate(&mut self) -> bool {
-        self.fine.insert(self.candidate.to_string());
+        self.passed.insert(self.candidate.to_string());
         self.advance()
     }
 
     fn advance(&mut self) -> bool {
-        for _ in 0..SKIPPED {
-            let Some((value, tape)) = self.propose() else {
+        for _ in 0..MAX_SKIPPED {
+            let Some((value, choices)) = self.propose() else {
                 if matches!(self.stage, Stage::Done) {
                     break;
                 }
                 continue;
             };
             if compare(&value, &self.best) == Ordering::Less
-                && !self.fine.contains(&value.to_string())
+                && !self.passed.contains(&value.to_string())
                 && self.generator.holds(&value)
             {
                 self.candidate = value;
-                self.candidate_tape = tape;
+                self.candidate_choices = choices;
                 return true;
             }
         }
@@ -288,33 +288,36 @@ impl Shrinker {
         false
     }
 
-    /// The next edit's outcome; `None` if the edit does not apply or the stage has changed.
+    /// The result of the next edit; `None` if the edit does not apply or the stage has changed.
     fn propose(&mut self) -> Option<(Value, Option<Vec<u64>>)> {
-        let most = self.most();
+        let most = self.max_edits();
         match &mut self.stage {
             Stage::Done => None,
-            Stage::Tape { edit, back, progress } => {
-                if *back > self.tape.len() {
+            Stage::Choices { edit, back, progress } => {
+                if *back > self.choices.len() {
                     *back = 1;
                     *edit += 1;
-                    if *edit == TAPE_EDITS.len() {
-                        // What the choices brought may be edited further; another round is worth it only
-                        // while rounds bring something.
-                        self.stage = if *progress && !self.tape.is_empty() && Measure::of(&self.best).values > LARGE {
-                            Stage::Tape { edit: 0, back: 1, progress: false }
+                    if *edit == SEQUENCE_EDITS.len() {
+                        // The result may be edited further; another round of choices is only worth it while rounds make
+                        // progress.
+                        self.stage = if *progress
+                            && !self.choices.is_empty()
+                            && Measure::of(&self.best).values > LARGE_VALUE_PARTS
+                        {
+                            Stage::Choices { edit: 0, back: 1, progress: false }
                         } else {
-                            self.has_tape = *progress && !self.tape.is_empty();
+                            self.has_pending_choices = *progress && !self.choices.is_empty();
                             Stage::value(&self.best, &[], most)
                         };
                     }
                     return None;
                 }
-                let at = self.tape.len() - *back;
+                let at = self.choices.len() - *back;
                 *back += 1;
-                let edited = TAPE_EDITS[*edit].apply(&self.tape, at)?;
-                let mut tape = Tape::replay(edited);
-                let value = self.generator.generate(&mut tape).ok()?;
-                Some((value, Some(tape.into_used())))
+                let edited = SEQUENCE_EDITS[*edit].apply(&self.choices, at)?;
+                let mut choices = Tape::replay(edited);
+                let value = self.generator.generate(&mut choices).ok()?;
+                Some((value, Some(choices.into_used())))
             }
             Stage::Value { edits, next, search } => {
                 if let Some(running) = search {
@@ -332,12 +335,13 @@ impl Shrinker {
                     return None;
                 }
                 let Some(edit) = edits.get(*next) else {
-                    if std::mem::take(&mut self.coarse) && Measure::of(&self.best).values <= LARGE {
+                    if std::mem::take(&mut self.coarse) && Measure::of(&self.best).values <= LARGE_VALUE_PARTS {
                         self.stage = Stage::value(&self.best, &[], usize::MAX);
                         return None;
                     }
-                    let to_tape = std::mem::take(&mut self.has_tape);
-                    self.stage = if to_tape { Stage::Tape { edit: 0, back: 1, progress: false } } else { Stage::Done };
+                    let to_choices = std::mem::take(&mut self.has_pending_choices);
+                    self.stage =
+                        if to_choices { Stage::Choices { edit: 0, back: 1, progress: false } } else { Stage::Done };
                     return None;
                 };
                 *next += 1;
@@ -360,7 +364,7 @@ mod tests {
     use crate::fuzz::{Dialect, Domain, ToolSchema};
     use serde_json::json;
 
-    /// Finds an instance that `fails` and shrinks it; counts the instances tried.
+    /// Finds an instance that `fails` and shrinks it; also returns the number of instances tried.
     fn shrink(schema: &Value, fails: impl Fn(&Value) -> bool) -> (Value, usize) {
         let schema = ToolSchema::compile_for(schema, Dialect::Draft202012, Domain::Any).expect("a usable schema");
         let generator = schema.valid().clone();
@@ -435,17 +439,17 @@ mod tests {
         });
         let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("usable");
         let mut shrunk = Vec::new();
-        for site in schema.sites() {
-            let generator = schema.violating(&site).expect("every keyword has an effect");
+        for constraint in schema.sites() {
+            let generator = schema.violating(&constraint).expect("every keyword has an effect");
             let mut shrinker = Shrinker::new(generator.clone(), Tape::record(5)).expect("an instance");
             while shrinker.simplify() {
                 assert!(generator.holds(shrinker.current()));
             }
-            shrunk.push((site.to_string(), shrinker.current().clone()));
+            shrunk.push((constraint.to_string(), shrinker.current().clone()));
         }
-        let least = |site: &str| {
-            let found = shrunk.iter().find(|(name, _)| name == site);
-            found.map(|(_, value)| value.clone()).expect("a site")
+        let least = |constraint: &str| {
+            let found = shrunk.iter().find(|(name, _)| name == constraint);
+            found.map(|(_, value)| value.clone()).expect("a constraint")
         };
         assert_eq!(least("/properties/n maximum"), json!({"id": "aaa", "n": 11}));
         assert_eq!(least("/properties/id minLength"), json!({"id": "", "n": 0}));

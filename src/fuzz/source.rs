@@ -1,15 +1,15 @@
-//! Where choices come from: one generator, many drivers.
+//! Sources of choices: one generator, many drivers.
 //!
 //! Everything random in this module asks a [`Source`] for a number below a bound, and 0 always
-//! means the simplest alternative. So a tape of zeros is the simplest instance, shrinking an
-//! instance is shrinking its tape, and a fuzzer's bytes are as good as a seeded generator.
+//! means the simplest alternative. So a sequence of zeros is the simplest instance, shrinking an
+//! instance is shrinking its choice sequence, and a fuzzer's bytes serve as well as a seed.
 
-/// Answers the choices a generator has to make.
+/// Makes the choices of a generator.
 ///
 /// # Shape
 ///
-/// The answer lies below `n`, and 0 stands for the simplest alternative. `n` is at least 1; an
-/// implementation that is given 0 answers 0.
+/// The choice is below `n`, and 0 means the simplest alternative. `n` is at least 1; an
+/// implementation that is given 0 returns 0.
 ///
 /// # Examples
 ///
@@ -37,17 +37,17 @@ pub trait Source {
         usize::try_from(self.below(n as u64)).unwrap_or(0)
     }
 
-    /// Says yes in one of `n` cases; no is the simpler answer.
+    /// Returns true in one of `n` cases; false is the simpler choice.
     fn one_in(&mut self, n: u64) -> bool {
         n > 0 && self.below(n) == n - 1
     }
 
-    /// The choices that follow are about one value of a kind, until it ends.
+    /// Marks the beginning of a value of some kind: the following choices belong to it until its end.
     ///
-    /// Values lie within one another. Only who keeps choices apart by what they are about need listen.
+    /// Values are nested. Only a source that assigns choices to values needs to implement this.
     fn begin(&mut self, _kind: u64) {}
 
-    /// The value that began last has ended.
+    /// Marks the end of the value that began last.
     fn end(&mut self) {}
 }
 
@@ -83,15 +83,15 @@ impl Source for Simplest {
     }
 }
 
-/// A seeded generator, the same on every platform and in every version of this crate's
-/// dependencies: `SplitMix64`, written out here so that a seed in a report keeps its meaning.
+/// A seeded generator, the same on every platform and with every version of the dependencies:
+/// `SplitMix64`, implemented here so that a seed in a report keeps its meaning.
 #[derive(Debug, Clone)]
 pub struct Random {
     state: u64,
 }
 
 impl Random {
-    /// The generator that starts at `seed`.
+    /// The generator for `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
@@ -109,13 +109,13 @@ impl Random {
 
 impl Source for Random {
     fn below(&mut self, n: u64) -> u64 {
-        // The high half of a 128-bit product is a fair enough pick without a division.
+        // The high half of a 128-bit product is fair enough, and needs no division.
         let product = u128::from(self.next_bits()) * u128::from(n);
         u64::try_from(product >> 64).unwrap_or(0)
     }
 }
 
-/// Bytes of a coverage-guided fuzzer as choices; exhausted bytes choose the simplest.
+/// The bytes of a coverage-guided fuzzer as choices; after the last byte every choice is the simplest.
 #[derive(Debug)]
 pub struct Bytes<'a> {
     rest: arbitrary::Unstructured<'a>,
@@ -128,7 +128,7 @@ impl<'a> Bytes<'a> {
         Self { rest: arbitrary::Unstructured::new(data) }
     }
 
-    /// How many bytes have not been used.
+    /// The number of unused bytes.
     #[must_use]
     pub fn left(&self) -> usize {
         self.rest.len()
@@ -140,7 +140,7 @@ impl<'a> Bytes<'a> {
         self.rest.is_empty()
     }
 
-    /// Adds the bytes that are read as `choice` where one of `n` is asked for.
+    /// Appends the bytes that are read as `choice` of `n` alternatives.
     pub fn write(n: u64, choice: u64, bytes: &mut Vec<u8>) {
         let unused = n.saturating_sub(1).leading_zeros() / u8::BITS;
         bytes.extend(choice.to_be_bytes().into_iter().skip(unused as usize));
@@ -156,7 +156,7 @@ impl Source for Bytes<'_> {
     }
 }
 
-/// Choices written down: replays what is recorded, draws the rest and records that too.
+/// A recorded sequence of choices: replays what is recorded, and draws and records the rest.
 #[derive(Debug, Clone)]
 pub struct Tape {
     choices: Vec<u64>,
@@ -171,13 +171,13 @@ impl Tape {
         Self { choices, next: 0, rest: None }
     }
 
-    /// Records what a generator seeded with `seed` chooses.
+    /// Records the choices of a generator seeded with `seed`.
     #[must_use]
     pub fn record(seed: u64) -> Self {
         Self { choices: Vec::new(), next: 0, rest: Some(Random::new(seed)) }
     }
 
-    /// The choices made so far, without what a replay left unused.
+    /// The choices made so far, without the unused ones of a replay.
     #[must_use]
     pub fn into_used(mut self) -> Vec<u64> {
         self.choices.truncate(self.next);
@@ -189,7 +189,7 @@ impl Source for Tape {
     fn below(&mut self, n: u64) -> u64 {
         let top = n.saturating_sub(1);
         let choice = match self.choices.get(self.next) {
-            // A bound that shrank since the recording keeps the nearest alternative.
+            // If the bound is smaller than at the recording, the nearest alternative is chosen.
             Some(&recorded) => recorded.min(top),
             None => self.rest.as_mut().map_or(0, |random| random.below(n)),
         };
@@ -203,21 +203,21 @@ impl Source for Tape {
     }
 }
 
-/// Enumerates simple alternatives: the digits of a counter answer the choices, lowest first.
+/// Enumerates simple alternatives: the digits of a counter are the choices, the lowest first.
 ///
-/// Gives distinct values in order of simplicity where a random draw keeps repeating itself.
+/// Gives distinct values in order of simplicity where random choices keep repeating values.
 #[derive(Debug, Clone)]
-pub(super) struct Odometer {
+pub(super) struct EnumeratedChoices {
     counter: u64,
 }
 
-impl Odometer {
+impl EnumeratedChoices {
     pub(super) fn new(counter: u64) -> Self {
         Self { counter }
     }
 }
 
-impl Source for Odometer {
+impl Source for EnumeratedChoices {
     fn below(&mut self, n: u64) -> u64 {
         if n <= 1 {
             return 0;
@@ -233,14 +233,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_means_the_same_choices_for_ever() {
+    fn a_seed_always_means_the_same_choices() {
         let mut random = Random::new(42);
         let drawn: Vec<u64> = (0..4).map(|_| random.below(1000)).collect();
         assert_eq!(drawn, [741, 159, 278, 344]);
     }
 
     #[test]
-    fn a_tape_replays_what_it_recorded_and_then_chooses_the_simplest() {
+    fn a_choice_sequence_replays_its_recording_and_then_chooses_the_simplest() {
         let mut first = Tape::record(7);
         let drawn: Vec<u64> = (0..8).map(|_| first.below(100)).collect();
         let mut again = Tape::replay(first.into_used());
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_choices_are_read_back() {
         let choices = [(1, 0), (2, 1), (256, 255), (257, 256), (40_000, 31_337), (1 << 40, 1 << 39), (u64::MAX, 7)];
         let mut bytes = Vec::new();
         for (n, choice) in choices {

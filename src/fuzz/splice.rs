@@ -1,51 +1,51 @@
-//! A plan that leads to one place: instances of a schema in which one value, inside, is of another.
+//! Compiles a plan for the instances of a schema in which the value at one path matches another schema.
 //!
-//! The difference between two whole schemas has a branch for each way in which they may differ;
-//! the difference between two subschemas and the way there is the same thing, smaller.
+//! The difference between two whole schemas has a branch for each way in which they may differ; the
+//! difference between two subschemas, placed at their path, is equivalent and smaller.
 
 use jsonschema::canonical::{ArrayView, CanonicalSchema, CanonicalView, ObjectView};
 use serde_json::json;
 
 use super::{
-    compile::{Compiled, Compiler, TooManyNodes, canonicalize, modelled},
-    plan::{Array, Demand, Key, Node, NodeId, Object, Wild},
-    reach::Step,
+    compile::{Compiled, Compiler, TooManyNodes, canonicalize, supported_part},
+    instance_path::PathStep,
+    plan::{ArraySpec, ContainsRule, EntryName, EntryTemplate, Node, NodeId, ObjectSpec},
 };
 
 impl Compiler<'_> {
-    /// Compiles `schema` so that the value at the end of `way` lies in `target` as well.
-    pub(super) fn splice(&mut self, schema: &CanonicalSchema, way: &[Step], target: &CanonicalSchema) -> Compiled {
-        let Some((step, rest)) = way.split_first() else {
+    /// Compiles `schema` so that the value at the end of `path` also matches `target`.
+    pub(super) fn splice(&mut self, schema: &CanonicalSchema, path: &[PathStep], target: &CanonicalSchema) -> Compiled {
+        let Some((step, rest)) = path.split_first() else {
             return match schema.intersect(target) {
-                Ok(met) => self.place(&met),
-                Err(_) => self.place(target),
+                Ok(met) => self.compile_with_hints(&met),
+                Err(_) => self.compile_with_hints(target),
             };
         };
         self.enter()?;
         let node = match schema.view() {
             CanonicalView::Reference(uri) => match schema.definition(&uri) {
-                Some(definition) => self.splice(&definition, way, target),
+                Some(definition) => self.splice(&definition, path, target),
                 None => self.never(),
             },
             CanonicalView::AnyOf(branches) => {
-                let nodes = self.splice_each(&branches, way, target)?;
+                let nodes = self.splice_each(&branches, path, target)?;
                 self.add(Node::Union(nodes))
             }
             CanonicalView::OneOf(branches) | CanonicalView::AllOf(branches) => {
-                let nodes = self.splice_each(&branches, way, target)?;
+                let nodes = self.splice_each(&branches, path, target)?;
                 self.checked(nodes, schema)
             }
             CanonicalView::Object(view) => self.splice_object(schema, &view, step, rest, target),
             CanonicalView::Array(view) => self.splice_array(schema, &view, step, rest, target),
             CanonicalView::True | CanonicalView::MultiType(_) => {
                 let kind = match step {
-                    Step::Name(_) | Step::Pattern(_) | Step::Entry => "object",
-                    Step::Slot(_) | Step::Item => "array",
+                    PathStep::Name(_) | PathStep::Pattern(_) | PathStep::Entry => "object",
+                    PathStep::Slot(_) | PathStep::Item => "array",
                 };
                 let container = json!({"type": kind, "minProperties": 1, "minItems": 1});
                 match canonicalize(&container, self.dialect).and_then(|it| it.intersect(schema)) {
                     Ok(met) if matches!(met.view(), CanonicalView::Object(_) | CanonicalView::Array(_)) => {
-                        self.splice(&met, way, target)
+                        self.splice(&met, path, target)
                     }
                     _ => self.never(),
                 }
@@ -58,8 +58,8 @@ impl Compiler<'_> {
             | CanonicalView::Enum(_)
             | CanonicalView::Not(_)
             | CanonicalView::False => self.never(),
-            CanonicalView::Raw(view) => match modelled(&view, self.dialect) {
-                Some(canonical) => self.splice(&canonical, way, target),
+            CanonicalView::Raw(view) => match supported_part(&view, self.dialect) {
+                Some(canonical) => self.splice(&canonical, path, target),
                 None => self.never(),
             },
         };
@@ -70,17 +70,22 @@ impl Compiler<'_> {
     fn splice_each(
         &mut self,
         branches: &[CanonicalSchema],
-        way: &[Step],
+        path: &[PathStep],
         target: &CanonicalSchema,
     ) -> Result<Vec<NodeId>, TooManyNodes> {
-        branches.iter().map(|branch| self.splice(branch, way, target)).collect()
+        branches.iter().map(|branch| self.splice(branch, path, target)).collect()
     }
 
-    /// The end of the way, where the schema says nothing about the value there.
-    fn splice_child(&mut self, child: Option<&CanonicalSchema>, rest: &[Step], target: &CanonicalSchema) -> Compiled {
+    /// Continues along the path where the schema may say nothing about the value.
+    fn splice_child(
+        &mut self,
+        child: Option<&CanonicalSchema>,
+        rest: &[PathStep],
+        target: &CanonicalSchema,
+    ) -> Compiled {
         match child {
             Some(child) => self.splice(child, rest, target),
-            None if rest.is_empty() => self.place(target),
+            None if rest.is_empty() => self.compile_with_hints(target),
             None => {
                 let anything = canonicalize(&json!(true), self.dialect);
                 match anything {
@@ -95,41 +100,41 @@ impl Compiler<'_> {
         &mut self,
         schema: &CanonicalSchema,
         view: &ObjectView,
-        step: &Step,
-        rest: &[Step],
+        step: &PathStep,
+        rest: &[PathStep],
         target: &CanonicalSchema,
     ) -> Compiled {
         let child = match step {
-            Step::Name(name) => view.properties.get(name).or(view.additional_properties.as_ref()).cloned(),
-            Step::Pattern(pattern) => {
+            PathStep::Name(name) => view.properties.get(name).or(view.additional_properties.as_ref()).cloned(),
+            PathStep::Pattern(pattern) => {
                 view.pattern_properties.get(pattern).or(view.additional_properties.as_ref()).cloned()
             }
-            Step::Entry => view.additional_properties.clone(),
-            Step::Slot(_) | Step::Item => return self.never(),
+            PathStep::Entry => view.additional_properties.clone(),
+            PathStep::Slot(_) | PathStep::Item => return self.never(),
         };
         let names = view.property_names.clone();
         let whole = self.object(schema, view)?;
         let value = self.splice_child(child.as_ref(), rest, target)?;
-        let wild_key = match step {
-            Step::Pattern(pattern) => Some(self.key(Some(pattern), names.as_ref())?),
+        let pattern_name = match step {
+            PathStep::Pattern(pattern) => Some(self.key(Some(pattern), names.as_ref())?),
             _ => None,
         };
         let Some(object) = self.object_of(whole) else {
             return self.never();
         };
-        if let Step::Name(name) = step {
+        if let PathStep::Name(name) = step {
             object.required.retain(|(known, _)| known != name);
             object.optional.retain(|(known, _)| known != name);
             object.required.push((name.clone(), value));
             return Ok(whole);
         }
-        // Without a pattern the name is any that is left over, as for other entries.
-        let wild = match (wild_key, object.wild.first().cloned()) {
-            (Some(key), _) => Wild { key: Key::Drawn(key), value, avoid: Vec::new() },
-            (None, Some(first)) => Wild { value, ..first },
+        // Without a pattern any undeclared name will do, as for other entries.
+        let template = match (pattern_name, object.templates.first().cloned()) {
+            (Some(key), _) => EntryTemplate { key: EntryName::Generated(key), value, excluded_names: Vec::new() },
+            (None, Some(first)) => EntryTemplate { value, ..first },
             (None, None) => return self.never(),
         };
-        object.violations.push(vec![wild]);
+        object.violations.push(vec![template]);
         Ok(whole)
     }
 
@@ -137,14 +142,14 @@ impl Compiler<'_> {
         &mut self,
         schema: &CanonicalSchema,
         view: &ArrayView,
-        step: &Step,
-        rest: &[Step],
+        step: &PathStep,
+        rest: &[PathStep],
         target: &CanonicalSchema,
     ) -> Compiled {
         let child = match step {
-            Step::Slot(position) => view.prefix_items.get(*position).or(view.items.as_ref()),
-            Step::Item => view.items.as_ref(),
-            Step::Name(_) | Step::Pattern(_) | Step::Entry => return self.never(),
+            PathStep::Slot(position) => view.prefix_items.get(*position).or(view.items.as_ref()),
+            PathStep::Item => view.items.as_ref(),
+            PathStep::Name(_) | PathStep::Pattern(_) | PathStep::Entry => return self.never(),
         }
         .cloned();
         let whole = self.array(schema, view)?;
@@ -154,16 +159,20 @@ impl Compiler<'_> {
             return self.never();
         };
         match step {
-            Step::Slot(position) if *position < array.prefix.len() => {
+            PathStep::Slot(position) if *position < array.prefix.len() => {
                 array.prefix[*position] = value;
                 array.min = array.min.max(position + 1);
             }
-            _ => array.demands.push(Demand { min: 1, prefix: vec![elsewhere; array.prefix.len()], rest: value }),
+            _ => array.contains_rules.push(ContainsRule {
+                min: 1,
+                prefix: vec![elsewhere; array.prefix.len()],
+                rest: value,
+            }),
         }
         Ok(whole)
     }
 
-    fn object_of(&mut self, id: NodeId) -> Option<&mut Object> {
+    fn object_of(&mut self, id: NodeId) -> Option<&mut ObjectSpec> {
         let id = self.unchecked(id);
         match &mut self.nodes[id.index()] {
             Node::Object(object) => Some(object),
@@ -171,7 +180,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn array_of(&mut self, id: NodeId) -> Option<&mut Array> {
+    fn array_of(&mut self, id: NodeId) -> Option<&mut ArraySpec> {
         let id = self.unchecked(id);
         match &mut self.nodes[id.index()] {
             Node::Array(array) => Some(array),
@@ -179,7 +188,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The node that a check was put around.
+    /// The node inside a check.
     fn unchecked(&self, id: NodeId) -> NodeId {
         match &self.nodes[id.index()] {
             Node::Checked { candidates, .. } => candidates.first().copied().unwrap_or(id),

@@ -1,4 +1,4 @@
-//! The same generator for tests that run under `proptest`.
+//! Implements the `proptest` strategy for generators.
 
 use proptest::{
     strategy::{NewTree, Strategy, ValueTree},
@@ -12,11 +12,11 @@ impl Strategy for Generator {
     type Tree = Shrinker;
     type Value = Value;
 
-    /// Draws a seed from the runner and shrinks as [`Shrinker`] does: deterministic for a seed.
+    /// Draws a seed from the runner and shrinks like [`Shrinker`]: deterministic for a seed.
     fn new_tree(&self, runner: &mut TestRunner) -> NewTree<Self> {
         let seed = proptest::num::u64::ANY.new_tree(runner)?.current();
         Shrinker::new(self.clone(), Tape::record(seed))
-            .ok_or_else(|| "the schema admits nothing that could be generated".into())
+            .ok_or_else(|| "no instance of the schema could be generated".into())
     }
 }
 
@@ -59,7 +59,7 @@ mod tests {
         });
         match outcome {
             Err(TestError::Fail(_, least)) => assert_eq!(least, json!({"n": 100})),
-            other => panic!("{other:?} is no failure"),
+            other => panic!("{other:?} is not a failure"),
         }
     }
 }

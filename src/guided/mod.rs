@@ -1,13 +1,13 @@
 //! Coverage-guided fuzzing of your own server's tools, within the process of a fuzz target.
 //!
-//! A fuzzer such as libFuzzer hands out bytes and watches which branches they reach. Here the bytes make the choices
-//! of the generator behind [`ToolSchema`](crate::fuzz::ToolSchema): so each input is a call that the tool's
-//! inputSchema admits, or nearly, and what the fuzzer changes is a value or the structure, never the JSON syntax.
+//! A fuzzer such as libFuzzer supplies bytes and observes which branches they reach. Here the bytes drive the
+//! generator of [`ToolSchema`](crate::fuzz::ToolSchema): each input is a call whose arguments the tool's inputSchema
+//! accepts, or nearly accepts, and a mutation changes a value or the structure, never the JSON syntax.
 //!
 //! # From zero to fuzzing your tools
 //!
-//! 1. `cargo install cargo-fuzz`, then `cargo fuzz init` in your crate, which makes `fuzz/`.
-//! 2. In `fuzz/Cargo.toml`, beside what is there:
+//! 1. `cargo install cargo-fuzz`, then `cargo fuzz init` in your crate, which creates `fuzz/`.
+//! 2. In `fuzz/Cargo.toml`, in addition to what is there:
 //!
 //!    ```toml
 //!    [dependencies]
@@ -28,21 +28,21 @@
 //!    ```
 //! 4. `cargo +nightly fuzz run server`, or with a stable toolchain `cargo fuzz run --sanitizer none server`.
 //!
-//! It ends at the first call that panics, closes the connection, is not answered, or is answered against the tool's
-//! own outputSchema, and writes the bytes of that call to a file. `cargo fuzz run server <file>` shows the call
-//! again: it is printed before the panic. `cargo fuzz tmin server <file>` makes it small.
+//! The run ends at the first call that panics, closes the connection, gets no response, or gets a response that
+//! violates the tool's outputSchema, and the bytes of that call are written to a file. `cargo fuzz run server <file>`
+//! repeats the call, which is printed before the panic. `cargo fuzz tmin server <file>` minimizes it.
 //!
-//! Without a server around it, a function is fuzzed the same way with [`fuzz_tools!`](crate::fuzz_tools).
+//! A function without a server is fuzzed in the same way with [`fuzz_tools!`](crate::fuzz_tools).
 //!
-//! # What makes it quick
+//! # Speed
 //!
-//! A mutation changes one value of a call, and all others stay what they are. It makes the call as well, before
-//! libFuzzer begins to count branches, so that those of the generator are not taken for news of the server. What of
-//! libFuzzer's settings goes well with that, after `--`:
+//! A mutation changes one value of a call and keeps all others. It also generates the call, before libFuzzer begins
+//! to count branches, so that the branches of the generator are not mistaken for new branches of the server. Suitable
+//! settings of libFuzzer, after `--`:
 //!
-//! - `-mutate_depth=1`: one change for each call, where five on top of each other undo what led there;
-//! - `-use_counters=0`: a call is kept for a branch that no other took, not for how often it was taken;
-//! - `-max_len=512`: no larger input than a call of a few dozen values needs.
+//! - `-mutate_depth=1`: one change per call; five changes at once undo what reached the last branch;
+//! - `-use_counters=0`: an input is kept for a new branch, not for how often a branch was taken;
+//! - `-max_len=512`: a call of a few dozen values needs no larger input.
 
 mod server;
 mod tools;
@@ -53,7 +53,7 @@ pub use tools::{Call, Tools, ToolsError};
 
 /// Makes a fuzz target of a whole server: every tool that it lists.
 ///
-/// The argument serves one connection, as that of [`Judge::in_process`](crate::Judge::in_process) does. See
+/// The argument serves one connection, like that of [`Judge::in_process`](crate::Judge::in_process). See
 /// [`guided`](crate::guided). The crate of the target needs `libfuzzer-sys`.
 #[macro_export]
 macro_rules! fuzz_server {
@@ -73,7 +73,7 @@ macro_rules! fuzz_server {
 
 /// Makes a fuzz target of functions that take the arguments of tools.
 ///
-/// The first argument makes the [`Tools`](crate::guided::Tools), once; the second takes each
+/// The first argument creates the [`Tools`](crate::guided::Tools), once; the second receives each
 /// [`Call`](crate::guided::Call). See [`guided`](crate::guided). The crate of the target needs `libfuzzer-sys`.
 ///
 /// ```ignore

@@ -1,4 +1,4 @@
-//! A server that calls made from bytes are sent to, within this process.
+//! A server in this process that receives the generated calls, and the rules that its responses must satisfy.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,28 +15,28 @@ use crate::fuzz::{Dialect, Domain, ToolSchema};
 use crate::spec::Revision;
 use crate::wire::{Frame, Kind, Splitter};
 
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a response may take.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many pages a list of tools may have.
-const PAGES: usize = 100;
+/// How many pages of a tool list are read.
+const MAX_PAGES: usize = 100;
 
 /// How much either side may write before the other reads, in bytes.
 const CAPACITY: usize = 1 << 20;
 
-/// A server within this process, with one connection that every call goes over.
+/// A server in this process, with one connection for all calls.
 ///
-/// What breaks the law of a server panics, which is how a fuzz target says what it found: a call that is not answered
-/// or closes the connection, an answer that is none, structured content that the tool's own outputSchema refuses.
+/// A violation panics, which is how a fuzz target reports a finding: a call without a response, a closed connection,
+/// an invalid response, or structured content that the tool's own outputSchema rejects.
 pub struct Server {
     tools: Tools,
     outputs: HashMap<String, ToolSchema>,
-    link: RefCell<Link>,
+    connection: RefCell<Connection>,
     runtime: Runtime,
     local: LocalSet,
 }
 
-struct Link {
+struct Connection {
     pipe: DuplexStream,
     splitter: Splitter,
     ready: Vec<Frame>,
@@ -51,10 +51,10 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// Starts the server, opens a connection to it and reads which tools it has.
+    /// Starts the server, opens a connection to it and lists its tools.
     ///
     /// # Panics
-    /// When it cannot be spoken to, or has no tool that can be called.
+    /// When the handshake fails, or no tool can be called.
     ///
     /// # Examples
     ///
@@ -82,13 +82,18 @@ impl Server {
             serve(theirs)
         };
         local.spawn_local(async move {
-            // What it ends with shows in the connection.
+            // Its result shows in the connection.
             let _ended = served.await;
         });
-        let link =
-            Link { pipe: ours, splitter: Splitter::default(), ready: Vec::new(), buffer: vec![0; 64 << 10], next: 1 };
-        let link = RefCell::new(link);
-        let listed = local.block_on(&runtime, open(&mut link.borrow_mut()));
+        let connection = Connection {
+            pipe: ours,
+            splitter: Splitter::default(),
+            ready: Vec::new(),
+            buffer: vec![0; 64 << 10],
+            next: 1,
+        };
+        let connection = RefCell::new(connection);
+        let listed = local.block_on(&runtime, open(&mut connection.borrow_mut()));
         let tools = Tools::listed(&Value::Array(listed.clone()));
         let outputs = listed.iter().filter_map(|tool| {
             let schema = tool.get("outputSchema")?;
@@ -97,44 +102,46 @@ impl Server {
         });
         let outputs = outputs.collect();
         let tools = tools.unwrap_or_else(|error| panic!("failed to {error}"));
-        Self { tools, outputs, link, runtime, local }
+        Self { tools, outputs, connection, runtime, local }
     }
 
-    /// Makes a call of these bytes, sends it and holds the answer to the law.
+    /// Generates a call from these bytes, sends it and checks the response.
     ///
     /// # Panics
-    /// When the server breaks it; the call is in the message.
+    /// When the server violates a rule; the message contains the call.
     pub fn feed(&self, bytes: &[u8]) {
         if let Some(call) = self.tools.call(bytes) {
             self.send(&call);
         }
     }
 
-    /// The tools that it listed.
+    /// The tools that the server lists.
     #[must_use]
     pub fn tools(&self) -> &Tools {
         &self.tools
     }
 
-    /// Sends a call and holds the answer to the law; returns it.
+    /// Sends a call and checks the response; returns it.
     ///
     /// # Panics
-    /// When the server breaks it; the call is in the message.
+    /// When the server violates a rule; the message contains the call.
     pub fn send(&self, call: &Call<'_>) -> Value {
         let params = json!({ "name": call.tool, "arguments": call.arguments });
-        let answer = self.local.block_on(&self.runtime, ask(&mut self.link.borrow_mut(), "tools/call", &params));
-        let broken = |law: String| -> ! { panic!("{law}\n  tool: {}\n  arguments: {}", call.tool, call.arguments) };
-        let answer = answer.unwrap_or_else(|law| broken(law));
-        if let Err(law) = self.holds(call, &answer) {
-            broken(format!("{law}: {answer}"));
+        let answer =
+            self.local.block_on(&self.runtime, request(&mut self.connection.borrow_mut(), "tools/call", &params));
+        let fail =
+            |violation: String| -> ! { panic!("{violation}\n  tool: {}\n  arguments: {}", call.tool, call.arguments) };
+        let answer = answer.unwrap_or_else(|violation| fail(violation));
+        if let Err(violation) = self.check(call, &answer) {
+            fail(format!("{violation}: {answer}"));
         }
         answer
     }
 
-    fn holds(&self, call: &Call<'_>, answer: &Value) -> Result<(), String> {
+    fn check(&self, call: &Call<'_>, answer: &Value) -> Result<(), String> {
         let Some(result) = answer.get("result") else {
             let is_error = answer.pointer("/error/code").is_some_and(Value::is_i64);
-            return if is_error { Ok(()) } else { Err("the answer is neither a result nor an error".to_owned()) };
+            return if is_error { Ok(()) } else { Err("the response is neither a result nor an error".to_owned()) };
         };
         if !result.get("content").is_some_and(Value::is_array) {
             return Err("the result has no content".to_owned());
@@ -142,32 +149,32 @@ impl Server {
         let failed = result.get("isError") == Some(&Value::Bool(true));
         match (self.outputs.get(call.tool), result.get("structuredContent")) {
             (Some(schema), Some(content)) if !failed && !schema.is_valid(content) => {
-                Err("the outputSchema refuses the structured content".to_owned())
+                Err("the outputSchema rejects the structured content".to_owned())
             }
             (Some(_), None) if !failed => {
-                Err("the tool has an outputSchema, the result no structured content".to_owned())
+                Err("the tool has an outputSchema, but the result has no structured content".to_owned())
             }
             _ => Ok(()),
         }
     }
 }
 
-/// Opens the connection; the tools that are listed.
-async fn open(link: &mut Link) -> Vec<Value> {
+/// Opens the connection; returns the tools that the server lists.
+async fn open(connection: &mut Connection) -> Vec<Value> {
     let params = json!({
         "protocolVersion": Revision::V2025_06_18.as_str(),
         "capabilities": {},
         "clientInfo": { "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") },
     });
-    let opened = ask(link, "initialize", &params).await;
-    let opened = opened.unwrap_or_else(|law| panic!("the server was not opened: {law}"));
-    assert!(opened.get("result").is_some(), "the server refuses to be opened: {opened}");
-    link.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await.expect("it is open");
+    let opened = request(connection, "initialize", &params).await;
+    let opened = opened.unwrap_or_else(|violation| panic!("the handshake failed: {violation}"));
+    assert!(opened.get("result").is_some(), "the server rejects the handshake: {opened}");
+    connection.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await.expect("it is open");
     let mut tools = Vec::new();
     let mut params = json!({});
-    for _ in 0..PAGES {
-        let page = ask(link, "tools/list", &params).await;
-        let page = page.unwrap_or_else(|law| panic!("the tools were not listed: {law}"));
+    for _ in 0..MAX_PAGES {
+        let page = request(connection, "tools/list", &params).await;
+        let page = page.unwrap_or_else(|violation| panic!("the tools could not be listed: {violation}"));
         tools.extend(page.pointer("/result/tools").and_then(Value::as_array).cloned().unwrap_or_default());
         match page.pointer("/result/nextCursor") {
             Some(cursor) => params = json!({ "cursor": cursor }),
@@ -177,43 +184,44 @@ async fn open(link: &mut Link) -> Vec<Value> {
     tools
 }
 
-/// Sends a request and waits for its answer, or says which law is broken.
-async fn ask(link: &mut Link, method: &str, params: &Value) -> Result<Value, String> {
-    let id = link.next;
-    link.next += 1;
+/// Sends a request and waits for its response; the error is the rule that the server violates.
+async fn request(connection: &mut Connection, method: &str, params: &Value) -> Result<Value, String> {
+    let id = connection.next;
+    connection.next += 1;
     let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
     let exchange = async {
-        link.write(&request).await?;
+        connection.write(&request).await?;
         loop {
-            let frame = link.read().await?;
+            let frame = connection.read().await?;
             let message = match frame.value {
                 Ok(message) => message,
                 Err(damage) => return Err(format!("the server wrote a line that {}", damage.describe())),
             };
             match Kind::of(&message) {
-                // Nothing was declared that it could ask for, but a ping.
+                // No capability is declared, so the server may only send a ping.
                 Kind::Request { id, method } => {
                     let answer = match method {
                         "ping" => json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
                         _ => json!({
-                            "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "nothing was declared" }
+                            "jsonrpc": "2.0", "id": id,
+                                "error": { "code": -32601, "message": "the client does not support this method" }
                         }),
                     };
-                    link.write(&answer).await?;
+                    connection.write(&answer).await?;
                 }
                 _ if message.get("id") == Some(&json!(id)) => return Ok(message),
                 _ if message.get("method").is_some() => {}
-                _ => return Err(format!("the server answers what nobody asked: {message}")),
+                _ => return Err(format!("the server sent a response to no request: {message}")),
             }
         }
     };
-    match tokio::time::timeout(PATIENCE, exchange).await {
+    match tokio::time::timeout(RESPONSE_TIMEOUT, exchange).await {
         Ok(answered) => answered,
-        Err(_elapsed) => Err(format!("no answer within {PATIENCE:?}")),
+        Err(_elapsed) => Err(format!("no response within {RESPONSE_TIMEOUT:?}")),
     }
 }
 
-impl Link {
+impl Connection {
     async fn write(&mut self, message: &Value) -> Result<(), String> {
         let mut line = message.to_string().into_bytes();
         line.push(b'\n');
@@ -252,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conforming_server_bears_whatever_is_called() {
+    fn a_conforming_server_passes_whatever_is_called() {
         let server = server(&[]);
         for seed in 0..100 {
             server.feed(&bytes(seed));
@@ -260,8 +268,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the outputSchema refuses the structured content")]
-    fn an_output_that_its_schema_refuses_is_found() {
+    #[should_panic(expected = "the outputSchema rejects the structured content")]
+    fn an_output_that_its_schema_rejects_is_found() {
         let server = server(&["structured-mismatch"]);
         for seed in 0..200 {
             server.feed(&bytes(seed));
@@ -270,7 +278,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "the server closed the connection")]
-    fn a_server_that_ends_is_found() {
+    fn a_server_that_closes_the_connection_is_found() {
         let server = Server::start(|mut pipe: DuplexStream| async move {
             let mut buffer = vec![0; 4096];
             let count = pipe.read(&mut buffer).await.expect("we write");

@@ -1,4 +1,4 @@
-//! Calls of tools, made from bytes.
+//! Calls of tools, generated from bytes.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,18 +7,18 @@ use serde_json::Value;
 use super::tree::Tree;
 use crate::fuzz::{Bytes, Dialect, Generator, Random, SchemaError, Source, ToolSchema};
 
-/// How many keywords of a schema are broken at most.
-const BROKEN: usize = 64;
+/// How many constraints of a schema are violated at most.
+const MAX_VIOLATED_CONSTRAINTS: usize = 64;
 
-/// One of so many calls breaks the schema.
-const NEARLY: u64 = 8;
+/// One in this many calls violates the schema.
+const INVALID_CALL_ODDS: u64 = 8;
 
-/// Why no calls can be made.
+/// Why no calls can be generated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolsError {
     /// There is no tool.
-    #[error("find a tool: none is listed")]
+    #[error("find a tool: the list is empty")]
     None,
     /// A tool has no name or no inputSchema.
     #[error("read tool {0} of the list: it has no name or no inputSchema")]
@@ -33,7 +33,7 @@ pub enum ToolsError {
     },
 }
 
-/// A call that bytes have made.
+/// A call generated from bytes.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Call<'a> {
@@ -41,7 +41,7 @@ pub struct Call<'a> {
     pub tool: &'a str,
     /// Its arguments.
     pub arguments: Value,
-    /// Whether its inputSchema admits them; else they break exactly one keyword of it.
+    /// Whether the inputSchema accepts the arguments; otherwise they violate exactly one constraint of it.
     pub is_valid: bool,
 }
 
@@ -49,10 +49,10 @@ pub struct Call<'a> {
 struct Tool {
     name: String,
     schema: ToolSchema,
-    broken: Vec<Generator>,
+    violating: Vec<Generator>,
 }
 
-/// Tools whose calls are made from the bytes of a fuzzer.
+/// Tools whose calls are generated from the bytes of a fuzzer.
 ///
 /// # Examples
 ///
@@ -70,14 +70,14 @@ struct Tool {
 #[derive(Debug)]
 pub struct Tools {
     tools: Vec<Tool>,
-    /// What the last change made, until it is called: the branches of the generator, which a fuzzer would take for
-    /// those of the server, are then behind it when it begins to count.
-    ready: Mutex<Option<Ready>>,
+    /// The call that the last mutation generated, until it is used: the generator's branches are then executed before
+    /// the fuzzer begins to count, and are not mistaken for those of the server.
+    prepared: Mutex<Option<PreparedCall>>,
 }
 
-/// A call that has been made of bytes before it is asked for.
+/// A call that was generated from bytes in advance.
 #[derive(Debug)]
-struct Ready {
+struct PreparedCall {
     bytes: Vec<u8>,
     tool: usize,
     arguments: Value,
@@ -85,7 +85,7 @@ struct Ready {
 }
 
 impl Tools {
-    /// One tool by its name and its inputSchema.
+    /// One tool, given by its name and inputSchema.
     ///
     /// # Errors
     /// When the schema cannot be used.
@@ -96,7 +96,7 @@ impl Tools {
     /// The tools of a `tools/list` result, or of the array in it.
     ///
     /// # Errors
-    /// When there is none, or one that cannot be used.
+    /// When there is no tool, or one that cannot be used.
     ///
     /// # Examples
     ///
@@ -118,19 +118,19 @@ impl Tools {
     }
 
     fn of(tools: Vec<Tool>) -> Self {
-        Self { tools, ready: Mutex::new(None) }
+        Self { tools, prepared: Mutex::new(None) }
     }
 
-    /// The call that these bytes make; none where the tool that they choose admits no arguments that can be found.
+    /// The call for these bytes; `None` if no arguments were found for the chosen tool.
     #[must_use]
     pub fn call(&self, bytes: &[u8]) -> Option<Call<'_>> {
-        if let Some(ready) = self.ready().take_if(|ready| ready.bytes == bytes) {
-            return Some(self.named(ready.tool, ready.arguments, ready.is_valid));
+        if let Some(prepared) = self.prepared().take_if(|prepared| prepared.bytes == bytes) {
+            return Some(self.named(prepared.tool, prepared.arguments, prepared.is_valid));
         }
         self.call_by(&mut Bytes::new(bytes))
     }
 
-    /// The call that a source of choices makes: the same as bytes make, by chance for instance.
+    /// The call for a source of choices, for instance a random one.
     pub fn call_by(&self, source: &mut impl Source) -> Option<Call<'_>> {
         let (tool, arguments, is_valid) = self.make(source)?;
         Some(self.named(tool, arguments, is_valid))
@@ -140,17 +140,21 @@ impl Tools {
         Call { tool: &self.tools[tool].name, arguments, is_valid }
     }
 
-    fn ready(&self) -> MutexGuard<'_, Option<Ready>> {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    fn prepared(&self) -> MutexGuard<'_, Option<PreparedCall>> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn make(&self, source: &mut impl Source) -> Option<(usize, Value, bool)> {
         let chosen = source.index(self.tools.len());
         let tool = self.tools.get(chosen)?;
-        let broken = if source.one_in(NEARLY) { Some(source.index(tool.broken.len())) } else { None };
-        let generator = broken.and_then(|broken| tool.broken.get(broken));
-        // What one generator makes is of no kind that another makes.
-        source.begin((chosen * (BROKEN + 1) + generator.map_or(0, |_| broken.unwrap_or(0) + 1)) as u64);
+        let chosen_constraint =
+            if source.one_in(INVALID_CALL_ODDS) { Some(source.index(tool.violating.len())) } else { None };
+        let generator = chosen_constraint.and_then(|chosen_constraint| tool.violating.get(chosen_constraint));
+        // Values of different generators are of different kinds.
+        source.begin(
+            (chosen * (MAX_VIOLATED_CONSTRAINTS + 1) + generator.map_or(0, |_| chosen_constraint.unwrap_or(0) + 1))
+                as u64,
+        );
         let arguments = match generator {
             Some(generator) => generator.generate(source),
             None => tool.schema.generate(source),
@@ -161,11 +165,11 @@ impl Tools {
 }
 
 impl Tools {
-    /// Changes the call that the first `size` bytes make in one place, seldom in more, and leaves the rest as it is;
-    /// returns how many bytes there are then, at most all that `bytes` has room for.
+    /// Changes the call for the first `size` bytes in one place, rarely in more, and keeps the rest; returns the
+    /// new number of bytes, at most the length of `bytes`.
     ///
-    /// What a fuzzer does to bytes of which it knows nothing moves them, so that each choice takes another's place,
-    /// and mostly changes those that nobody reads. The macros make this the mutator of their targets.
+    /// A fuzzer that does not know the meaning of the bytes shifts them, so that each choice is read as another one, and
+    /// mostly changes bytes that are never read. The macros install this as the mutator of their targets.
     pub fn mutate(&self, bytes: &mut [u8], size: usize, seed: u64) -> usize {
         let mut random = Random::new(seed);
         let size = size.min(bytes.len());
@@ -177,11 +181,11 @@ impl Tools {
         self.write(&tree, &mut random, bytes)
     }
 
-    /// Makes a call of two: that of `bytes`, seldom with a value from that of `other` in it and else changed as by
-    /// [`Tools::mutate`]; returns how many bytes of `out` it took.
+    /// Combines two calls: that of `bytes`, rarely with a value from that of `other`, otherwise changed as by
+    /// [`Tools::mutate`]; returns how many bytes of `out` were written.
     ///
-    /// The macros make this the crossover of their targets. A fuzzer asks for it as often as for a mutation, which is
-    /// too often: most values of another call undo what led this one to where it is.
+    /// The macros install this as the crossover of their targets. A fuzzer requests it as often as a mutation, which is
+    /// too often: most values of another call undo what this one has reached.
     pub fn cross(&self, bytes: &[u8], other: &[u8], out: &mut [u8], seed: u64) -> usize {
         let mut random = Random::new(seed);
         let mut tree = self.tree(bytes);
@@ -203,10 +207,10 @@ impl Tools {
         out[..count].copy_from_slice(&bytes[..count]);
         let whole = count == bytes.len();
         let bytes = &out[..count];
-        // Where they were cut off they may make another call.
+        // Truncated bytes may make another call.
         let made = if whole { made } else { self.make(&mut Bytes::new(bytes)) };
-        let ready = |(tool, arguments, is_valid)| Ready { bytes: bytes.to_vec(), tool, arguments, is_valid };
-        *self.ready() = made.map(ready);
+        let prepared = |(tool, arguments, is_valid)| PreparedCall { bytes: bytes.to_vec(), tool, arguments, is_valid };
+        *self.prepared() = made.map(prepared);
         count
     }
 }
@@ -215,9 +219,13 @@ impl Tool {
     fn new(name: String, schema: &Value) -> Result<Self, ToolsError> {
         let compiled = ToolSchema::compile(schema, Dialect::Draft202012);
         let schema = compiled.map_err(|source| ToolsError::Schema { tool: name.clone(), source })?;
-        let sites = schema.sites();
-        let broken = sites.iter().take(BROKEN).filter_map(|site| schema.violating(site).ok()).collect();
-        Ok(Self { name, schema, broken })
+        let constraints = schema.sites();
+        let violating = constraints
+            .iter()
+            .take(MAX_VIOLATED_CONSTRAINTS)
+            .filter_map(|constraint| schema.violating(constraint).ok())
+            .collect();
+        Ok(Self { name, schema, violating })
     }
 }
 
@@ -242,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_reach_every_tool_and_both_sides_of_its_schema() {
+    fn bytes_reach_every_tool_with_valid_and_invalid_arguments() {
         let tools = tools();
         let mut random = Random::new(1);
         let mut seen = BTreeSet::new();
@@ -304,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crossing_takes_its_members_from_both() {
+    fn a_crossover_takes_members_from_both_calls() {
         let tools = freight();
         let mut random = Random::new(2);
         let mut mixed = 0;
@@ -324,11 +332,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_ready_is_what_its_bytes_make() {
+    fn a_prepared_call_equals_the_call_for_its_bytes() {
         let tools = tools();
         let mut random = Random::new(1);
         for seed in 0..400 {
-            // In little room the bytes are cut off.
+            // With little room the bytes are truncated.
             let mut bytes = random_bytes(if seed % 2 == 0 { 12 } else { 300 }, &mut random);
             let size = bytes.len();
             let size = if seed % 4 < 2 {
@@ -337,20 +345,20 @@ mod tests {
                 let base = bytes.clone();
                 tools.cross(&base, &random_bytes(40, &mut random), &mut bytes, seed)
             };
-            assert!(tools.ready().is_some());
-            let ready = tools.call(&bytes[..size]);
-            assert!(tools.ready().is_none(), "it was not taken");
-            assert_eq!(ready, tools.call(&bytes[..size]));
+            assert!(tools.prepared().is_some());
+            let prepared = tools.call(&bytes[..size]);
+            assert!(tools.prepared().is_none(), "it was not taken");
+            assert_eq!(prepared, tools.call(&bytes[..size]));
         }
         let mut bytes = [1, 2, 3];
         let size = tools.mutate(&mut bytes, 3, 1);
         let other = [bytes[0] ^ 1, 9, 9, 9];
-        assert_eq!(tools.call(&other), tools.call(&other), "what is ready for some bytes is of no use to others");
-        assert!(tools.ready().is_some() && tools.call(&bytes[..size]).is_some());
+        assert_eq!(tools.call(&other), tools.call(&other), "a prepared call is only used for its own bytes");
+        assert!(tools.prepared().is_some() && tools.call(&bytes[..size]).is_some());
     }
 
     #[test]
-    fn a_mutation_keeps_to_the_room_that_there_is() {
+    fn a_mutation_respects_the_available_room() {
         let tools = tools();
         let mut bytes = [7_u8; 64];
         let mut calls = BTreeSet::new();
@@ -364,7 +372,7 @@ mod tests {
         assert!(tools.mutate(&mut [0; 3], 3, 1) <= 3);
     }
 
-    /// How far a call gets into a function with a combination of an enumeration, a length and a pattern.
+    /// How far a call gets into a function that requires a combination of an enumeration, a length and a pattern.
     fn depth(call: &Call<'_>) -> usize {
         let arguments = &call.arguments;
         if !call.is_valid || arguments["class"] != "h" {
@@ -378,12 +386,12 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_deep_is_reached_step_by_step() {
+    fn a_deep_branch_is_reached_step_by_step() {
         const ROUNDS: u64 = 40_000;
         let tools = freight();
         for seed in 0..3 {
             let mut random = Random::new(seed);
-            // What a fuzzer keeps: an input for each branch, of which it takes the rarest most often.
+            // Like a fuzzer's corpus: one input for each branch, with the newest chosen most often.
             let mut kept = vec![Vec::new()];
             let mut rounds = 0;
             while kept.len() <= 9 {
@@ -402,11 +410,11 @@ mod tests {
         }
         let mut random = Random::new(9);
         let calls = (0..ROUNDS).filter_map(|_| tools.call_by(&mut random));
-        assert!(calls.map(|call| depth(&call)).max() < Some(4), "by chance it is reached as well");
+        assert!(calls.map(|call| depth(&call)).max() < Some(4), "random calls reach it as well");
     }
 
     #[test]
-    fn a_list_that_is_none_is_refused() {
+    fn an_invalid_tool_list_is_rejected() {
         assert!(matches!(Tools::listed(&json!({"tools": []})), Err(ToolsError::None)));
         assert!(matches!(Tools::listed(&json!([{"name": "x"}])), Err(ToolsError::Form(0))));
         let remote = Tools::one("x", &json!({"$ref": "http://example.com/"}));

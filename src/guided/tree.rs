@@ -1,32 +1,32 @@
-//! The choices of one input as the tree of the values that they make, so that one value can change and all others stay.
+//! The choices of one input as a tree of the values that they generate, so that one value can change on its own.
 //!
-//! In a fuzzer's bytes a choice has its meaning by the place where it stands. Whoever changes a byte that decides how
-//! many choices follow gives every later byte another meaning, and with it loses what led there. Here a choice belongs
-//! to the value that it helps to make. What is new in a changed tree is drawn, and the rest is found where it belongs.
+//! In a fuzzer's bytes the meaning of a choice depends on its position: changing a byte that decides how many choices
+//! follow gives every later byte another meaning. In the tree each choice belongs to the value that it helps to
+//! generate. New parts of a changed tree are drawn at random, all others are replayed.
 
 use std::ops::Range;
 
 use crate::fuzz::{Bytes, Random, Source};
 
-/// Stands for no value, so that what follows it is drawn anew.
-const NEW: u64 = u64::MAX;
+/// The label of a value that is drawn anew.
+const NEW_LABEL: u64 = u64::MAX;
 
-/// How many parts a tree keeps; the choices of those beyond belong to the last one that was kept.
-const PARTS: usize = 1 << 14;
+/// How many values a tree keeps; the choices of further values are stored with the last one kept.
+const MAX_PARTS: usize = 1 << 14;
 
-/// How far the value of a kind is looked for among those that stand beside each other.
-const AHEAD: usize = 64;
+/// How far the recorded value of a kind is searched among its siblings.
+const MAX_LOOKAHEAD: usize = 64;
 
-/// What a choice was made of, and how it was made.
+/// One choice, with the number of alternatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Choice {
     below: u64,
     chosen: u64,
-    /// All that matters is whether the last was chosen.
+    /// Whether only the last alternative differs in meaning from the others (a yes-or-no choice).
     is_flag: bool,
 }
 
-/// One value: what was chosen for itself, and the values in it.
+/// One value: its own choices, and the values inside it.
 #[derive(Debug, Clone, Default)]
 struct Part {
     label: u64,
@@ -37,20 +37,20 @@ struct Part {
 /// The choices of one input.
 #[derive(Debug, Clone)]
 pub(super) struct Tree {
-    /// The first is the root. A part may stand in several places.
+    /// The first is the root. A value may occur in several places.
     parts: Vec<Part>,
 }
 
 impl Tree {
-    /// The tree of what `make` chooses by these bytes.
+    /// The tree of the choices that `make` reads from these bytes.
     pub(super) fn read<Made>(bytes: &[u8], make: impl FnOnce(&mut Recorder<'_, Bytes<'_>>) -> Made) -> Self {
         let mut recorder = Recorder::new(None, Bytes::new(bytes));
         let _made = make(&mut recorder);
         recorder.made
     }
 
-    /// What `make` makes by choosing what this tree says, and at random what it does not say; and the bytes by which
-    /// it chooses the same again.
+    /// The result of `make` when it chooses as this tree says, and at random where the tree has no choice; and the
+    /// bytes that make it choose the same again.
     pub(super) fn write<Made>(
         &self,
         random: &mut Random,
@@ -61,7 +61,7 @@ impl Tree {
         (value, recorder.bytes)
     }
 
-    /// Changes one thing.
+    /// Makes one random change.
     pub(super) fn change(&mut self, random: &mut Random) {
         match random.below(16) {
             0..=9 => self.choose_again(random),
@@ -71,7 +71,7 @@ impl Tree {
         }
     }
 
-    /// Takes over a value from another tree, where both have one of a kind.
+    /// Replaces a value by one of the same kind from another tree, if both have one.
     pub(super) fn take_over(&mut self, other: Self, random: &mut Random) {
         let first = self.parts.len();
         let own = 0..first;
@@ -83,7 +83,7 @@ impl Tree {
         self.replace(random, own, |part, _| (first..all).contains(&part));
     }
 
-    /// Makes one choice in another way.
+    /// Changes one choice.
     fn choose_again(&mut self, random: &mut Random) {
         let chosen = if random.one_in(2) { self.any_part(random) } else { self.part_from_above(random) };
         let Some(part) = self.parts.get_mut(chosen) else { return };
@@ -93,7 +93,7 @@ impl Tree {
         }
     }
 
-    /// Any part that has choices, each choice as likely as any other.
+    /// A random value that has choices, weighted by their number.
     fn any_part(&self, random: &mut Random) -> usize {
         let count = self.parts.iter().map(|part| part.choices.len()).sum();
         let mut at = random.index(count);
@@ -106,7 +106,7 @@ impl Tree {
         0
     }
 
-    /// A part that has choices, each value within a value as likely as those beside it, however much is in them.
+    /// A random value that has choices, found by descending from the root, so that large siblings are no likelier.
     fn part_from_above(&self, random: &mut Random) -> usize {
         let mut at = 0;
         while let Some(part) = self.parts.get(at) {
@@ -119,31 +119,31 @@ impl Tree {
         at
     }
 
-    /// Forgets a value.
+    /// Marks a value to be drawn anew.
     fn draw_again(&mut self, random: &mut Random) {
         let new = self.parts.len();
-        if let Some(place) = self.place(random, 0..new) {
-            self.parts.push(Part { label: NEW, ..Part::default() });
-            *place.within(self) = new;
+        if let Some(position) = self.position(random, 0..new) {
+            self.parts.push(Part { label: NEW_LABEL, ..Part::default() });
+            *position.within(self) = new;
         }
     }
 
-    /// Puts a value where another of its kind stands.
+    /// Replaces a value by another one of the same kind.
     fn repeat(&mut self, random: &mut Random) {
         let all = 0..self.parts.len();
         self.replace(random, all, |part, old| part != old);
     }
 
     fn replace(&mut self, random: &mut Random, own: Range<usize>, admits: impl Fn(usize, usize) -> bool) {
-        let Some(place) = self.place(random, own) else { return };
-        let old = *place.within(self);
+        let Some(position) = self.position(random, own) else { return };
+        let old = *position.within(self);
         let label = self.parts[old].label;
         let alike = |(index, part): (usize, &Part)| (part.label == label && admits(index, old)).then_some(index);
         let alike: Vec<usize> = self.parts.iter().enumerate().filter_map(alike).collect();
         if let Some(&new) = alike.get(random.index(alike.len())) {
-            // No value can stand within itself.
+            // No value can be inside itself.
             if !self.is_within(old, new) {
-                *place.within(self) = new;
+                *position.within(self) = new;
             }
         }
     }
@@ -159,30 +159,30 @@ impl Tree {
         false
     }
 
-    /// Leaves out, doubles or moves one of the values that stand beside each other.
+    /// Removes, duplicates or swaps one of several sibling values.
     fn rearrange(&mut self, random: &mut Random) {
-        let Some(place) = self.place(random, 0..self.parts.len()) else { return };
-        let beside = &mut self.parts[place.part].parts;
+        let Some(position) = self.position(random, 0..self.parts.len()) else { return };
+        let siblings = &mut self.parts[position.part].parts;
         match random.below(3) {
             0 => {
-                beside.remove(place.at);
+                siblings.remove(position.at);
             }
-            1 => beside.insert(place.at, beside[place.at]),
+            1 => siblings.insert(position.at, siblings[position.at]),
             _ => {
-                let other = random.index(beside.len());
-                beside.swap(place.at, other);
+                let other = random.index(siblings.len());
+                siblings.swap(position.at, other);
             }
         }
     }
 
-    /// Where a value stands within one of these parts, each place as likely as any other.
-    fn place(&self, random: &mut Random, within: Range<usize>) -> Option<Place> {
+    /// A random position of a value within one of these parts.
+    fn position(&self, random: &mut Random, within: Range<usize>) -> Option<Position> {
         let count = self.parts[within.clone()].iter().map(|part| part.parts.len()).sum();
         let mut at = random.index(count);
         for part in within {
             let inner = self.parts[part].parts.len();
             if at < inner {
-                return Some(Place { part, at });
+                return Some(Position { part, at });
             }
             at -= inner;
         }
@@ -190,14 +190,14 @@ impl Tree {
     }
 }
 
-/// Where a value stands within another.
+/// The position of a value within another.
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     part: usize,
     at: usize,
 }
 
-impl Place {
+impl Position {
     fn within(self, tree: &mut Tree) -> &mut usize {
         &mut tree.parts[self.part].parts[self.at]
     }
@@ -211,12 +211,12 @@ impl Choice {
             return;
         }
         self.chosen = match random.below(4) {
-            // What is compared with a number comes nearer bit by bit, or by a little.
+            // Get closer to a compared number, bit by bit or by a small step.
             0 => (old ^ (1 << random.below(u64::from(u64::BITS - (self.below - 1).leading_zeros())))) % self.below,
             1 => {
                 let step = 1 + random.below((self.below - 1).min(8));
                 let step = if random.one_in(2) { step } else { self.below - step };
-                // Beyond the last comes the first; the sum may be more than a number holds.
+                // After the last alternative comes the first; the sum might overflow.
                 if old < self.below - step { old + step } else { old - (self.below - step) }
             }
             _ => old,
@@ -228,32 +228,32 @@ impl Choice {
     }
 }
 
-/// Makes choices, as a tree says or from elsewhere, and writes down what it chose for which value.
+/// Makes choices, as a tree says or from another source, and records which value they belong to.
 #[derive(Debug)]
 pub(super) struct Recorder<'t, S> {
-    told: Option<&'t Tree>,
-    rest: S,
+    replayed: Option<&'t Tree>,
+    fallback: S,
     open: Vec<Open>,
     made: Tree,
     bytes: Vec<u8>,
-    /// How many parts were not kept and have not ended.
-    beyond: usize,
+    /// How many values were not kept and have not ended.
+    dropped: usize,
 }
 
-/// A value that is being made, and how much of what was told about it has been used.
+/// A value that is being generated, and how much of its recorded choices has been used.
 #[derive(Debug)]
 struct Open {
     part: usize,
-    told: Option<usize>,
+    replayed: Option<usize>,
     choices: usize,
     parts: usize,
 }
 
 impl<'t, S: Source> Recorder<'t, S> {
-    fn new(told: Option<&'t Tree>, rest: S) -> Self {
-        let open = Open { part: 0, told: told.map(|_| 0), choices: 0, parts: 0 };
+    fn new(replayed: Option<&'t Tree>, fallback: S) -> Self {
+        let open = Open { part: 0, replayed: replayed.map(|_| 0), choices: 0, parts: 0 };
         let made = Tree { parts: vec![Part::default()] };
-        Self { told, rest, open: vec![open], made, bytes: Vec::new(), beyond: 0 }
+        Self { replayed, fallback, open: vec![open], made, bytes: Vec::new(), dropped: 0 }
     }
 }
 
@@ -262,15 +262,15 @@ impl<S: Source> Recorder<'_, S> {
         if n <= 1 {
             return 0;
         }
-        let told = self.told;
+        let replayed = self.replayed;
         let open = self.open.last_mut().expect("the root never ends");
-        let part = open.told.filter(|_| self.beyond == 0).and_then(|part| told?.parts.get(part));
+        let part = open.replayed.filter(|_| self.dropped == 0).and_then(|part| replayed?.parts.get(part));
         let choice = part.and_then(|part| part.choices.get(open.choices));
         open.choices += 1;
         let chosen = match choice {
             Some(choice) if choice.below == n => choice.chosen,
-            // It is about something else.
-            _ => self.rest.below(n),
+            // The choice is about something else.
+            _ => self.fallback.below(n),
         };
         Bytes::write(n, chosen, &mut self.bytes);
         self.made.parts[open.part].choices.push(Choice { below: n, chosen, is_flag });
@@ -288,29 +288,29 @@ impl<S: Source> Source for Recorder<'_, S> {
     }
 
     fn begin(&mut self, label: u64) {
-        if self.beyond > 0 || self.made.parts.len() >= PARTS {
-            self.beyond += 1;
+        if self.dropped > 0 || self.made.parts.len() >= MAX_PARTS {
+            self.dropped += 1;
             return;
         }
         let part = self.made.parts.len();
         self.made.parts.push(Part { label, ..Part::default() });
-        let told = self.told;
+        let replayed = self.replayed;
         let open = self.open.last_mut().expect("the root never ends");
         self.made.parts[open.part].parts.push(part);
-        // Where one was left out, the others are still there.
-        let inner = open.told.and_then(|part| told?.parts.get(part)).map_or(&[][..], |part| &part.parts);
-        let mut ahead = inner.iter().enumerate().skip(open.parts).take(AHEAD);
-        let found = ahead.find(|(_, inner)| told.is_some_and(|tree| tree.parts[**inner].label == label));
+        // If one value was left out, its siblings are still found.
+        let inner = open.replayed.and_then(|part| replayed?.parts.get(part)).map_or(&[][..], |part| &part.parts);
+        let mut ahead = inner.iter().enumerate().skip(open.parts).take(MAX_LOOKAHEAD);
+        let found = ahead.find(|(_, inner)| replayed.is_some_and(|tree| tree.parts[**inner].label == label));
         if let Some((at, _)) = found {
             open.parts = at + 1;
         }
-        let told = found.map(|(_, inner)| *inner);
-        self.open.push(Open { part, told, choices: 0, parts: 0 });
+        let replayed = found.map(|(_, inner)| *inner);
+        self.open.push(Open { part, replayed, choices: 0, parts: 0 });
     }
 
     fn end(&mut self) {
-        if self.beyond > 0 {
-            self.beyond -= 1;
+        if self.dropped > 0 {
+            self.dropped -= 1;
         } else if self.open.len() > 1 {
             self.open.pop();
         }

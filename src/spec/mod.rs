@@ -1,6 +1,6 @@
-//! What the specification says, as data of our own: its revisions and its requirements.
+//! The specification as data: its revisions and its requirements.
 //!
-//! Owns no case and does no input or output. Everything here is embedded in the binary.
+//! Contains no case and does no input or output. All data is embedded in the binary.
 
 mod requirement;
 mod revision;

@@ -1,5 +1,5 @@
-//! The catalogue of requirements: what the specification asks of a server, each with its level,
-//! its revisions and the page where it stands.
+//! The catalogue of requirements: the rules of the specification for servers, each with its level, its
+//! revisions and the page that states it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{Revision, RevisionSet};
 
-/// How strongly the text binds.
+/// How strongly a requirement binds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[non_exhaustive]
 pub enum Level {
     /// MUST or MUST NOT.
     Must,
-    /// A shape rule of the revision's schema; it binds as a MUST does.
+    /// A rule of the revision's JSON Schema; it binds like a MUST.
     Schema,
     /// SHOULD or SHOULD NOT.
     Should,
-    /// A permission or a remark; nothing breaks it.
+    /// A permission or a remark; it cannot be violated.
     May,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// The transport over which a requirement shows.
+/// The transport to which a requirement applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
@@ -47,24 +47,24 @@ pub enum Transport {
     Http,
 }
 
-/// One rule of the specification, in our own words.
+/// One rule of the specification, in this project's words.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Requirement {
-    /// The catalogue's name of the rule, kebab-case.
+    /// The name of the rule in the catalogue, in kebab-case.
     pub id: String,
     /// The part of the protocol that it belongs to.
     pub area: String,
     /// How strongly it binds.
     pub level: Level,
     revisions: Vec<Revision>,
-    /// The transport over which it shows.
+    /// The transport to which it applies.
     pub transport: Transport,
-    /// The condition under which it applies, in words.
+    /// The condition under which it applies, as text.
     #[serde(default)]
     pub applies_if: String,
-    /// Whether no keyword stands in the text, so that the level is our reading of it.
+    /// Whether the text contains no RFC 2119 keyword, so that the level is this project's interpretation.
     #[serde(default)]
     pub derived: bool,
     /// The rule.
@@ -80,17 +80,17 @@ impl Requirement {
         self.revisions.iter().copied().collect()
     }
 
-    /// Whether a server that breaks the rule fails, rather than being warned.
+    /// Whether a violation is a failure rather than a warning.
     #[must_use]
     pub fn binds(&self) -> bool {
         matches!(self.level, Level::Must | Level::Schema) && !self.derived
     }
 
-    /// The public address of the page where `revision` states the rule.
+    /// The URL of the page on which `revision` states the rule.
     #[must_use]
     pub fn link(&self, revision: Revision) -> String {
         let places: Vec<&str> = self.source.split("; ").collect();
-        // Of several that serve as well, the first is where the rule stands; the search takes the last.
+        // Of several equally good places the first one states the rule; the search takes the last.
         let wanted = places
             .iter()
             .rev()
@@ -113,13 +113,13 @@ impl Requirement {
     }
 }
 
-/// The commit at which the pre-release draft is read.
+/// The commit of the pre-release draft.
 const DRAFT_COMMIT: &str = "ed35f718be83a2e3e1e568f7ba3562b81ed69c40";
 
-/// Turns a place in the specification repository into an address that a reader can open.
+/// Turns a place in the specification repository into a public URL.
 fn public_address(place: &str, revision: Revision) -> String {
     const REPOSITORY: &str = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob";
-    // The draft was never dated: its page and its schema stand in the history of the repository.
+    // The draft never got a date: its page and its schema are in the history of the repository.
     let place = match (revision.is_draft(), place.split_once("{rev}/")) {
         (true, Some(("docs/specification/", rest))) => {
             let (page, anchor) = rest.split_once('#').unwrap_or((rest, ""));
@@ -155,24 +155,24 @@ fn public_address(place: &str, revision: Revision) -> String {
     }
 }
 
-/// A fault of the catalogue's own data.
+/// An error in the catalogue's own data.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CatalogueError {
-    /// A file of the catalogue does not parse.
+    /// A file of the catalogue cannot be parsed.
     #[error("failed to read the requirements in {file}: {source}")]
     Parse {
         /// The file.
         file: &'static str,
-        /// What the parser says.
+        /// The parser's error.
         source: toml::de::Error,
     },
     /// Two entries share an id.
-    #[error("the requirement `{0}` stands in the catalogue twice")]
-    Twice(String),
+    #[error("the catalogue contains the requirement `{0}` twice")]
+    DuplicateId(String),
 }
 
-/// Every requirement, by id: those of the specification, and apart from them what we expect ourselves.
+/// Every requirement by id: those of the specification and, separately, those of this project.
 #[derive(Debug)]
 pub struct Catalogue {
     by_id: BTreeMap<String, Requirement>,
@@ -189,7 +189,7 @@ impl Catalogue {
     /// Reads the embedded catalogue.
     ///
     /// # Errors
-    /// When the data is damaged; the suite proves that it is not.
+    /// When the data is invalid; the test suite checks that it is valid.
     pub fn parse() -> Result<Self, CatalogueError> {
         let files = [
             ("cases/requirements/tools.toml", include_str!("../../cases/requirements/tools.toml")),
@@ -199,32 +199,32 @@ impl Catalogue {
         let own =
             read(&[("cases/requirements/robustness.toml", include_str!("../../cases/requirements/robustness.toml"))])?;
         match own.keys().find(|id| by_id.contains_key(*id)) {
-            Some(twice) => Err(CatalogueError::Twice(twice.clone())),
+            Some(duplicate) => Err(CatalogueError::DuplicateId(duplicate.clone())),
             None => Ok(Self { by_id, own }),
         }
     }
 
-    /// The embedded catalogue, read once.
+    /// The embedded catalogue, parsed once.
     ///
     /// # Panics
-    /// When the embedded data is damaged, which the suite rules out.
+    /// When the embedded data is invalid; the test suite checks that it is valid.
     pub fn embedded() -> &'static Self {
         static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
-        CATALOGUE.get_or_init(|| Self::parse().expect("the embedded catalogue is tested"))
+        CATALOGUE.get_or_init(|| Self::parse().expect("the embedded catalogue is valid"))
     }
 
-    /// The requirement of that id, whoever states it.
+    /// The requirement with that id, of the specification or of this project.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<&Requirement> {
         self.by_id.get(id).or_else(|| self.own.get(id))
     }
 
-    /// Every requirement of the specification, sorted by id.
+    /// The requirements of the specification, sorted by id.
     pub fn iter(&self) -> impl Iterator<Item = &Requirement> {
         self.by_id.values()
     }
 
-    /// What we expect beyond the specification, sorted by id.
+    /// The requirements that this project adds to the specification, sorted by id.
     pub fn own(&self) -> impl Iterator<Item = &Requirement> {
         self.own.values()
     }
@@ -235,8 +235,8 @@ fn read(files: &[(&'static str, &str)]) -> Result<BTreeMap<String, Requirement>,
     for (file, text) in files {
         let parsed: File = toml::from_str(text).map_err(|source| CatalogueError::Parse { file, source })?;
         for requirement in parsed.requirement {
-            if let Some(twice) = by_id.insert(requirement.id.clone(), requirement) {
-                return Err(CatalogueError::Twice(twice.id));
+            if let Some(duplicate) = by_id.insert(requirement.id.clone(), requirement) {
+                return Err(CatalogueError::DuplicateId(duplicate.id));
             }
         }
     }
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_embedded_catalogue_is_whole() {
+    fn the_embedded_catalogue_is_complete() {
         let catalogue = Catalogue::parse().expect("the catalogue parses");
         assert_eq!(catalogue.iter().count(), 515);
         for requirement in catalogue.iter() {

@@ -1,11 +1,11 @@
-//! The six revisions of the Model Context Protocol that we judge, in order of age.
+//! The six revisions of the Model Context Protocol that are judged, in order of age.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How a connection is opened and how requests carry their context.
+/// How a connection is opened and where requests carry their context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Era {
@@ -19,7 +19,7 @@ pub enum Era {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Revision {
-    /// The pre-release draft, whose tool results stand in `toolResult`.
+    /// The pre-release draft, whose tool results are in `toolResult`.
     #[serde(rename = "2024-10-07")]
     V2024_10_07,
     /// The first release.
@@ -50,7 +50,7 @@ impl Revision {
         Self::V2026_07_28,
     ];
 
-    /// The newest revision that is opened by a handshake.
+    /// The newest revision that opens a connection with a handshake.
     pub const LATEST_HANDSHAKE: Self = Self::V2025_11_25;
 
     /// The name on the wire, such as `2025-06-18`.
@@ -66,13 +66,13 @@ impl Revision {
         }
     }
 
-    /// The era that the revision belongs to.
+    /// The era of the revision.
     #[must_use]
     pub fn era(self) -> Era {
         if self == Self::V2026_07_28 { Era::Stateless } else { Era::Handshake }
     }
 
-    /// Whether the revision was never released: it is judged on demand only.
+    /// Whether the revision was never released: it is judged on request only.
     #[must_use]
     pub fn is_draft(self) -> bool {
         self == Self::V2024_10_07
@@ -85,11 +85,9 @@ impl fmt::Display for Revision {
     }
 }
 
-/// A name that is no revision.
+/// A name that is not a revision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is no revision; the revisions are 2024-10-07, 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28"
-)]
+#[error("`{0}` is not a revision; use 2024-10-07, 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 or 2026-07-28")]
 pub struct UnknownRevision(pub String);
 
 impl FromStr for Revision {
@@ -112,7 +110,7 @@ impl RevisionSet {
     /// The set of every revision.
     pub const ALL: Self = Self(0b0011_1111);
 
-    /// Whether the set holds `revision`.
+    /// Whether the set contains `revision`.
     #[must_use]
     pub fn contains(self, revision: Revision) -> bool {
         self.0 & (1 << revision as u8) != 0
@@ -124,25 +122,25 @@ impl RevisionSet {
         Self(self.0 | (1 << revision as u8))
     }
 
-    /// What both sets hold.
+    /// The revisions in both sets.
     #[must_use]
     pub fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// What either set holds.
+    /// The revisions in either set.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether the set holds nothing.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The set as it is written shortest: neighbours as a range.
+    /// The shortest notation of the set: neighbours are written as a range.
     #[must_use]
     pub fn compact(self) -> String {
         let mut parts: Vec<(Revision, Revision)> = Vec::new();
@@ -213,13 +211,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_holds_both_of_its_ends() {
+    fn a_range_includes_both_of_its_ends() {
         let set: RevisionSet = "2024-11-05..2025-06-18".parse().expect("a range");
         assert_eq!(set.to_string(), "2024-11-05, 2025-03-26, 2025-06-18");
     }
 
     #[test]
-    fn an_open_range_reaches_the_newest_or_the_oldest() {
+    fn an_open_range_extends_to_the_newest_or_the_oldest() {
         let newest: RevisionSet = "2025-11-25..".parse().expect("a range");
         assert_eq!(newest.to_string(), "2025-11-25, 2026-07-28");
         let oldest: RevisionSet = "..2024-11-05".parse().expect("a range");
@@ -227,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_is_written_with_ranges_and_read_back() {
+    fn a_set_is_written_with_ranges_and_parsed_again() {
         for text in ["2024-11-05..2025-06-18", "2024-10-07, 2025-03-26..2025-06-18, 2026-07-28", "2025-11-25"] {
             assert_eq!(text.parse::<RevisionSet>().map(RevisionSet::compact), Ok(text.to_owned()));
         }

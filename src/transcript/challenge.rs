@@ -1,8 +1,8 @@
-//! What a `WWW-Authenticate` header says: schemes, each with its parameters (RFC 9110, 11.6.1).
+//! Parses `WWW-Authenticate` headers: schemes, each with its parameters (RFC 9110, 11.6.1).
 
 use serde_json::{Map, Value, json};
 
-/// The parameters of each scheme, names and schemes in lower case; what cannot be read is left out.
+/// The parameters of each scheme, with names and schemes in lower case; unreadable parts are left out.
 pub(super) fn read_challenges(text: &str) -> Map<String, Value> {
     let mut schemes = Map::new();
     let mut scheme = None;
@@ -11,7 +11,7 @@ pub(super) fn read_challenges(text: &str) -> Map<String, Value> {
         rest = rest.trim_start_matches([' ', '\t', ',']);
         let end = rest.find(|c: char| !is_of_token(c)).unwrap_or(rest.len());
         if end == 0 {
-            // A token68, or nothing that the grammar knows: the next word may be read again.
+            // A token68, or not valid by the grammar: continue after the next separator.
             let Some(next) = rest.find([' ', ',']) else { return schemes };
             rest = &rest[next..];
             continue;
@@ -31,7 +31,7 @@ pub(super) fn read_challenges(text: &str) -> Map<String, Value> {
     }
 }
 
-/// A value, quoted or not, and what is left behind it.
+/// A value, quoted or not, and the rest of the text after it.
 fn value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([',', ' ', '\t']).unwrap_or(text.len());
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn challenges_are_read_scheme_by_scheme() {
+    fn each_scheme_is_parsed_with_its_parameters() {
         for (text, read) in [
             ("Bearer", json!({ "bearer": {} })),
             ("", json!({})),

@@ -1,4 +1,4 @@
-//! What a connection over HTTP adds to its record: requests, answers and the streams within them.
+//! HTTP requests, responses and event streams as a transcript records them, and as JSON values for cases.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::challenge::read_challenges;
 use super::{Entry, Event, Mark, Transcript};
 use crate::wire::Id;
 
-/// An HTTP request of ours.
+/// An HTTP request of the client.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HttpRequest {
     /// Its number on the connection, from 0.
@@ -18,63 +18,63 @@ pub struct HttpRequest {
     pub method: String,
     /// The path and query.
     pub target: String,
-    /// The headers that are ours to choose, names in lower case; secret values are masked.
+    /// The headers that the client chooses, names in lower case; secret values are masked.
     pub headers: Vec<(String, String)>,
-    /// The entry of the message that it carries, if it carries one.
+    /// The entry of the message in the request body, if there is one.
     pub carries: Option<Arc<Entry>>,
-    /// The step of a case that made it by itself; none for what carries the messages of the connection.
+    /// The step of a case that made this request directly; none for requests that carry the connection's messages.
     pub mark: Option<Mark>,
-    /// What such a request carries: a message, or a text.
+    /// The body of a request that a case makes directly: a message or a string.
     pub body: Option<Value>,
 }
 
-/// The beginning of an answer.
+/// The head of an HTTP response.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HttpHead {
     /// The number of the request.
     pub number: usize,
     /// The status code.
     pub status: u16,
-    /// The headers, names in lower case, in the order in which they came.
+    /// The headers in the order received, names in lower case.
     pub headers: Vec<(String, String)>,
 }
 
 impl HttpHead {
-    /// The value of a header; of several, the first.
+    /// The value of a header; the first value if there are several.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// The end of an answer, or of our reading of it.
+/// The end of an HTTP response, or of what the client read of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HttpEnd {
     /// The number of the request.
     pub number: usize,
-    /// How many bytes the body had, as far as it was read.
+    /// The number of body bytes that were read.
     pub bytes: usize,
-    /// The beginning of a body that is no message and no stream; of any body, where a case made the request.
+    /// The beginning of a body that is neither a message nor a stream; of any body if a case made the request.
     pub text: String,
-    /// The message that the body is, if it is one; of the answer to an ordinary request its small parts.
+    /// The message in the body, if there is one; for an ordinary request only its small members.
     pub message: Option<Value>,
-    /// The events of a stream, the first thousand of them.
-    pub events: Vec<SseNote>,
-    /// How many comment lines a stream had.
+    /// The events of a stream, the first thousand at most.
+    pub events: Vec<SseEventSummary>,
+    /// The number of comment lines in a stream.
     pub comments: usize,
-    /// Why the answer was not read to its end, or did not come at all.
+    /// Why the response was not read to its end, or did not arrive at all.
     pub trouble: Option<String>,
-    /// Whether the server ended it; otherwise we did.
+    /// Whether the server ended the response; otherwise the client did.
     pub complete: bool,
-    /// The id of the request that it was to answer and did not.
+    /// The id of the request that the response should have answered and did not.
     pub unanswered: Option<Id>,
-    /// How addresses that it names stand to that of the server, where a case made the request.
+    /// How URLs in the response relate to the server's URL, if a case made the request.
     pub standing: Option<Value>,
 }
 
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SseNote {
+pub struct SseEventSummary {
     /// The type, where the event names one.
     pub event: Option<String>,
     /// The id, where the event sets one.
@@ -83,22 +83,22 @@ pub struct SseNote {
     pub retry: Option<String>,
     /// `none`, `empty`, `message` (JSON) or `other`.
     pub data: &'static str,
-    /// The message that it carries; of the answer to an ordinary request its small parts.
+    /// The message in the event; for an ordinary request only its small members.
     pub message: Option<Value>,
-    /// The beginning of data that is no JSON.
+    /// The beginning of data that is not JSON.
     pub text: Option<String>,
 }
 
-/// The greatest member of a message, as text, that is kept with the answer that carried it.
-const SMALL: usize = 1_000;
+/// The largest member of a message, in bytes of text, that is kept in the summary of its HTTP response.
+const MAX_SUMMARY_STRING_BYTES: usize = 1_000;
 
-/// The small parts of a message, which tell what kind it is and what it belongs to: the message itself is
-/// recorded on its own.
+/// The small members of a message, which show its kind and the request it belongs to: the message itself is
+/// recorded separately.
 #[must_use]
-pub fn outline(message: &Value) -> Value {
+pub fn summarize(message: &Value) -> Value {
     let is_small = |value: &Value| match value {
-        Value::String(text) => text.len() <= SMALL,
-        Value::Array(_) | Value::Object(_) => is_within(value, &mut 40),
+        Value::String(text) => text.len() <= MAX_SUMMARY_STRING_BYTES,
+        Value::Array(_) | Value::Object(_) => has_few_parts(value, &mut 40),
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     };
     match message {
@@ -109,12 +109,12 @@ pub fn outline(message: &Value) -> Value {
             };
             Value::Object(members.iter().map(kept).collect())
         }
-        Value::Array(items) => Value::Array(items.iter().take(40).map(outline).collect()),
+        Value::Array(items) => Value::Array(items.iter().take(40).map(summarize).collect()),
         other => other.clone(),
     }
 }
 
-/// A value without what is great in it.
+/// A value without its large members.
 fn small_members(value: &Value, is_small: &dyn Fn(&Value) -> bool) -> Value {
     match value {
         Value::Object(members) => {
@@ -126,28 +126,28 @@ fn small_members(value: &Value, is_small: &dyn Fn(&Value) -> bool) -> Value {
     }
 }
 
-/// Whether a value has at most so many parts, with short texts only.
-fn is_within(value: &Value, left: &mut usize) -> bool {
+/// Whether a value has at most the given number of parts, and short strings only.
+fn has_few_parts(value: &Value, left: &mut usize) -> bool {
     if *left == 0 {
         return false;
     }
     *left -= 1;
     match value {
-        Value::String(text) => text.len() <= SMALL,
-        Value::Array(items) => items.iter().all(|item| is_within(item, left)),
-        Value::Object(members) => members.values().all(|member| is_within(member, left)),
+        Value::String(text) => text.len() <= MAX_SUMMARY_STRING_BYTES,
+        Value::Array(items) => items.iter().all(|item| has_few_parts(item, left)),
+        Value::Object(members) => members.values().all(|member| has_few_parts(member, left)),
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }
 }
 
-/// An HTTP exchange as a JSON value, which cases look at.
+/// An HTTP exchange as a JSON value, as cases match it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpExchange {
     /// The position of the request in the transcript.
     pub sent: usize,
-    /// The positions of everything that belongs to it.
+    /// The positions of all entries that belong to it.
     pub positions: Vec<usize>,
-    /// The step of a case that made the request by itself.
+    /// The step of a case that made the request directly.
     pub mark: Option<Mark>,
     /// The value: `{"request": {"method", "target", "headers", "message"?}, "status"?, "headers"?, "body"?}`.
     pub value: Value,
@@ -168,7 +168,7 @@ impl Transcript {
                         positions.sort_unstable();
                     }
                     let (sent, mark) = (positions[0], request.mark);
-                    let value = exchange_value(request, None, None);
+                    let value = exchange_to_json(request, None, None);
                     exchanges.push((request.number, HttpExchange { sent, positions, mark, value }));
                     continue;
                 }
@@ -176,7 +176,7 @@ impl Transcript {
                 Event::HttpEnd(end) => (end.number, end_value(end)),
                 _ => continue,
             };
-            // Answers end near their requests, so the search from the end is short.
+            // Responses end soon after their requests, so searching from the end is fast.
             let Some((_, exchange)) = exchanges.iter_mut().rev().find(|(own, _)| *own == number) else { continue };
             exchange.positions.push(position);
             if let (Value::Object(whole), Value::Object(part)) = (&mut exchange.value, part) {
@@ -187,9 +187,9 @@ impl Transcript {
     }
 }
 
-/// What is known of an exchange, as a value.
+/// An exchange as a JSON value, as far as it is known.
 #[must_use]
-pub fn exchange_value(request: &HttpRequest, head: Option<&HttpHead>, end: Option<&HttpEnd>) -> Value {
+pub fn exchange_to_json(request: &HttpRequest, head: Option<&HttpHead>, end: Option<&HttpEnd>) -> Value {
     let mut own = json!({
         "method": request.method, "target": request.target, "headers": object(&request.headers),
     });
@@ -220,8 +220,8 @@ fn end_value(end: &HttpEnd) -> Value {
     value
 }
 
-/// A record without the requests that the server would not answer for the time being (status 429), and without
-/// the messages that none but these carried: nothing is to be read off them.
+/// A record without the requests that the server rejected with status 429, and without the messages that only
+/// these requests carried: they say nothing about the server's behaviour.
 #[must_use]
 pub fn without_limited(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
     let limited: BTreeSet<usize> = entries
@@ -265,7 +265,7 @@ fn head_value(head: &HttpHead) -> Value {
     value
 }
 
-/// What an answer says in `WWW-Authenticate`, where it has one: the parameters of each scheme, by its name.
+/// The challenges in the `WWW-Authenticate` header of a response, if it has one: the parameters of each scheme.
 fn challenges(head: &HttpHead) -> Option<Value> {
     let headers = object(&head.headers);
     headers.get("www-authenticate")?.as_str().map(|text| Value::Object(read_challenges(text)))
@@ -276,7 +276,7 @@ fn body(end: &HttpEnd) -> Value {
         "bytes": end.bytes,
         "complete": end.complete,
         "comments": end.comments,
-        "events": end.events.iter().map(event).collect::<Vec<Value>>(),
+        "events": end.events.iter().map(event_to_json).collect::<Vec<Value>>(),
     });
     if !end.text.is_empty() {
         value["text"] = json!(end.text);
@@ -293,23 +293,23 @@ fn body(end: &HttpEnd) -> Value {
     value
 }
 
-fn event(note: &SseNote) -> Value {
-    let mut value = json!({ "data": note.data });
-    for (name, text) in [("event", &note.event), ("id", &note.id), ("retry", &note.retry)] {
+fn event_to_json(summary: &SseEventSummary) -> Value {
+    let mut value = json!({ "data": summary.data });
+    for (name, text) in [("event", &summary.event), ("id", &summary.id), ("retry", &summary.retry)] {
         if let Some(text) = text {
             value[name] = json!(text);
         }
     }
-    if let Some(message) = &note.message {
+    if let Some(message) = &summary.message {
         value["message"] = message.clone();
     }
-    if let Some(text) = &note.text {
+    if let Some(text) = &summary.text {
         value["text"] = json!(text);
     }
     value
 }
 
-/// Headers as an object: several of one name are joined by a comma and a blank, as RFC 9110 allows.
+/// Headers as an object: repeated headers are joined by a comma and a space, as RFC 9110 allows.
 fn object(headers: &[(String, String)]) -> Value {
     let mut joined = Map::new();
     for (name, value) in headers {

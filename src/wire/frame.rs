@@ -1,31 +1,31 @@
-//! One line of a stream, with its raw bytes kept beside the parsed value.
+//! One line of a stream: its raw bytes and its parsed value.
 //!
-//! Parsing hides what a judge must see (number spelling, stray bytes), so the raw bytes stay. A line
-//! is bounded in bytes, in depth and in the number of its values *before* it is parsed: what lies
-//! beyond is damage that is named, never memory that is spent.
+//! Parsing hides details that a judge needs (number spelling, stray bytes), so the raw bytes are kept. The
+//! size, the depth and the number of values of a line are checked *before* it is parsed: a line beyond a
+//! limit is reported as an error and takes no memory.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// The longest message that is kept, in bytes (8 MiB). What is longer is counted and let go.
+/// The longest message that is kept, in bytes (8 MiB). A longer one is counted and dropped.
 pub const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 
 /// The deepest nesting that is parsed.
 pub const MAX_DEPTH: usize = 120;
 
-/// The greatest number of values in one message that is parsed; an array or an object counts as 6.
+/// The maximum number of values in a message that is parsed; an array or an object counts as 6.
 pub const MAX_VALUES: usize = 200_000;
 
-/// How many plain values take the room of an array or an object with one thing in it.
-const NESTED: usize = 6;
+/// The number of plain values that take as much memory as an array or object with one value in it.
+const VALUES_PER_CONTAINER: usize = 6;
 
-/// What a plain value takes in memory at most, its text left aside.
-const ROOM: usize = 80;
+/// The maximum memory of a plain value, without its text.
+const BYTES_PER_VALUE: usize = 80;
 
-/// How much of a damaged line is kept as evidence, in bytes.
-const KEPT_OF_DAMAGED: usize = 4096;
+/// How much of an invalid line is kept as evidence, in bytes.
+const MAX_EVIDENCE_BYTES: usize = 4096;
 
-/// Why a line is no JSON message that we can read.
+/// Why a line is not a JSON message that can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Damage {
@@ -38,20 +38,21 @@ pub enum Damage {
     },
     /// The line is not JSON.
     NotJson {
-        /// What the parser says.
+        /// The parser's error.
         reason: String,
     },
-    /// The line is longer than we keep.
+    /// The line is longer than [`MAX_MESSAGE_BYTES`].
     TooLong {
-        /// Its length in bytes, as far as it was read.
+        /// The number of bytes that were read.
         bytes: usize,
     },
-    /// The value nests deeper than we parse.
+    /// The value nests deeper than [`MAX_DEPTH`].
     TooDeep,
-    /// The message holds more values than we parse.
+    /// The message contains more than [`MAX_VALUES`] values.
     TooManyValues,
-    /// So many large messages came before it that its contents are not kept.
-    LetGo {
+    /// The memory budget for messages was used up, so its contents were dropped.
+    #[serde(rename = "let-go")]
+    Dropped {
         /// Its length in bytes.
         bytes: usize,
     },
@@ -60,13 +61,13 @@ pub enum Damage {
 }
 
 impl Damage {
-    /// Whether the damage is our own bound rather than a fault of the message.
+    /// Whether this is a limit of the reader rather than a fault of the message.
     #[must_use]
     pub fn is_our_bound(&self) -> bool {
-        matches!(self, Self::TooLong { .. } | Self::TooDeep | Self::TooManyValues | Self::LetGo { .. })
+        matches!(self, Self::TooLong { .. } | Self::TooDeep | Self::TooManyValues | Self::Dropped { .. })
     }
 
-    /// The damage in one word, as cases name it.
+    /// The name of the error in case files.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -76,12 +77,12 @@ impl Damage {
             Self::TooLong { .. } => "too-long",
             Self::TooDeep => "too-deep",
             Self::TooManyValues => "too-many-values",
-            Self::LetGo { .. } => "let-go",
+            Self::Dropped { .. } => "let-go",
             Self::Unfinished => "unfinished",
         }
     }
 
-    /// The damage in words, as the end of the sentence "the line ...".
+    /// The error as the end of the sentence "the line ...".
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
@@ -89,12 +90,14 @@ impl Damage {
             Self::NotUtf8 { at } => format!("is not UTF-8 (first bad byte at offset {at})"),
             Self::NotJson { reason } => format!("is not JSON ({reason})"),
             Self::TooLong { bytes } => {
-                format!("is longer than the {} MiB that we keep ({bytes} bytes and more)", MAX_MESSAGE_BYTES >> 20)
+                format!("exceeds the limit of {} MiB ({bytes} bytes or more)", MAX_MESSAGE_BYTES >> 20)
             }
-            Self::TooDeep => format!("nests deeper than the {MAX_DEPTH} levels that we read"),
-            Self::TooManyValues => format!("holds more than the {MAX_VALUES} values that we read"),
-            Self::LetGo { bytes } => format!("is one of more large messages than a run keeps ({bytes} bytes)"),
-            Self::Unfinished => "ends without a newline, with the stream".to_owned(),
+            Self::TooDeep => format!("exceeds the limit of {MAX_DEPTH} nesting levels"),
+            Self::TooManyValues => format!("exceeds the limit of {MAX_VALUES} values"),
+            Self::Dropped { bytes } => {
+                format!("was dropped because too many large messages were received before ({bytes} bytes)")
+            }
+            Self::Unfinished => "has no newline before the end of the stream".to_owned(),
         }
     }
 }
@@ -102,18 +105,18 @@ impl Damage {
 /// One line, without its newline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
-    /// The bytes as they came; of a damaged line the first few kilobytes.
+    /// The bytes as received; of an invalid line the first few kilobytes.
     pub raw: Vec<u8>,
-    /// The length of the line in bytes, also where fewer are kept.
+    /// The length of the line in bytes, even if fewer are kept.
     pub bytes: usize,
-    /// The value, or why there is none.
+    /// The value, or why the line has none.
     pub value: Result<Value, Damage>,
-    /// How many values there are, as [`MAX_VALUES`] counts them.
+    /// The number of values, counted as for [`MAX_VALUES`].
     values: usize,
 }
 
 impl Frame {
-    /// Reads one line (without its newline; a carriage return before it is tolerated).
+    /// Parses one line (without its newline; a carriage return before it is tolerated).
     #[must_use]
     pub fn parse(line: &[u8]) -> Self {
         let bytes = line.len();
@@ -121,11 +124,11 @@ impl Frame {
             Ok((value, values)) => (Ok(value), values),
             Err(damage) => (Err(damage), 0),
         };
-        let kept = if value.is_ok() { bytes } else { bytes.min(KEPT_OF_DAMAGED) };
+        let kept = if value.is_ok() { bytes } else { bytes.min(MAX_EVIDENCE_BYTES) };
         Self { raw: line[..kept].to_vec(), bytes, value, values }
     }
 
-    /// A frame of our own making.
+    /// A frame for a value that is to be sent.
     #[must_use]
     pub fn of(value: &Value) -> Self {
         let raw = value.to_string().into_bytes();
@@ -133,36 +136,36 @@ impl Frame {
         Self { bytes: raw.len(), raw, value: Ok(value.clone()), values }
     }
 
-    /// A message of which only the beginning was read, as it is longer than we keep.
+    /// A message that exceeds [`MAX_MESSAGE_BYTES`], of which only the beginning was read.
     #[must_use]
     pub fn too_long(beginning: &[u8], bytes: usize) -> Self {
-        let kept = beginning.len().min(KEPT_OF_DAMAGED);
+        let kept = beginning.len().min(MAX_EVIDENCE_BYTES);
         Self { raw: beginning[..kept].to_vec(), bytes, value: Err(Damage::TooLong { bytes }), values: 0 }
     }
 
-    /// What it takes in memory, in bytes: an upper bound that is of the right order.
+    /// The approximate memory that it takes, in bytes; an upper bound.
     #[must_use]
-    pub fn room(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         const FIXED: usize = 300;
-        // The text is kept twice, as it came and in its values.
-        FIXED + 2 * self.raw.len() + ROOM * self.values
+        // The text is kept twice: raw and in its values.
+        FIXED + 2 * self.raw.len() + BYTES_PER_VALUE * self.values
     }
 
-    /// The same line without its contents, of which the first few kilobytes stay.
+    /// The same line without its contents, except the first few kilobytes.
     #[must_use]
-    pub fn let_go(mut self) -> Self {
-        self.raw.truncate(KEPT_OF_DAMAGED);
+    pub fn drop_contents(mut self) -> Self {
+        self.raw.truncate(MAX_EVIDENCE_BYTES);
         self.raw.shrink_to_fit();
-        Self { value: Err(Damage::LetGo { bytes: self.bytes }), values: 0, ..self }
+        Self { value: Err(Damage::Dropped { bytes: self.bytes }), values: 0, ..self }
     }
 
-    /// The value, if the line holds one.
+    /// The value, if the line has one.
     #[must_use]
     pub fn json(&self) -> Option<&Value> {
         self.value.as_ref().ok()
     }
 
-    /// The line as text, with what is not UTF-8 replaced.
+    /// The line as text, with invalid UTF-8 replaced.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.raw).into_owned()
@@ -179,12 +182,12 @@ fn read(line: &[u8]) -> Result<(Value, usize), Damage> {
     Ok((value, values))
 }
 
-/// The number of values of a line of our own, which may break the bounds.
+/// The number of values of a line to be sent, which may exceed the limits.
 fn count(line: &[u8]) -> usize {
     measure(line).unwrap_or(MAX_VALUES)
 }
 
-/// Bounds the depth and the number of values before anything is allocated for them; returns the number.
+/// Checks the depth and the number of values before anything is allocated for them; returns the number.
 fn measure(line: &[u8]) -> Result<usize, Damage> {
     let (mut depth, mut values, mut quoted, mut escaped) = (0_usize, 1_usize, false, false);
     for byte in line {
@@ -201,7 +204,7 @@ fn measure(line: &[u8]) -> Result<usize, Damage> {
             b'"' => quoted = true,
             b'[' | b'{' => {
                 depth += 1;
-                values += NESTED;
+                values += VALUES_PER_CONTAINER;
                 if depth > MAX_DEPTH {
                     return Err(Damage::TooDeep);
                 }
@@ -217,19 +220,19 @@ fn measure(line: &[u8]) -> Result<usize, Damage> {
     Ok(values)
 }
 
-/// A line as it came, not yet read.
+/// A line that has not been parsed yet.
 #[derive(Debug, Clone, Copy)]
 pub enum Line<'b> {
-    /// All of it, without its line ending.
+    /// The whole line, without its line ending.
     Whole(&'b [u8]),
-    /// The beginning of one that is longer than we keep, and its length.
+    /// The beginning of a line that is too long, and the line's length.
     TooLong(&'b [u8], usize),
 }
 
 impl Line<'_> {
-    /// Reads it.
+    /// Parses the line.
     #[must_use]
-    pub fn read(self) -> Frame {
+    pub fn parse(self) -> Frame {
         match self {
             Self::Whole(line) => Frame::parse(line),
             Self::TooLong(beginning, bytes) => Frame::too_long(beginning, bytes),
@@ -239,27 +242,27 @@ impl Line<'_> {
 
 /// Splits a stream of bytes into frames at each line feed.
 ///
-/// Holds at most [`MAX_MESSAGE_BYTES`] of an unfinished line; of a longer one it holds the beginning
-/// and counts the rest until its line feed comes.
+/// Keeps at most [`MAX_MESSAGE_BYTES`] of an unfinished line; of a longer one it keeps the beginning
+/// and counts the rest up to the line feed.
 #[derive(Debug, Default)]
 pub struct Splitter {
     line: Vec<u8>,
     dropped: usize,
-    /// The line that came in pieces and was given out last.
-    given: Vec<u8>,
+    /// The last line that was assembled from pieces.
+    assembled: Vec<u8>,
 }
 
 impl Splitter {
-    /// Takes bytes as they came and calls `sink` with each line that they complete.
+    /// Accepts the next bytes of the stream and calls `sink` with each line that they complete.
     pub fn push(&mut self, mut bytes: &[u8], mut sink: impl FnMut(Frame)) {
         while let Some((line, used)) = self.pull(bytes) {
-            sink(line.read());
+            sink(line.parse());
             bytes = &bytes[used..];
         }
     }
 
-    /// Takes the first line out of bytes as they came; gives it with the number of bytes up to its end. Where no
-    /// line ends in them, they are kept for the one that goes on.
+    /// Extracts the first line from the next bytes of the stream; returns it with the number of bytes used. If no
+    /// line ends in them, they are kept as the beginning of the next one.
     pub fn pull<'b>(&'b mut self, bytes: &'b [u8]) -> Option<(Line<'b>, usize)> {
         let Some(end) = memchr::memchr(b'\n', bytes) else {
             self.keep(bytes);
@@ -273,18 +276,18 @@ impl Splitter {
         Some((self.take(), end + 1))
     }
 
-    /// The bytes of the unfinished line so far, dropped ones included.
+    /// The length of the unfinished line so far in bytes, including dropped ones.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.line.len() + self.dropped
     }
 
-    /// The unfinished line that the stream ended in, if there is one.
+    /// The unfinished line at the end of the stream, if there is one.
     pub fn finish(&mut self) -> Option<Frame> {
         if self.pending() == 0 {
             return None;
         }
-        let mut frame = self.take().read();
+        let mut frame = self.take().parse();
         if frame.value.is_ok() {
             frame.value = Err(Damage::Unfinished);
         }
@@ -297,22 +300,22 @@ impl Splitter {
             return;
         }
         let length = self.pending() + bytes.len();
-        let room = KEPT_OF_DAMAGED.saturating_sub(self.line.len());
-        self.line.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        self.line.truncate(KEPT_OF_DAMAGED);
+        let kept = MAX_EVIDENCE_BYTES.saturating_sub(self.line.len());
+        self.line.extend_from_slice(&bytes[..bytes.len().min(kept)]);
+        self.line.truncate(MAX_EVIDENCE_BYTES);
         self.line.shrink_to_fit();
         self.dropped = length - self.line.len();
     }
 
     fn take(&mut self) -> Line<'_> {
-        /// So much room is kept for the next line.
-        const ROOM: usize = 64 << 10;
-        std::mem::swap(&mut self.line, &mut self.given);
+        /// How much allocated memory is kept for the next line, in bytes.
+        const RETAINED_BYTES: usize = 64 << 10;
+        std::mem::swap(&mut self.line, &mut self.assembled);
         self.line.clear();
-        self.line.shrink_to(ROOM);
+        self.line.shrink_to(RETAINED_BYTES);
         match std::mem::take(&mut self.dropped) {
-            0 => Line::Whole(strip_carriage_return(&self.given)),
-            dropped => Line::TooLong(&self.given, self.given.len() + dropped),
+            0 => Line::Whole(strip_carriage_return(&self.assembled)),
+            dropped => Line::TooLong(&self.assembled, self.assembled.len() + dropped),
         }
     }
 }
@@ -345,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_named_and_the_bytes_are_kept() {
+    fn framing_errors_are_named_and_the_bytes_are_kept() {
         let frames = split(&[b"Server ready\n\n{\"a\":\"\xe9\"}\n{\"a\":1}"]);
         assert!(matches!(frames[0].value, Err(Damage::NotJson { .. })));
         assert_eq!(frames[0].raw, b"Server ready");
@@ -355,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_beyond_the_bound_is_counted_and_let_go() {
+    fn a_line_beyond_the_limit_is_counted_and_dropped() {
         let mut splitter = Splitter::default();
         let mut frames = Vec::new();
         let chunk = vec![b'x'; 1 << 20];
@@ -368,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_and_number_of_values_are_bounded_before_parsing() {
+    fn depth_and_number_of_values_are_limited_before_parsing() {
         let deep = "[".repeat(100_000);
         assert_eq!(Frame::parse(deep.as_bytes()).value, Err(Damage::TooDeep));
         let wide = format!("[{}0]", "0,".repeat(MAX_VALUES));

@@ -1,11 +1,11 @@
-//! What a JSON value is to JSON-RPC: request, notification, response or none of them.
+//! Classifies JSON values as JSON-RPC messages: request, notification, response or none of them.
 
 use serde_json::Value;
 
 /// The identifier of a request, as a JSON value: a string, a number, or whatever a peer sent.
 pub type Id = Value;
 
-/// What a JSON value is to JSON-RPC.
+/// The kind of JSON-RPC message that a JSON value is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind<'a> {
     /// A method with an id.
@@ -20,14 +20,14 @@ pub enum Kind<'a> {
         /// The method.
         method: &'a str,
     },
-    /// A `result` or an `error` (or both, which is a fault that a check finds).
+    /// A `result` or an `error` (or both, which a check reports).
     Response {
         /// The identifier, if there is one.
         id: Option<&'a Id>,
     },
-    /// An array: a batch where the revision has them.
+    /// An array: a batch in revisions that have them.
     Batch(&'a [Value]),
-    /// Nothing that JSON-RPC knows.
+    /// None of them.
     Unknown,
 }
 
@@ -63,7 +63,7 @@ pub fn same_id(a: &Id, b: &Id) -> bool {
     }
 }
 
-/// Whether an id looks like a damaged copy of another: the same text in another JSON type, or null.
+/// Whether an id looks like an altered copy of another: the same text in another JSON type, or null.
 #[must_use]
 pub fn same_id_loosely(sent: &Id, got: &Id) -> bool {
     let text = |id: &Id| match id {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_the_same_only_in_the_same_type() {
+    fn ids_are_equal_only_in_the_same_type() {
         assert!(same_id(&json!(1), &json!(1)));
         assert!(same_id(&json!(1), &json!(1.0)));
         assert!(!same_id(&json!(1), &json!("1")));

@@ -1,5 +1,5 @@
-//! Bytes to frames and back: splits a stream into lines, parses each, and reports damage instead
-//! of mending it. Does no input or output and knows nothing of the protocol beyond JSON-RPC.
+//! Splits streams of bytes into lines or server-sent events and parses them, reporting errors instead of
+//! correcting them. Does no input or output and knows nothing of the protocol beyond JSON-RPC.
 
 mod frame;
 mod message;

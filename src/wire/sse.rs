@@ -1,34 +1,34 @@
-//! Server-sent events: a stream of bytes to events, with everything that a judge may want to see.
+//! Splits a stream of bytes into server-sent events, with all details that a judge may need.
 //!
-//! Reads as the [WHATWG standard](https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream)
-//! says, with two differences: events without data are told as well (some of them are what a server
-//! primes a client with), and comments are counted. A well-kept decoder would hide both. Holds at most
-//! [`MAX_MESSAGE_BYTES`] of one event; of a longer one the beginning is kept and the rest is counted.
+//! Parses as the [WHATWG standard](https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream)
+//! says, with two differences: events without data are reported as well (some servers begin a stream with one),
+//! and comments are counted. Keeps at most [`MAX_MESSAGE_BYTES`] of one event; of a longer one it keeps the
+//! beginning and counts the rest.
 
 use super::frame::MAX_MESSAGE_BYTES;
 
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
-    /// The type, where the event names one.
+    /// The type, if the event names one.
     pub event: Option<String>,
-    /// The id that the event sets, where it does; it may be empty.
+    /// The id, if the event sets one; it may be empty.
     pub id: Option<String>,
-    /// The reconnection time as it was written, where the event sets one.
+    /// The reconnection time as written, if the event sets one.
     pub retry: Option<String>,
-    /// The data, its lines joined by line feeds; none where no `data` field came.
+    /// The data, its lines joined by line feeds; `None` without a `data` field.
     pub data: Option<Vec<u8>>,
     /// Bytes of data that were not kept.
-    pub cut: usize,
+    pub dropped: usize,
 }
 
 impl SseEvent {
-    /// Whether nothing was set.
+    /// Whether no field was set.
     fn is_empty(&self) -> bool {
         self.event.is_none() && self.id.is_none() && self.retry.is_none() && self.data.is_none()
     }
 
-    fn room(&self) -> usize {
+    fn data_bytes(&self) -> usize {
         self.data.as_ref().map_or(0, Vec::len)
     }
 }
@@ -37,31 +37,31 @@ impl SseEvent {
 #[derive(Debug, Default)]
 pub struct SseDecoder {
     line: Vec<u8>,
-    /// Bytes of the line in hand that were not kept.
+    /// Bytes of the current line that were not kept.
     dropped: usize,
     pending: SseEvent,
     /// Whether the last byte was a carriage return, which a line feed may follow.
-    returned: bool,
-    /// Whether the first line is behind us, which may begin with a byte order mark.
-    begun: bool,
-    /// Bytes of the event in hand in lines that have ended, comments aside.
-    behind: usize,
-    /// How many comment lines there were.
+    after_carriage_return: bool,
+    /// Whether the first line, which may begin with a byte order mark, has been read.
+    started: bool,
+    /// The size of the current event's finished lines in bytes, without comments.
+    finished_bytes: usize,
+    /// The number of comment lines.
     pub comments: usize,
-    /// How many lines had a field that the standard does not know.
-    pub unknown: usize,
+    /// The number of lines with a field that the standard does not define.
+    pub unknown_fields: usize,
 }
 
 impl SseDecoder {
-    /// Takes bytes as they came and calls `sink` with each event that they complete.
+    /// Accepts the next bytes of the stream and calls `sink` with each event that they complete.
     pub fn push(&mut self, bytes: &[u8], mut sink: impl FnMut(SseEvent)) {
         for &byte in bytes {
-            let follows_return = std::mem::take(&mut self.returned);
+            let follows_return = std::mem::take(&mut self.after_carriage_return);
             match byte {
                 b'\n' if follows_return => {}
                 b'\n' => self.end_line(&mut sink),
                 b'\r' => {
-                    self.returned = true;
+                    self.after_carriage_return = true;
                     self.end_line(&mut sink);
                 }
                 _ if self.line.len() < MAX_MESSAGE_BYTES => self.line.push(byte),
@@ -70,26 +70,26 @@ impl SseDecoder {
         }
     }
 
-    /// Whether the stream stands within an event: one that ends here is lost, as the standard says.
+    /// Whether an event is unfinished: if the stream ends here, it is dropped, as the standard says.
     #[must_use]
-    pub fn is_within(&self) -> bool {
+    pub fn has_unfinished_event(&self) -> bool {
         !self.line.is_empty() || !self.pending.is_empty()
     }
 
-    /// How many bytes of an event have come whose end has not, whether they were kept or not.
+    /// The size of the unfinished event in bytes, including those that were not kept.
     #[must_use]
     pub fn pending(&self) -> usize {
-        self.behind + self.line.len() + self.dropped
+        self.finished_bytes + self.line.len() + self.dropped
     }
 
     fn end_line(&mut self, sink: &mut impl FnMut(SseEvent)) {
         let mut line = std::mem::take(&mut self.line);
         let dropped = std::mem::take(&mut self.dropped);
-        if !std::mem::replace(&mut self.begun, true) && line.starts_with(b"\xef\xbb\xbf") {
+        if !std::mem::replace(&mut self.started, true) && line.starts_with(b"\xef\xbb\xbf") {
             line.drain(..3);
         }
         if line.is_empty() && dropped == 0 {
-            self.behind = 0;
+            self.finished_bytes = 0;
             if !self.pending.is_empty() {
                 sink(std::mem::take(&mut self.pending));
             }
@@ -104,23 +104,23 @@ impl SseDecoder {
             Some(at) => (&line[..at], line[at + 1..].strip_prefix(b" ").unwrap_or(&line[at + 1..])),
             None => (&line[..], &b""[..]),
         };
-        self.behind += line.len() + dropped + 1;
+        self.finished_bytes += line.len() + dropped + 1;
         let text = || String::from_utf8_lossy(value).into_owned();
         match field {
             b"event" => self.pending.event = Some(text()),
-            // An id with a zero byte is to be ignored.
+            // The standard ignores an id with a NUL character.
             b"id" if !value.contains(&0) => self.pending.id = Some(text()),
             b"retry" => self.pending.retry = Some(text()),
             b"data" => self.add_data(value, dropped),
             b"id" => {}
-            _ => self.unknown += 1,
+            _ => self.unknown_fields += 1,
         }
     }
 
     fn add_data(&mut self, value: &[u8], dropped: usize) {
-        let room = MAX_MESSAGE_BYTES.saturating_sub(self.pending.room());
-        let kept = value.len().min(room);
-        self.pending.cut += value.len() - kept + dropped;
+        let free = MAX_MESSAGE_BYTES.saturating_sub(self.pending.data_bytes());
+        let kept = value.len().min(free);
+        self.pending.dropped += value.len() - kept + dropped;
         match &mut self.pending.data {
             Some(data) => {
                 data.push(b'\n');
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_without_end_is_counted_and_kept_in_part() {
+    fn the_size_of_an_unfinished_event_is_counted() {
         let mut decoder = SseDecoder::default();
         decoder.push(b": a comment counts for nothing\n", |_| {});
         assert_eq!(decoder.pending(), 0);
@@ -156,13 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn every_line_ending_counts_and_pieces_are_joined() {
+    fn every_line_ending_is_recognised_and_pieces_are_joined() {
         for text in
             ["event: message\ndata: {}\n\n", "event: message\rdata: {}\r\r", "event: message\r\ndata: {}\r\n\r\n"]
         {
             for at in 0..text.len() {
                 let events = decode(&[&text[..at], &text[at..]]);
-                assert_eq!(events.len(), 1, "{text:?} cut at {at}");
+                assert_eq!(events.len(), 1, "{text:?} split at {at}");
                 assert_eq!(events[0].event.as_deref(), Some("message"));
                 assert_eq!(events[0].data.as_deref(), Some(&b"{}"[..]));
             }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_without_data_is_told() {
+    fn an_event_without_data_is_reported() {
         let events = decode(&["id: 7\ndata:\n\n", "id: 8\nretry: 50\n\n", "\n\n"]);
         assert_eq!(events[0], SseEvent { id: Some("7".into()), data: Some(Vec::new()), ..SseEvent::default() });
         assert_eq!((events[1].retry.as_deref(), &events[1].data), (Some("50"), &None));
@@ -178,30 +178,30 @@ mod tests {
     }
 
     #[test]
-    fn data_lines_are_joined_and_one_blank_is_taken_off() {
+    fn data_lines_are_joined_and_one_leading_space_is_removed() {
         let events = decode(&["\u{feff}data: a\ndata:  b\ndata\n\n"]);
         assert_eq!(events[0].data.as_deref(), Some(&b"a\n b\n"[..]));
     }
 
     #[test]
-    fn comments_and_strange_fields_are_counted_and_an_unfinished_event_is_lost() {
+    fn comments_and_unknown_fields_are_counted_and_an_unfinished_event_is_dropped() {
         let mut decoder = SseDecoder::default();
         let mut events = 0;
         decoder.push(b": alive\nfoo: bar\nid: a\0b\n\ndata: x\n", |_| events += 1);
-        assert_eq!((events, decoder.comments, decoder.unknown), (0, 1, 1));
-        assert!(decoder.is_within());
+        assert_eq!((events, decoder.comments, decoder.unknown_fields), (0, 1, 1));
+        assert!(decoder.has_unfinished_event());
     }
 
     #[test]
-    fn memory_is_bounded() {
+    fn memory_is_limited() {
         let mut decoder = SseDecoder::default();
-        let mut cut = 0;
+        let mut dropped = 0;
         decoder.push(b"data: ", |_| ());
         let chunk = vec![b'x'; 1 << 20];
         for _ in 0..20 {
             decoder.push(&chunk, |_| ());
         }
-        decoder.push(b"\n\n", |event| cut = event.cut);
-        assert!(cut >= 12 << 20, "{cut}");
+        decoder.push(b"\n\n", |event| dropped = event.dropped);
+        assert!(dropped >= 12 << 20, "{dropped}");
     }
 }

@@ -1,7 +1,7 @@
-//! How a request is cancelled: when that may be said, and what says it.
+//! Cancellation of requests: when it may be sent, and in which form.
 //!
-//! Owns which tasks read the answers to which requests, and how long a request is given before it is taken back.
-//! Requests overtake each other over HTTP, so that a cancellation waits until there is something to cancel.
+//! Tracks which tasks read the responses to which requests, and how long a request may take before it is cancelled.
+//! HTTP requests can overtake each other, so a cancellation waits until the request has arrived.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,43 +9,43 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::task::AbortHandle;
 
-use super::exchange::Exchanger;
+use super::connection::HttpConnection;
 use crate::transcript::{Entry, Event};
 use crate::wire::{Id, same_id};
 
-/// How long the first event of a subscription is waited for before it is cancelled.
-const FIRST_WORD: Duration = Duration::from_millis(500);
+/// How long to wait for the first event of a subscription before it is cancelled.
+const FIRST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long a request is given to reach the server before it is cancelled.
-const HEARD: Duration = Duration::from_millis(50);
+/// How long a request may take to reach the server before it is cancelled.
+const ARRIVAL_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// The request that a message cancels.
+/// The id of the request that a message cancels.
 pub(super) fn cancelled(message: &Value) -> Option<&Id> {
     message.get("method").filter(|method| *method == "notifications/cancelled")?;
     message.pointer("/params/requestId")
 }
 
-impl Exchanger {
-    /// Cancels a request by the end of the stream that answers it.
+impl HttpConnection {
+    /// Cancels a request by closing the stream that answers it.
     pub(super) async fn cancel_by_closing(&self, id: &Id) {
-        let _silent = tokio::time::timeout(FIRST_WORD, self.first_word(id)).await;
+        let _silent = tokio::time::timeout(FIRST_EVENT_TIMEOUT, self.wait_for_first_event(id)).await;
         self.close(id);
     }
 
-    /// Waits until a request that is about to be cancelled has come: one that came later would be served all the same.
-    pub(super) async fn let_arrive(&self, id: &Id) {
-        let _unheard = tokio::time::timeout(HEARD, self.heard(id)).await;
+    /// Waits until a request that is about to be cancelled has arrived: one that arrived later would be served anyway.
+    pub(super) async fn wait_for_arrival(&self, id: &Id) {
+        let _not_arrived = tokio::time::timeout(ARRIVAL_TIMEOUT, self.wait_for_response_head(id)).await;
     }
 
-    /// Takes note of the requests that a task reads the answer to.
-    pub(super) fn note_asked(&self, asked: Vec<Id>, task: &AbortHandle) {
+    /// Records the requests whose responses a task reads.
+    pub(super) fn track_requests(&self, ids: Vec<Id>, task: &AbortHandle) {
         let mut state = self.state();
-        state.asked.retain(|(_, asking)| !asking.is_finished());
-        state.asked.extend(asked.into_iter().map(|id| (id, task.clone())));
+        state.in_flight.retain(|(_, task_of_request)| !task_of_request.is_finished());
+        state.in_flight.extend(ids.into_iter().map(|id| (id, task.clone())));
     }
 
     /// Waits until the server has begun to answer a request.
-    async fn heard(&self, id: &Id) {
+    async fn wait_for_response_head(&self, id: &Id) {
         let carries = |entry: &Arc<Entry>| {
             let Event::HttpRequest(request) = &entry.event else { return None };
             let own = request.carries.as_ref()?.sent()?.get("id")?;
@@ -68,8 +68,8 @@ impl Exchanger {
         }
     }
 
-    /// Waits for the first event of a subscription: closed before it, the stream would tell nothing.
-    async fn first_word(&self, id: &Id) {
+    /// Waits for the first event of a subscription: a stream that is closed before it shows nothing.
+    async fn wait_for_first_event(&self, id: &Id) {
         let listens = |entry: &Arc<Entry>| {
             let Event::HttpRequest(request) = &entry.event else { return None };
             let message = request.carries.as_ref()?.sent()?;
@@ -81,7 +81,7 @@ impl Exchanger {
         loop {
             let number = self.record.state().entries.iter().rev().find_map(listens);
             let Some(number) = number else { return };
-            // What is open has said nothing as long as it has no event; what is not has ended.
+            // An open stream without events is silent; a stream that is not open has ended.
             let silent = self.state().open.get(&number).is_some_and(|end| end.events.is_empty());
             if !silent || changed.changed().await.is_err() {
                 return;
@@ -89,11 +89,11 @@ impl Exchanger {
         }
     }
 
-    /// Closes the answer to a request.
+    /// Closes the response to a request.
     fn close(&self, id: &Id) {
         let state = self.state();
-        for (_, asking) in state.asked.iter().filter(|(own, _)| same_id(own, id)) {
-            asking.abort();
+        for (_, task_of_request) in state.in_flight.iter().filter(|(own, _)| same_id(own, id)) {
+            task_of_request.abort();
         }
     }
 }

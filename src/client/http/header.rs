@@ -1,4 +1,4 @@
-//! The headers that a client owes a server beside each message, read off the message itself.
+//! The headers that the protocol requires with each message, derived from the message itself.
 //!
 //! Source: `basic/transports/streamable-http#request-metadata` of 2026-07-28 for `Mcp-Method`, `Mcp-Name` and
 //! `Mcp-Param-*`; `basic/transports#protocol-version-header` of 2025-06-18 for the version.
@@ -9,13 +9,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-/// The parameters of each tool that are mirrored into headers: the name in the header, and the path of
-/// properties to the value.
+/// The parameters of each tool that are mirrored into headers: the name in the header, and the property path of
+/// the value.
 pub type Mirrored = BTreeMap<String, Vec<(String, Vec<String>)>>;
 
 /// The headers of a stateless request: version, method, name, and mirrored parameters.
 ///
-/// A handshake has none of them: whoever begins one is not in the stateless era.
+/// `initialize` gets none of them: it does not belong to the stateless era.
 #[must_use]
 pub fn stateless(message: &Value, fallback: &str, mirrored: &Mirrored) -> Vec<(String, String)> {
     if message.get("method").is_some_and(|method| method == "initialize")
@@ -41,7 +41,7 @@ pub fn stateless(message: &Value, fallback: &str, mirrored: &Mirrored) -> Vec<(S
         for (header, path) in mirrored.get(name).into_iter().flatten().filter(|_| method == "tools/call") {
             let arguments = message.pointer("/params/arguments");
             let value = arguments.and_then(|all| path.iter().try_fold(all, |value, name| value.get(name)));
-            if let Some(text) = value.and_then(plain) {
+            if let Some(text) = value.and_then(header_text) {
                 headers.push((format!("mcp-param-{}", header.to_ascii_lowercase()), encoded(&text)));
             }
         }
@@ -49,7 +49,7 @@ pub fn stateless(message: &Value, fallback: &str, mirrored: &Mirrored) -> Vec<(S
     headers
 }
 
-/// The parameters that the tools of a `tools/list` result want mirrored.
+/// The parameters that the tools of a `tools/list` result mirror into headers.
 #[must_use]
 pub fn mirrored(result: &Value) -> Mirrored {
     let tools = result.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -59,7 +59,7 @@ pub fn mirrored(result: &Value) -> Mirrored {
             continue;
         };
         let mut found = Vec::new();
-        annotated(schema, &mut Vec::new(), &mut found);
+        collect_annotated(schema, &mut Vec::new(), &mut found);
         if !found.is_empty() {
             all.insert(name.to_owned(), found);
         }
@@ -67,14 +67,14 @@ pub fn mirrored(result: &Value) -> Mirrored {
     all
 }
 
-/// How deep properties are followed, and how many are mirrored at most.
-const DEEPEST: usize = 16;
-const MOST: usize = 64;
+/// How deep properties are searched, and how many are mirrored at most.
+const MAX_DEPTH: usize = 16;
+const MAX_MIRRORED: usize = 64;
 
-fn annotated(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(String, Vec<String>)>) {
+fn collect_annotated(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(String, Vec<String>)>) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
     for (name, property) in properties {
-        if path.len() >= DEEPEST || found.len() >= MOST {
+        if path.len() >= MAX_DEPTH || found.len() >= MAX_MIRRORED {
             return;
         }
         path.push(name.clone());
@@ -82,18 +82,18 @@ fn annotated(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(String, Ve
             Some(header) if is_token(header) => found.push((header.to_owned(), path.clone())),
             _ => {}
         }
-        annotated(property, path, found);
+        collect_annotated(property, path, found);
         path.pop();
     }
 }
 
-/// Whether a text may be part of a header's name (RFC 9110, token).
+/// Whether a string may be part of a header name (RFC 9110, token).
 fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// A parameter's value as the text that is mirrored.
-fn plain(value: &Value) -> Option<String> {
+/// A parameter's value as the string that is mirrored.
+fn header_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Bool(flag) => Some(flag.to_string()),
@@ -102,7 +102,7 @@ fn plain(value: &Value) -> Option<String> {
     }
 }
 
-/// A value as it may stand in a header: as it is where that is safe, and else in the Base64 sentinel.
+/// A header value: unchanged if that is safe, otherwise in the Base64 sentinel.
 #[must_use]
 pub fn encoded(value: &str) -> String {
     let safe = value.bytes().all(|byte| matches!(byte, 0x20..=0x7e | b'\t'))
@@ -123,7 +123,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn values_are_encoded_as_the_page_shows() {
+    fn values_are_encoded_as_the_specification_shows() {
         for (value, header) in [
             ("us-west1", "us-west1"),
             ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),

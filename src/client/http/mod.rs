@@ -1,29 +1,29 @@
-//! A connection over HTTP: Streamable HTTP of every revision, and the older HTTP+SSE.
+//! Connections over HTTP: Streamable HTTP of every revision, and the HTTP+SSE transport of 2024-11-05.
 //!
-//! Owns how a message becomes a request, how answers and streams become messages, and the headers that
-//! a client owes. Everything is recorded as it came: status, headers, what is no message, and each
-//! message as if it were a line. Requests go to the one origin that was named: redirects are recorded
-//! and never followed, and no proxy is used for an address of this machine.
+//! Turns messages into requests, and responses and streams into messages, and sends the headers that the protocol
+//! requires. Records everything as received: status, headers, bodies that are not messages, and each message as if
+//! it were a line. Requests only go to the origin that the user named: redirects are recorded and never followed,
+//! and no proxy is used for an address of this machine.
 //!
 //! Sources: `basic/transports` of 2024-11-05, 2025-03-26, 2025-06-18 and 2025-11-25,
 //! `basic/transports/streamable-http` of 2026-07-28.
 
-mod answer;
 mod cancel;
-mod exchange;
+mod connection;
+mod endpoint;
+pub mod error_text;
+mod event_summary;
 pub mod header;
-mod note;
-mod older;
-mod pause;
-mod posts;
 mod probe;
+mod rate_limit;
 mod request;
-mod site;
-mod standing;
-pub mod trouble;
+mod response;
+mod sse_transport;
+mod unrecorded;
+mod url_relation;
 
-pub(super) use exchange::Exchanger;
-pub(super) use posts::Posts;
-pub use posts::{Over, PostsOrder};
+pub(super) use connection::HttpConnection;
+pub use endpoint::{Site, SiteError};
 pub use probe::{Bound, OWN_VALUE, Probe, ProbeError, ProbeOrder};
-pub use site::{Site, SiteError};
+pub(super) use unrecorded::UnrecordedHttp;
+pub use unrecorded::{Over, PostsOrder};

@@ -1,8 +1,7 @@
-//! Requests that a case makes itself: any method, header and body, and an answer that is read in part.
+//! HTTP requests that a case makes directly: any method, headers and body, with the response read as far as needed.
 //!
-//! What goes either way is recorded as an exchange of its own and never as messages of the connection, so
-//! that what is tried out is judged by the case that tries it and by no other. Nothing is sent anywhere but
-//! to the origin of the server, and every answer is bounded in time and bytes.
+//! Each is recorded as an exchange of its own and never as messages of the connection, so that only the case that
+//! makes it judges it. Requests only go to the server's origin, and every response is limited in time and size.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,75 +14,75 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::answer::media_type;
-use super::exchange::Exchanger;
-use super::note;
-use super::request::{BOTH, STREAM};
-use super::standing::standing;
-use super::trouble::words;
-use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, Mark, SseNote, exchange_value, messages};
+use super::connection::HttpConnection;
+use super::error_text::describe_error;
+use super::event_summary;
+use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM};
+use super::response::media_type;
+use super::url_relation::url_relation;
+use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, Mark, SseEventSummary, exchange_to_json, messages};
 use crate::wire::{Frame, Id, Kind, SseDecoder, SseEvent, same_id};
 
-/// What stands in a header for the value that the client would send.
+/// A placeholder in a header value for the value that the client would send.
 pub const OWN_VALUE: &str = "${header}";
 
-/// The most of an answer that is read, in bytes.
-const MOST: usize = 4 << 20;
+/// The maximum size of a response that is read, in bytes.
+const MAX_RESPONSE_BYTES: usize = 4 << 20;
 
-/// How far the answer to such a request is read.
+/// How far the response is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// To the end of its head.
     Head,
     /// To the first event of a stream.
     Event,
-    /// To the response to the message that was sent.
+    /// To the JSON-RPC response to the message that was sent.
     Answer,
     /// To its end.
     End,
 }
 
-/// A request that is a case's own.
+/// A request that a case makes directly.
 #[derive(Debug, Clone)]
 pub struct ProbeOrder {
     /// The method.
     pub method: String,
-    /// The path and query, or an address of the same origin; by default where messages go.
+    /// The path and query, or a URL of the same origin; by default the URL for messages.
     pub target: Option<String>,
-    /// Headers that replace those that the client would send: none at all, or these values.
+    /// Headers that replace the client's own: each removed (no values) or set to these values.
     pub headers: Vec<(String, Vec<String>)>,
-    /// The message that it carries, from which the usual headers are made; a text stands as it is.
+    /// The message that it carries, from which the usual headers are derived; a string is sent as it is.
     pub body: Option<Value>,
-    /// Whether names of headers are written in title case.
+    /// Whether header names are written in title case.
     pub titled: bool,
-    /// Whether Mcp-Name and Mcp-Param-* are written in Base64 also where that is not needed.
+    /// Whether Mcp-Name and Mcp-Param-* are Base64-encoded even if that is not needed.
     pub encoded: bool,
-    /// How far the answer is read.
+    /// How far the response is read.
     pub until: Bound,
-    /// How long it is read.
+    /// How long the response is read.
     pub limit: Duration,
     /// The step that makes the request.
     pub mark: Mark,
 }
 
-/// Why such a request cannot be made.
+/// Why the request cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
     /// The connection is not over HTTP.
-    #[error("the server is not reached over HTTP")]
+    #[error("the server is not connected over HTTP")]
     NoHttp,
-    /// The method is no token.
-    #[error("`{0}` is no HTTP method")]
+    /// The method is not a token.
+    #[error("`{0}` is not an HTTP method")]
     Method(String),
     /// The header cannot be sent.
     #[error("the header `{0}` cannot be sent with this value")]
     Header(String),
-    /// The address leads elsewhere.
-    #[error("`{0}` lies elsewhere, where nothing is sent to")]
+    /// The URL has another origin.
+    #[error("`{0}` has another origin than the server, and nothing is sent there")]
     Elsewhere(String),
 }
 
-/// What is known of an answer so far.
+/// What has been received of a response.
 #[derive(Debug, Clone, Default)]
 struct Progress {
     head: Option<HttpHead>,
@@ -91,17 +90,17 @@ struct Progress {
     done: bool,
 }
 
-/// A request that was made, and its answer as it comes.
+/// A request that was made, and its response as it arrives.
 #[derive(Debug)]
 pub struct Probe {
     request: HttpRequest,
     progress: watch::Receiver<Progress>,
     task: AbortHandle,
-    exchanger: Finisher,
+    http: Finisher,
 }
 
-/// Records the end of an answer that is let go.
-struct Finisher(Arc<Exchanger>);
+/// Records the end of a response that is closed early.
+struct Finisher(Arc<HttpConnection>);
 
 impl std::fmt::Debug for Finisher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -110,12 +109,12 @@ impl std::fmt::Debug for Finisher {
 }
 
 impl Probe {
-    /// Waits until the answer was read as far as it is to be.
+    /// Waits until the response was read as far as requested.
     pub async fn done(&mut self) {
         let _gone = self.progress.wait_for(|progress| progress.done).await;
     }
 
-    /// Waits until the head is there, and a while longer for the first event of a stream.
+    /// Waits for the head of the response, and then for the first event of a stream.
     pub async fn begun(&mut self, head: Duration, event: Duration) {
         let began = self.progress.wait_for(|progress| progress.done || progress.head.is_some());
         let _slow = tokio::time::timeout(head, began).await.is_ok();
@@ -127,10 +126,10 @@ impl Probe {
     #[must_use]
     pub fn value(&self) -> Value {
         let progress = self.progress.borrow();
-        exchange_value(&self.request, progress.head.as_ref(), Some(&progress.end))
+        exchange_to_json(&self.request, progress.head.as_ref(), Some(&progress.end))
     }
 
-    /// Closes the answer, where it is still read.
+    /// Closes the response, if it is still being read.
     pub fn close(self) {
         let end = {
             let progress = self.progress.borrow();
@@ -138,26 +137,26 @@ impl Probe {
         };
         self.task.abort();
         if let Some(end) = end {
-            self.exchanger.0.record.add(Event::HttpEnd(Box::new(end)));
+            self.http.0.record.add(Event::HttpEnd(Box::new(end)));
         }
     }
 }
 
-impl Exchanger {
-    /// Makes a request of a case's own.
+impl HttpConnection {
+    /// Makes a request for a case.
     pub(in crate::client) fn probe(self: &Arc<Self>, order: &ProbeOrder) -> Result<Probe, ProbeError> {
         let method =
             Method::from_bytes(order.method.as_bytes()).map_err(|_| ProbeError::Method(order.method.clone()))?;
         let url = match &order.target {
             Some(target) => {
-                let url = self.site.url.join(target).ok().filter(|url| self.site.is_same_origin(url));
+                let url = self.endpoint.url.join(target).ok().filter(|url| self.endpoint.is_same_origin(url));
                 url.ok_or_else(|| ProbeError::Elsewhere(target.clone()))?
             }
             None if method == Method::POST => self.message_url(),
-            None => self.site.url.clone(),
+            None => self.endpoint.url.clone(),
         };
         let message = order.body.as_ref().filter(|body| !body.is_string());
-        let accept = if method == Method::GET { STREAM } else { BOTH };
+        let accept = if method == Method::GET { ACCEPT_STREAM } else { ACCEPT_JSON_OR_STREAM };
         let mut headers = self.headers(message, accept);
         if order.body.is_none() {
             headers.remove(CONTENT_TYPE);
@@ -165,7 +164,7 @@ impl Exchanger {
         if order.encoded {
             for (_, value) in headers.iter_mut().filter(|(name, _)| is_mirror(name)) {
                 let text = value.to_str().unwrap_or_default();
-                if let Ok(encoded) = HeaderValue::from_str(&in_sentinel(text)) {
+                if let Ok(encoded) = HeaderValue::from_str(&base64_sentinel(text)) {
                     *value = encoded;
                 }
             }
@@ -173,12 +172,12 @@ impl Exchanger {
         for (name, values) in &order.headers {
             replace(&mut headers, name, values)?;
         }
-        let number = self.number();
+        let number = self.next_number();
         let request = HttpRequest {
             number,
             method: order.method.clone(),
             target: self.target(&url),
-            headers: self.shown(&headers),
+            headers: self.recorded_headers(&headers),
             carries: None,
             mark: Some(order.mark),
             body: order.body.clone(),
@@ -188,7 +187,7 @@ impl Exchanger {
             Value::String(text) => text.clone().into_bytes(),
             other => other.to_string().into_bytes(),
         });
-        let client = if order.titled { &self.site.titled } else { &self.site.client };
+        let client = if order.titled { &self.endpoint.title_case_client } else { &self.endpoint.client };
         let mut prepared = client.request(method, url).headers(headers);
         if let Some(body) = body {
             prepared = prepared.body(body);
@@ -197,36 +196,36 @@ impl Exchanger {
         let (sender, progress) = watch::channel(first);
         let this = Arc::clone(self);
         let awaited = message.and_then(|message| message.get("id")).cloned();
-        let (until, limit, asked) = (order.until, order.limit, request.clone());
-        let task = self.aside(async move {
-            this.keep_pace().await;
-            let reading = Reading { exchanger: &this, number, sender: &sender, until, awaited };
+        let (until, limit, recorded_request) = (order.until, order.limit, request.clone());
+        let task = self.spawn_task(async move {
+            this.wait_for_slot().await;
+            let reader = ResponseReader { http: &this, number, sender: &sender, until, awaited };
             let mut attempt = 0;
             let timed = loop {
-                // What is sent is held in memory, so that it can be sent again.
+                // The request is held in memory, so it can be sent again.
                 let Some(copy) = prepared.try_clone() else { break Ok(None) };
-                match tokio::time::timeout(limit, reading.read(copy, attempt)).await {
+                match tokio::time::timeout(limit, reader.read(copy, attempt)).await {
                     Ok(Some(pause)) => {
-                        this.rest(pause).await;
+                        this.wait_paused(pause).await;
                         attempt += 1;
                     }
                     ended => break ended,
                 }
             };
             if timed.is_err() && sender.borrow().head.is_none() {
-                let waited = format!("no answer within {limit:.1?}");
+                let waited = format!("no response within {limit:.1?}");
                 sender.send_modify(|progress| progress.end.trouble = Some(waited));
             }
             sender.send_modify(|progress| {
-                let value = exchange_value(&asked, progress.head.as_ref(), Some(&progress.end));
-                progress.end.standing = standing(&this.site.url, &value);
+                let value = exchange_to_json(&recorded_request, progress.head.as_ref(), Some(&progress.end));
+                progress.end.standing = url_relation(&this.endpoint.url, &value);
             });
             let end = sender.borrow().end.clone();
             this.record.add(Event::HttpEnd(Box::new(end)));
             sender.send_modify(|progress| progress.done = true);
         });
-        let exchanger = Finisher(Arc::clone(self));
-        Ok(Probe { request, progress, task: task.abort_handle(), exchanger })
+        let http = Finisher(Arc::clone(self));
+        Ok(Probe { request, progress, task: task.abort_handle(), http })
     }
 }
 
@@ -235,14 +234,14 @@ fn is_mirror(name: &HeaderName) -> bool {
     name == "mcp-name" || name.as_str().starts_with("mcp-param-")
 }
 
-/// A value in the Base64 sentinel; one that is in it stays.
-fn in_sentinel(text: &str) -> String {
+/// A value in the Base64 sentinel; one that already is stays as it is.
+fn base64_sentinel(text: &str) -> String {
     let is_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
     if is_encoded { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
 }
 
-/// Replaces a header, or every header whose name begins with what stands before a `*`. What the client would
-/// have sent stands in for [`OWN_VALUE`].
+/// Replaces a header, or every header with the prefix before a `*`. [`OWN_VALUE`] is replaced by the value that the
+/// client would have sent.
 fn replace(headers: &mut HeaderMap, name: &str, values: &[String]) -> Result<(), ProbeError> {
     let refused = || ProbeError::Header(name.to_owned());
     let named = match name.strip_suffix('*') {
@@ -257,16 +256,16 @@ fn replace(headers: &mut HeaderMap, name: &str, values: &[String]) -> Result<(),
         let own = own.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default();
         for value in values {
             let value = value.replace(OWN_VALUE, own);
-            // Bytes beyond ASCII are for a server to refuse.
+            // Servers must reject bytes beyond ASCII themselves.
             headers.append(&header, HeaderValue::from_bytes(value.as_bytes()).map_err(|_| refused())?);
         }
     }
     Ok(())
 }
 
-/// The reading of one answer.
-struct Reading<'a> {
-    exchanger: &'a Exchanger,
+/// Reads one response.
+struct ResponseReader<'a> {
+    http: &'a HttpConnection,
     number: usize,
     sender: &'a watch::Sender<Progress>,
     until: Bound,
@@ -274,37 +273,37 @@ struct Reading<'a> {
     awaited: Option<Id>,
 }
 
-impl Reading<'_> {
-    /// Makes the request and reads its answer; returns for how long to wait before it is made again, where the
-    /// server is asked too much.
+impl ResponseReader<'_> {
+    /// Makes the request and reads its response; returns how long to wait before it is repeated if the server limits
+    /// the request rate.
     async fn read(&self, request: reqwest::RequestBuilder, attempt: usize) -> Option<Duration> {
         match request.send().await {
             Ok(response) => {
-                let pause = self.exchanger.pause(&response, attempt).filter(|_| response.status() == 429);
+                let pause = self.http.retry_delay(&response, attempt).filter(|_| response.status() == 429);
                 if pause.is_none() {
                     self.read_answer(response).await;
                 }
                 pause
             }
             Err(error) => {
-                self.broke(&error);
+                self.record_error(&error);
                 None
             }
         }
     }
 
-    fn broke(&self, error: &reqwest::Error) {
-        let words = self.exchanger.site.masked(&words(error));
-        self.sender.send_modify(|progress| progress.end.trouble = Some(words));
+    fn record_error(&self, error: &reqwest::Error) {
+        let text = self.http.endpoint.masked(&describe_error(error));
+        self.sender.send_modify(|progress| progress.end.trouble = Some(text));
     }
 
     async fn read_answer(&self, mut response: Response) {
-        let headers = self.exchanger.shown(response.headers());
+        let headers = self.http.recorded_headers(response.headers());
         let head = HttpHead { number: self.number, status: response.status().as_u16(), headers };
         if head.status == 429 {
-            self.exchanger.record.limit();
+            self.http.record.count_rate_limited();
         }
-        self.exchanger.record.add(Event::HttpHead(head.clone()));
+        self.http.record.add(Event::HttpHead(head.clone()));
         self.sender.send_modify(|progress| progress.head = Some(head));
         if self.until == Bound::Head {
             return;
@@ -316,13 +315,13 @@ impl Reading<'_> {
         loop {
             match response.chunk().await {
                 Ok(Some(bytes)) => {
-                    body.extend_from_slice(&bytes[..bytes.len().min(MOST.saturating_sub(body.len()))]);
+                    body.extend_from_slice(&bytes[..bytes.len().min(MAX_RESPONSE_BYTES.saturating_sub(body.len()))]);
                     let mut events = Vec::new();
                     if streams {
                         decoder.push(&bytes, |event| events.push(event));
                     }
                     let enough = self.take(&bytes, events, &decoder);
-                    if enough || body.len() >= MOST {
+                    if enough || body.len() >= MAX_RESPONSE_BYTES {
                         break;
                     }
                 }
@@ -331,7 +330,7 @@ impl Reading<'_> {
                     break;
                 }
                 Err(error) => {
-                    self.broke(&error);
+                    self.record_error(&error);
                     break;
                 }
             }
@@ -339,21 +338,21 @@ impl Reading<'_> {
                 break;
             }
         }
-        let body = self.exchanger.site.masked_bytes(body);
-        let text = note::beginning(&body);
+        let body = self.http.endpoint.masked_bytes(body);
+        let text = event_summary::beginning(&body);
         let frame = (!streams && !body.is_empty()).then(|| Frame::parse(&body));
         let message = frame.and_then(|frame| frame.json().cloned());
         self.sender.send_modify(|progress| (progress.end.text, progress.end.message) = (text, message));
     }
 
-    /// Takes note of a piece of the body; whether that was enough.
+    /// Handles a piece of the body; returns whether enough was read.
     fn take(&self, bytes: &[u8], events: Vec<SseEvent>, decoder: &SseDecoder) -> bool {
         let mut enough = false;
-        let notes: Vec<SseNote> = events.into_iter().map(|event| self.note(event)).collect();
-        for note in &notes {
+        let summaries: Vec<SseEventSummary> = events.into_iter().map(|event| self.summarize(event)).collect();
+        for summary in &summaries {
             enough |= match self.until {
                 Bound::Head | Bound::Event => true,
-                Bound::Answer => note.message.as_ref().is_some_and(|message| self.answers(message)),
+                Bound::Answer => summary.message.as_ref().is_some_and(|message| self.is_awaited_response(message)),
                 Bound::End => false,
             };
         }
@@ -361,14 +360,14 @@ impl Reading<'_> {
             let end = &mut progress.end;
             end.bytes += bytes.len();
             end.comments = decoder.comments;
-            for note in notes {
-                note::keep(&mut end.events, note);
+            for summary in summaries {
+                event_summary::push(&mut end.events, summary);
             }
         });
         enough
     }
 
-    fn answers(&self, message: &Value) -> bool {
+    fn is_awaited_response(&self, message: &Value) -> bool {
         let responds = |message: &Value| match Kind::of(message) {
             Kind::Response { id } => match (&self.awaited, id) {
                 (Some(own), Some(id)) => same_id(own, id) || id.is_null(),
@@ -380,16 +379,16 @@ impl Reading<'_> {
         messages(message).any(responds)
     }
 
-    fn note(&self, event: SseEvent) -> SseNote {
-        let mut note = note::of(&self.exchanger.site, &event);
+    fn summarize(&self, event: SseEvent) -> SseEventSummary {
+        let mut summary = event_summary::summarize(&self.http.endpoint, &event);
         if let Some(data) = event.data.filter(|data| !data.is_empty()) {
-            let data = self.exchanger.site.masked_bytes(data);
+            let data = self.http.endpoint.masked_bytes(data);
             match Frame::parse(&data).json() {
-                Some(message) => (note.data, note.message) = ("message", Some(message.clone())),
-                None => note.text = Some(note::excerpt(&String::from_utf8_lossy(&data))),
+                Some(message) => (summary.data, summary.message) = ("message", Some(message.clone())),
+                None => summary.text = Some(event_summary::excerpt(&String::from_utf8_lossy(&data))),
             }
         }
-        note
+        summary
     }
 }
 
@@ -398,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_replaced_by_name_and_by_the_beginning_of_their_names() {
+    fn headers_are_replaced_by_name_and_by_prefix() {
         let mut headers = HeaderMap::new();
         headers.insert("mcp-param-to", HeaderValue::from_static("2"));
         headers.insert("mcp-name", HeaderValue::from_static("count"));
@@ -412,8 +411,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_stays_as_it_is() {
-        assert_eq!(in_sentinel("count"), "=?base64?Y291bnQ=?=");
-        assert_eq!(in_sentinel("=?base64?Y291bnQ=?="), "=?base64?Y291bnQ=?=");
+    fn an_encoded_value_stays_as_it_is() {
+        assert_eq!(base64_sentinel("count"), "=?base64?Y291bnQ=?=");
+        assert_eq!(base64_sentinel("=?base64?Y291bnQ=?="), "=?base64?Y291bnQ=?=");
     }
 }

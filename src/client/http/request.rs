@@ -1,7 +1,7 @@
-//! What goes out: a message or nothing, the headers that go with it, and what is recorded of both.
+//! Builds HTTP requests: the message, the headers that go with it, and the record of both.
 //!
-//! Owns what a request looks like, on the wire and in the transcript. When one is made, and again, is not for it to
-//! say, and of an answer it knows the head alone.
+//! Owns what a request looks like, on the wire and in the transcript. Does not decide when a request is made or
+//! repeated, and reads only the head of the response.
 
 use std::sync::Arc;
 
@@ -9,38 +9,38 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, Url};
 use serde_json::Value;
 
-use super::exchange::Exchanger;
+use super::connection::HttpConnection;
 use super::header::stateless;
-use super::pause::REPEATED;
+use super::rate_limit::MAX_RETRIES;
 use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest};
 use crate::wire::Id;
 
-/// What a client accepts as an answer to a message.
-pub(super) const BOTH: &str = "application/json, text/event-stream";
-pub(super) const STREAM: &str = "text/event-stream";
+/// The media types that a client accepts in the response to a message.
+pub(super) const ACCEPT_JSON_OR_STREAM: &str = "application/json, text/event-stream";
+pub(super) const ACCEPT_STREAM: &str = "text/event-stream";
 
-/// The revision that a client speaks where nothing was agreed on yet and a header is due.
+/// The version in the header of a stateless request that names none.
 const STATELESS: &str = "2026-07-28";
 
-/// What to send.
-pub(super) struct Order {
+/// A request to be made.
+pub(super) struct OutgoingRequest {
     pub(super) method: Method,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
     pub(super) body: Option<Vec<u8>>,
     /// The entry of the message that it carries.
     pub(super) carries: Option<Arc<Entry>>,
-    /// The requests that the answer is to answer.
+    /// The ids of the JSON-RPC requests that the response should answer.
     pub(super) awaited: Vec<Id>,
-    /// How often it was sent before to a server that asks us to slow down.
+    /// How often it was already sent to a server that asks the client to slow down.
     pub(super) attempt: usize,
-    /// Whether a stream that breaks off is taken up again.
+    /// Whether a stream that breaks off is resumed.
     pub(super) resume: bool,
-    /// Whether the end of a refusal is left to the caller to record, as something else may be tried.
-    pub(super) hold: bool,
+    /// Whether the caller records the end of a rejection, because it may try something else.
+    pub(super) defers_end: bool,
 }
 
-impl Exchanger {
+impl HttpConnection {
     /// The headers that go with a message.
     pub(super) fn headers(&self, message: Option<&Value>, accept: &'static str) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -60,96 +60,96 @@ impl Exchanger {
                 headers.insert(name, value);
             }
         }
-        // A user's header goes before ours.
-        for name in self.site.headers.keys() {
+        // A header of the user takes precedence.
+        for name in self.endpoint.headers.keys() {
             headers.remove(name);
         }
-        headers.extend(self.site.headers.clone());
+        headers.extend(self.endpoint.headers.clone());
         headers
     }
 
     /// A request without a body.
-    pub(super) fn empty(&self, method: Method, url: Url, accept: &'static str) -> Order {
+    pub(super) fn request_without_body(&self, method: Method, url: Url, accept: &'static str) -> OutgoingRequest {
         let mut headers = self.headers(None, accept);
         headers.remove(CONTENT_TYPE);
-        Order {
+        OutgoingRequest {
             method,
             url,
             headers,
             body: None,
             carries: None,
             awaited: Vec::new(),
-            attempt: REPEATED,
+            attempt: MAX_RETRIES,
             resume: false,
-            hold: false,
+            defers_end: false,
         }
     }
 
-    /// The request that takes a stream up again after an event.
-    pub(super) fn resumption(&self, url: Url, last: &str) -> Order {
-        let mut order = self.empty(Method::GET, url, STREAM);
+    /// The request that resumes a stream after an event.
+    pub(super) fn resumption(&self, url: Url, last: &str) -> OutgoingRequest {
+        let mut order = self.request_without_body(Method::GET, url, ACCEPT_STREAM);
         if let Ok(value) = HeaderValue::from_str(last) {
             order.headers.insert("last-event-id", value);
         }
         order
     }
 
-    /// Records a request and gives it its number.
-    pub(super) fn begin(&self, order: &Order) -> usize {
-        let number = self.number();
+    /// Records a request and returns its number.
+    pub(super) fn record_request(&self, order: &OutgoingRequest) -> usize {
+        let number = self.next_number();
         self.state().open.insert(number, HttpEnd { number, ..HttpEnd::default() });
         self.record.add(Event::HttpRequest(HttpRequest {
             number,
             method: order.method.to_string(),
             target: self.target(&order.url),
-            headers: self.shown(&order.headers),
+            headers: self.recorded_headers(&order.headers),
             carries: order.carries.clone(),
             ..HttpRequest::default()
         }));
         number
     }
 
-    /// The number of the next request.
-    pub(super) fn number(&self) -> usize {
+    /// Takes the number of the next request.
+    pub(super) fn next_number(&self) -> usize {
         let mut state = self.state();
         let number = state.next;
         state.next += 1;
         number
     }
 
-    /// The path and query of an address, as they may be recorded.
+    /// The path and query of a URL, with secrets masked.
     pub(super) fn target(&self, url: &Url) -> String {
         match url.query() {
-            Some(query) => self.site.masked(&format!("{}?{query}", url.path())),
-            None => self.site.masked(url.path()),
+            Some(query) => self.endpoint.masked(&format!("{}?{query}", url.path())),
+            None => self.endpoint.masked(url.path()),
         }
     }
 
-    /// Headers as they may be recorded.
-    pub(super) fn shown(&self, headers: &HeaderMap) -> Vec<(String, String)> {
+    /// Headers with secrets masked.
+    pub(super) fn recorded_headers(&self, headers: &HeaderMap) -> Vec<(String, String)> {
         let shown = |value: &HeaderValue| {
             if value.is_sensitive() {
                 return "[secret]".to_owned();
             }
-            self.site.masked(&String::from_utf8_lossy(value.as_bytes()))
+            self.endpoint.masked(&String::from_utf8_lossy(value.as_bytes()))
         };
         headers.iter().map(|(name, value)| (name.as_str().to_owned(), shown(value))).collect()
     }
 
-    /// Makes a request in its turn; what is returned has a head that is recorded, and a body that is still to come.
-    pub(super) async fn respond(
+    /// Makes a request under the rate limit; records the head of the response and leaves its body to be read.
+    pub(super) async fn send_request(
         &self,
         number: usize,
-        order: Order,
+        order: OutgoingRequest,
         initializes: bool,
     ) -> Result<Response, reqwest::Error> {
-        self.keep_pace().await;
-        let mut request = self.site.client.request(order.method, order.url).headers(order.headers);
+        self.wait_for_slot().await;
+        let mut request = self.endpoint.client.request(order.method, order.url).headers(order.headers);
         if let Some(body) = order.body {
             request = request.body(body);
         }
         let response = request.send().await?;
-        let headers = self.shown(response.headers());
+        let headers = self.recorded_headers(response.headers());
         if initializes
             && !self.stateless
             && response.status().is_success()

@@ -1,15 +1,15 @@
-//! Where in an instance a subschema applies.
+//! The instance path of each subschema: where in an instance it applies.
 
 use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
-/// Longer ways are not followed.
-const LONGEST: usize = 24;
+/// The maximum length of a path.
+const MAX_STEPS: usize = 24;
 
 /// One step from a value to a value inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     /// To the entry of this name.
     Name(String),
     /// To an entry whose name matches this pattern.
@@ -22,15 +22,15 @@ pub(super) enum Step {
     Item,
 }
 
-/// For the pointer of each subschema, the shortest way to a value that it may apply to.
+/// For the pointer of each subschema, the shortest path to a value to which it may apply.
 ///
-/// Subschemas that only ever apply negated, or to names, are left out, and a way may lead through
-/// a branch that is not taken: what is made by it has to be checked.
-pub(super) fn ways(schema: &Value) -> HashMap<String, Vec<Step>> {
-    let mut ways = HashMap::new();
+/// Leaves out subschemas that only apply negated or to names. A path may lead through a branch that
+/// is not taken, so instances that are generated along it must be checked.
+pub(super) fn instance_paths(schema: &Value) -> HashMap<String, Vec<PathStep>> {
+    let mut paths = HashMap::new();
     let mut pending = VecDeque::from([(String::new(), Vec::new())]);
-    while let Some((pointer, way)) = pending.pop_front() {
-        if way.len() > LONGEST || ways.contains_key(&pointer) {
+    while let Some((pointer, path)) = pending.pop_front() {
+        if path.len() > MAX_STEPS || paths.contains_key(&pointer) {
             continue;
         }
         let Some(subschema) = schema.pointer(&pointer) else {
@@ -38,29 +38,35 @@ pub(super) fn ways(schema: &Value) -> HashMap<String, Vec<Step>> {
         };
         if let Some(keywords) = subschema.as_object() {
             for (keyword, value) in keywords {
-                follow(&pointer, &way, keyword, value, &mut pending);
+                follow(&pointer, &path, keyword, value, &mut pending);
             }
         }
-        ways.insert(pointer, way);
+        paths.insert(pointer, path);
     }
-    ways
+    paths
 }
 
-fn follow(pointer: &str, way: &[Step], keyword: &str, value: &Value, pending: &mut VecDeque<(String, Vec<Step>)>) {
-    let mut go = |path: &[&str], step: Option<Step>| {
+fn follow(
+    pointer: &str,
+    path: &[PathStep],
+    keyword: &str,
+    value: &Value,
+    pending: &mut VecDeque<(String, Vec<PathStep>)>,
+) {
+    let mut go = |tokens: &[&str], step: Option<PathStep>| {
         let mut target = pointer.to_owned();
-        for token in path {
+        for token in tokens {
             target.push('/');
             target.push_str(&token.replace('~', "~0").replace('/', "~1"));
         }
-        let mut way = way.to_vec();
-        way.extend(step);
-        pending.push_back((target, way));
+        let mut path = path.to_vec();
+        path.extend(step);
+        pending.push_back((target, path));
     };
     match (keyword, value) {
         ("$ref", Value::String(reference)) => {
             if let Some(target) = reference.strip_prefix('#') {
-                pending.push_back((target.to_owned(), way.to_vec()));
+                pending.push_back((target.to_owned(), path.to_vec()));
             }
         }
         ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
@@ -70,7 +76,7 @@ fn follow(pointer: &str, way: &[Step], keyword: &str, value: &Value, pending: &m
         }
         ("prefixItems" | "items", Value::Array(slots)) => {
             for position in 0..slots.len() {
-                go(&[keyword, &position.to_string()], Some(Step::Slot(position)));
+                go(&[keyword, &position.to_string()], Some(PathStep::Slot(position)));
             }
         }
         ("dependentSchemas" | "dependencies", Value::Object(entries)) => {
@@ -80,20 +86,20 @@ fn follow(pointer: &str, way: &[Step], keyword: &str, value: &Value, pending: &m
         }
         ("properties", Value::Object(entries)) => {
             for name in entries.keys() {
-                go(&[keyword, name], Some(Step::Name(name.clone())));
+                go(&[keyword, name], Some(PathStep::Name(name.clone())));
             }
         }
         ("patternProperties", Value::Object(entries)) => {
             for pattern in entries.keys() {
-                go(&[keyword, pattern], Some(Step::Pattern(pattern.clone())));
+                go(&[keyword, pattern], Some(PathStep::Pattern(pattern.clone())));
             }
         }
         ("then" | "else", _) => go(&[keyword], None),
         ("additionalProperties" | "unevaluatedProperties", Value::Object(_)) => {
-            go(&[keyword], Some(Step::Entry));
+            go(&[keyword], Some(PathStep::Entry));
         }
         ("items" | "additionalItems" | "unevaluatedItems" | "contains", _) => {
-            go(&[keyword], Some(Step::Item));
+            go(&[keyword], Some(PathStep::Item));
         }
         _ => {}
     }

@@ -1,58 +1,58 @@
-//! Keeps the number of cases small that a schema multiplies out to.
+//! Limits the number of cases to which a schema expands.
 //!
-//! Ten independent `anyOf` of two branches are a thousand cases once they are folded into one
-//! form, and twenty a million. The canonical form gives up on them by itself, but only after
-//! seconds. What would take that long is simplified before: the result admits other instances than
-//! the schema does, so whatever is made by it has to be checked against the schema.
+//! Ten independent `anyOf` of two branches are a thousand cases in the canonical form, and twenty a
+//! million. The canonical form gives up on them by itself, but only after seconds. Such schemas are
+//! simplified first: the result accepts other instances than the schema, so everything generated from
+//! it must be checked against the schema.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// A schema of more cases is simplified.
-const CASES: u64 = 256;
-/// What is left out of a schema that is simplified.
-const CONDITIONAL: [&str; 6] = ["if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"];
-/// At most so many conditions are met one at a time.
-const VARIANTS: usize = 30;
-/// References are followed this far.
-const HOPS: usize = 64;
+/// The maximum number of cases; a schema with more is simplified.
+const MAX_CASES: u64 = 256;
+/// Keywords that simplification removes.
+const CONDITIONAL_KEYWORDS: [&str; 6] = ["if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"];
+/// How many conditions are satisfied one at a time.
+const MAX_VARIANTS: usize = 30;
+/// How many references are followed.
+const MAX_REFERENCES: usize = 64;
 
-/// A schema as it is or simplified, and how many cases it multiplies out to.
-pub(super) struct Tamed {
-    /// The simplified schemas, if it had to be simplified: the plainest first.
+/// The simplified variants of a schema, and its number of cases.
+pub(super) struct Expansion {
+    /// The simplified schemas, the plainest first; empty if the schema has few enough cases.
     pub(super) variants: Vec<Value>,
-    /// The most cases that any one value is subject to.
+    /// The largest number of cases for any one value.
     pub(super) cases: u64,
 }
 
-/// Simplifies a schema if it multiplies out to too many cases.
-pub(super) fn tame(schema: &Value) -> Tamed {
-    let mut count = Count::of(schema);
+/// Simplifies a schema if it expands to too many cases.
+pub(super) fn limit_expansion(schema: &Value) -> Expansion {
+    let mut count = CaseCounter::of(schema);
     let cases = count.all(schema);
-    if cases <= CASES {
-        return Tamed { variants: Vec::new(), cases };
+    if cases <= MAX_CASES {
+        return Expansion { variants: Vec::new(), cases };
     }
     let conditions = conditions(schema);
     let mut chosen: Vec<&[String]> = vec![&[]];
-    // One condition at a time is what a schema with a case for each value of a property needs.
-    chosen.extend(conditions.chunks(1).take(VARIANTS));
+    // Schemas with a case for each value of a property need one condition at a time.
+    chosen.extend(conditions.chunks(1).take(MAX_VARIANTS));
     chosen.push(&conditions);
     let variants = chosen
         .into_iter()
         .map(|met| {
             let mut variant = schema.clone();
             for pointer in met {
-                meet(&mut variant, pointer);
+                require_condition(&mut variant, pointer);
             }
             simplify(&mut variant);
             variant
         })
         .collect();
-    Tamed { variants, cases }
+    Expansion { variants, cases }
 }
 
-/// Where conditions on the root stand.
+/// The pointers of the conditions on the root.
 fn conditions(schema: &Value) -> Vec<String> {
     let parts = schema.get("allOf").and_then(Value::as_array);
     let parts = parts.into_iter().flatten().enumerate();
@@ -64,8 +64,8 @@ fn conditions(schema: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Turns a condition and what follows from it into two plain demands.
-fn meet(schema: &mut Value, pointer: &str) {
+/// Replaces a condition by its `if` and `then`, both required.
+fn require_condition(schema: &mut Value, pointer: &str) {
     let Some(keywords) = schema.pointer_mut(pointer).and_then(Value::as_object_mut) else {
         return;
     };
@@ -78,18 +78,18 @@ fn meet(schema: &mut Value, pointer: &str) {
     }
 }
 
-struct Count<'s> {
+struct CaseCounter<'s> {
     document: &'s Value,
     known: HashMap<*const Value, u64>,
     most: u64,
 }
 
-impl<'s> Count<'s> {
+impl<'s> CaseCounter<'s> {
     fn of(document: &'s Value) -> Self {
         Self { document, known: HashMap::new(), most: 1 }
     }
 
-    /// The most cases anywhere in a schema.
+    /// The largest number of cases anywhere in a schema.
     fn all(&mut self, schema: &'s Value) -> u64 {
         let mut pending = vec![schema];
         while let Some(value) = pending.pop() {
@@ -105,7 +105,7 @@ impl<'s> Count<'s> {
         self.most
     }
 
-    /// The cases that one value is subject to by `schema`.
+    /// The number of cases of `schema` for one value.
     fn cases(&mut self, schema: &'s Value, hops: usize) -> u64 {
         let Some(keywords) = schema.as_object() else {
             return 1;
@@ -135,7 +135,7 @@ impl<'s> Count<'s> {
                     entries.values().map(|entry| self.cases(entry, hops).saturating_add(1)).fold(1, u64::saturating_mul)
                 }
                 ("not", negated) => self.cases(negated, hops),
-                ("$ref", Value::String(reference)) if hops < HOPS => {
+                ("$ref", Value::String(reference)) if hops < MAX_REFERENCES => {
                     let pointer = reference.strip_prefix('#');
                     match pointer.and_then(|pointer| self.document.pointer(pointer)) {
                         Some(target) => self.cases(target, hops + 1),
@@ -155,9 +155,9 @@ impl<'s> Count<'s> {
 fn simplify(schema: &mut Value) {
     match schema {
         Value::Object(keywords) => {
-            // A property that is named like a keyword loses its schema too: no harm is done, for
-            // what is made by the simplified schema is checked.
-            for keyword in CONDITIONAL {
+            // A property with the name of a keyword loses its schema too. This does no harm, since everything
+            // generated from the simplified schema is checked.
+            for keyword in CONDITIONAL_KEYWORDS {
                 keywords.shift_remove(keyword);
             }
             for (keyword, value) in keywords.iter_mut() {
@@ -178,35 +178,35 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn alternatives_multiply_and_what_is_too_much_is_simplified() {
+    fn alternatives_multiply_and_too_many_are_simplified() {
         let either = json!({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
         let few = json!({"allOf": [either, either, either]});
-        assert_eq!(tame(&few).cases, 8);
-        assert!(tame(&few).variants.is_empty());
+        assert_eq!(limit_expansion(&few).cases, 8);
+        assert!(limit_expansion(&few).variants.is_empty());
         let many = json!({"allOf": vec![either; 20]});
-        let tamed = tame(&many);
-        assert_eq!(tamed.cases, 1 << 20);
-        assert_eq!(tame(&tamed.variants[0]).cases, 1);
+        let expansion = limit_expansion(&many);
+        assert_eq!(expansion.cases, 1 << 20);
+        assert_eq!(limit_expansion(&expansion.variants[0]).cases, 1);
     }
 
     #[test]
-    fn conditions_are_met_one_at_a_time_and_all_together() {
+    fn conditions_are_satisfied_one_at_a_time_and_all_together() {
         let cases: Vec<Value> = (0..12)
             .map(|kind| {
                 let then = json!({"required": [format!("p{kind}")]});
                 json!({"if": {"properties": {"kind": {"const": kind}}}, "then": then})
             })
             .collect();
-        let tamed = tame(&json!({"allOf": cases}));
-        assert_eq!(tamed.variants.len(), 14);
+        let expansion = limit_expansion(&json!({"allOf": cases}));
+        assert_eq!(expansion.variants.len(), 14);
         assert_eq!(
-            tamed.variants[2]["allOf"][1],
+            expansion.variants[2]["allOf"][1],
             json!({"allOf": [
                 {"properties": {"kind": {"const": 1}}},
                 {"required": ["p1"]}
             ]})
         );
-        assert_eq!(tamed.variants[2]["allOf"][0], json!({}));
+        assert_eq!(expansion.variants[2]["allOf"][0], json!({}));
     }
 
     #[test]
@@ -216,6 +216,6 @@ mod tests {
             "anyOf": [{"type": "null"}, {"type": "object"}],
             "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {}, {}]}}
         });
-        assert_eq!(tame(&schema).cases, 6);
+        assert_eq!(limit_expansion(&schema).cases, 6);
     }
 }

@@ -1,29 +1,29 @@
-//! The keyword occurrences of a schema, each of which can be broken on its own.
+//! The constraints of a schema: the keyword occurrences that can be violated one at a time.
 //!
-//! What violates exactly one keyword is what the schema without that keyword admits and the schema
-//! with it does not: a subtraction, the same for every keyword and at any depth. A difference that
-//! is empty proves that the keyword has no effect.
+//! The instances that violate exactly one constraint are those that the schema without it accepts and
+//! the schema with it rejects: a subtraction, the same for every keyword and at any depth. An empty
+//! difference proves that the constraint has no effect.
 
 use serde_json::{Map, Value, json};
 
 use super::dialect::Dialect;
 
-/// One occurrence of an asserting keyword.
+/// One occurrence of an assertion keyword.
 ///
-/// `required` occurs once for each name. A subschema that is simply `false` counts as an
-/// occurrence of the keyword `false`.
+/// `required` occurs once for each name. A subschema that is `false` counts as an occurrence of the
+/// keyword `false`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Site {
+pub struct Constraint {
     /// The JSON pointer of the schema object that holds the keyword.
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
-    /// The required name that is meant.
+    /// The name, for `required`.
     pub name: Option<String>,
 }
 
-impl std::fmt::Display for Site {
+impl std::fmt::Display for Constraint {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{} {}", self.pointer, self.keyword)?;
         match &self.name {
@@ -33,8 +33,8 @@ impl std::fmt::Display for Site {
     }
 }
 
-/// Keywords that assert something by themselves or hold what does.
-const ASSERTING: [&str; 36] = [
+/// Keywords that are assertions or contain some.
+const ASSERTION_KEYWORDS: [&str; 36] = [
     "$dynamicRef",
     "$recursiveRef",
     "$ref",
@@ -74,7 +74,7 @@ const ASSERTING: [&str; 36] = [
 ];
 
 /// Keywords whose value is one subschema.
-const ONE: [&str; 14] = [
+const SUBSCHEMA_KEYWORDS: [&str; 14] = [
     "additionalItems",
     "additionalProperties",
     "contains",
@@ -92,21 +92,22 @@ const ONE: [&str; 14] = [
 ];
 
 /// Keywords whose value is a list of subschemas.
-const LIST: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+const SUBSCHEMA_LIST_KEYWORDS: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
 
 /// Keywords whose value is an object of subschemas.
-const MAP: [&str; 6] = ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
+const SUBSCHEMA_MAP_KEYWORDS: [&str; 6] =
+    ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
 
-/// Every occurrence in a schema, in the order of the document.
-pub(super) fn sites(schema: &Value) -> Vec<Site> {
-    let mut sites = Vec::new();
-    collect(schema, &mut String::new(), &mut sites);
-    sites
+/// Every constraint in a schema, in document order.
+pub(super) fn constraints(schema: &Value) -> Vec<Constraint> {
+    let mut constraints = Vec::new();
+    collect(schema, &mut String::new(), &mut constraints);
+    constraints
 }
 
-fn collect(schema: &Value, pointer: &mut String, sites: &mut Vec<Site>) {
+fn collect(schema: &Value, pointer: &mut String, constraints: &mut Vec<Constraint>) {
     let mut add = |keyword: &str, name: Option<String>| {
-        sites.push(Site { pointer: pointer.clone(), keyword: keyword.to_owned(), name });
+        constraints.push(Constraint { pointer: pointer.clone(), keyword: keyword.to_owned(), name });
     };
     let Some(keywords) = schema.as_object() else {
         if *schema == Value::Bool(false) {
@@ -119,7 +120,7 @@ fn collect(schema: &Value, pointer: &mut String, sites: &mut Vec<Site>) {
             for name in value.as_array().into_iter().flatten().filter_map(Value::as_str) {
                 add(keyword, Some(name.to_owned()));
             }
-        } else if ASSERTING.contains(&keyword.as_str()) || keyword == "unevaluatedProperties" {
+        } else if ASSERTION_KEYWORDS.contains(&keyword.as_str()) || keyword == "unevaluatedProperties" {
             add(keyword, None);
         }
     }
@@ -127,30 +128,30 @@ fn collect(schema: &Value, pointer: &mut String, sites: &mut Vec<Site>) {
         let name = keyword.as_str();
         let length = pointer.len();
         match value {
-            Value::Object(_) if ONE.contains(&name) => {
+            Value::Object(_) if SUBSCHEMA_KEYWORDS.contains(&name) => {
                 step(pointer, keyword);
-                collect(value, pointer, sites);
+                collect(value, pointer, constraints);
             }
-            // An `additionalProperties: false` is its own occurrence already.
+            // `additionalProperties: false` is a constraint already.
             Value::Bool(false) if matches!(name, "items" | "then" | "else") => {
                 step(pointer, keyword);
-                collect(value, pointer, sites);
+                collect(value, pointer, constraints);
             }
-            Value::Array(branches) if LIST.contains(&name) => {
+            Value::Array(branches) if SUBSCHEMA_LIST_KEYWORDS.contains(&name) => {
                 for (position, branch) in branches.iter().enumerate() {
                     let length = pointer.len();
                     step(pointer, keyword);
                     step(pointer, &position.to_string());
-                    collect(branch, pointer, sites);
+                    collect(branch, pointer, constraints);
                     pointer.truncate(length);
                 }
             }
-            Value::Object(entries) if MAP.contains(&name) => {
+            Value::Object(entries) if SUBSCHEMA_MAP_KEYWORDS.contains(&name) => {
                 for (entry, subschema) in entries {
                     let length = pointer.len();
                     step(pointer, keyword);
                     step(pointer, entry);
-                    collect(subschema, pointer, sites);
+                    collect(subschema, pointer, constraints);
                     pointer.truncate(length);
                 }
             }
@@ -160,7 +161,7 @@ fn collect(schema: &Value, pointer: &mut String, sites: &mut Vec<Site>) {
     }
 }
 
-/// Goes one step down in a JSON pointer.
+/// Appends a token to a JSON pointer.
 fn step(pointer: &mut String, token: &str) {
     pointer.push('/');
     for letter in token.chars() {
@@ -172,33 +173,33 @@ fn step(pointer: &mut String, token: &str) {
     }
 }
 
-/// The schema without one occurrence, or `None` if it is not there.
-pub(super) fn relax(schema: &Value, site: &Site, dialect: Dialect) -> Option<Value> {
+/// The schema without one constraint, or `None` if it does not contain it.
+pub(super) fn relax(schema: &Value, constraint: &Constraint, dialect: Dialect) -> Option<Value> {
     let mut relaxed = schema.clone();
-    let place = relaxed.pointer_mut(&site.pointer)?;
-    if site.keyword == "false" {
-        *place = Value::Bool(true);
+    let subschema = relaxed.pointer_mut(&constraint.pointer)?;
+    if constraint.keyword == "false" {
+        *subschema = Value::Bool(true);
         return Some(relaxed);
     }
-    let keywords = place.as_object_mut()?;
-    if let Some(name) = &site.name {
-        let names = keywords.get_mut(&site.keyword)?.as_array_mut()?;
+    let keywords = subschema.as_object_mut()?;
+    if let Some(name) = &constraint.name {
+        let names = keywords.get_mut(&constraint.keyword)?.as_array_mut()?;
         let position = names.iter().position(|known| known == name.as_str())?;
         names.remove(position);
         // Draft 4 has no empty list of required names.
         if names.is_empty() {
-            keywords.shift_remove(&site.keyword);
+            keywords.shift_remove(&constraint.keyword);
         }
         return Some(relaxed);
     }
-    let listed = keywords.shift_remove(&site.keyword)?;
-    if keywords.get("type").is_some_and(|types| goes_without_saying(types, &site.keyword, &listed)) {
-        // A type beside a list of its values says nothing of its own, and would keep every other type out.
+    let listed = keywords.shift_remove(&constraint.keyword)?;
+    if keywords.get("type").is_some_and(|types| is_implied_by_values(types, &constraint.keyword, &listed)) {
+        // A type next to a list of its values adds nothing, and would exclude values of every other type.
         keywords.shift_remove("type");
     }
     if dialect == Dialect::Draft4 {
-        // There the exclusive bound is a flag of the other one and may not stand alone.
-        match site.keyword.as_str() {
+        // In this draft the exclusive bound is a flag of the other keyword and must not occur alone.
+        match constraint.keyword.as_str() {
             "maximum" => keywords.shift_remove("exclusiveMaximum"),
             "minimum" => keywords.shift_remove("exclusiveMinimum"),
             _ => None,
@@ -207,8 +208,8 @@ pub(super) fn relax(schema: &Value, site: &Site, dialect: Dialect) -> Option<Val
     Some(relaxed)
 }
 
-/// Whether every value of an `enum` or `const` is of the type that stands beside it.
-fn goes_without_saying(types: &Value, keyword: &str, listed: &Value) -> bool {
+/// Whether every value of an `enum` or `const` is of the type next to it.
+fn is_implied_by_values(types: &Value, keyword: &str, listed: &Value) -> bool {
     let types: Vec<&str> = match types {
         Value::String(one) => vec![one],
         Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
@@ -233,34 +234,34 @@ fn goes_without_saying(types: &Value, keyword: &str, listed: &Value) -> bool {
     }
 }
 
-/// A schema that asserts what one occurrence asserts and nothing else.
+/// A schema that asserts one constraint and nothing else.
 ///
-/// Subtracting it takes far less than subtracting a whole schema. `None` for keywords whose
-/// meaning lies elsewhere: references, and what asks for evaluated properties or items.
-pub(super) fn alone(schema: &Value, site: &Site) -> Option<Value> {
-    if site.keyword == "false" {
+/// Subtracting it is much faster than subtracting a whole schema. `None` for keywords whose
+/// meaning depends on other places: references and `unevaluated*`.
+pub(super) fn alone(schema: &Value, constraint: &Constraint) -> Option<Value> {
+    if constraint.keyword == "false" {
         return Some(Value::Bool(false));
     }
-    let keywords = schema.pointer(&site.pointer)?.as_object()?;
-    let keyword = site.keyword.as_str();
+    let keywords = schema.pointer(&constraint.pointer)?.as_object()?;
+    let keyword = constraint.keyword.as_str();
     if keyword.starts_with('$') || keyword.starts_with("unevaluated") {
         return None;
     }
-    if let Some(name) = &site.name {
+    if let Some(name) = &constraint.name {
         return Some(json!({keyword: [name]}));
     }
-    let mut lone = Map::new();
-    lone.insert(keyword.to_owned(), keywords.get(keyword)?.clone());
+    let mut alone_schema = Map::new();
+    alone_schema.insert(keyword.to_owned(), keywords.get(keyword)?.clone());
     for sibling in siblings(keyword) {
         if let Some(value) = keywords.get(*sibling) {
-            lone.insert((*sibling).to_owned(), open(sibling, value));
+            alone_schema.insert((*sibling).to_owned(), accept_all(sibling, value));
         }
     }
-    let lone = Value::Object(lone);
-    (!refers(&lone)).then_some(lone)
+    let alone_schema = Value::Object(alone_schema);
+    (!has_references(&alone_schema)).then_some(alone_schema)
 }
 
-/// The keywords beside it that give a keyword its meaning.
+/// The sibling keywords that affect the meaning of a keyword.
 fn siblings(keyword: &str) -> &'static [&'static str] {
     match keyword {
         "additionalProperties" => &["properties", "patternProperties"],
@@ -276,25 +277,25 @@ fn siblings(keyword: &str) -> &'static [&'static str] {
     }
 }
 
-/// A sibling of which only the keys matter admits everything.
-fn open(sibling: &str, value: &Value) -> Value {
+/// A sibling of which only the keys matter, with subschemas that accept everything.
+fn accept_all(sibling: &str, value: &Value) -> Value {
     match (sibling, value) {
         ("properties" | "patternProperties", Value::Object(entries)) => {
             let open = |name: &String| (name.clone(), json!({}));
             Value::Object(entries.keys().map(open).collect())
         }
         ("prefixItems" | "items", Value::Array(slots)) => Value::Array(vec![json!({}); slots.len()]),
-        // A bound of newer drafts that is a number stands for itself and is no flag.
+        // In newer drafts an exclusive bound is a number, not a flag.
         _ => value.clone(),
     }
 }
 
-fn refers(schema: &Value) -> bool {
+fn has_references(schema: &Value) -> bool {
     match schema {
         Value::Object(entries) => {
-            entries.iter().any(|(key, value)| key.ends_with("ef") && key.starts_with('$') || refers(value))
+            entries.iter().any(|(key, value)| key.ends_with("ef") && key.starts_with('$') || has_references(value))
         }
-        Value::Array(items) => items.iter().any(refers),
+        Value::Array(items) => items.iter().any(has_references),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
@@ -304,14 +305,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_occurrence_is_found_once_and_required_by_name() {
+    fn every_constraint_is_found_once_and_required_by_name() {
         let schema = json!({
             "type": "object",
             "properties": {"a/b": {"type": "string", "maxLength": 3}, "no": false},
             "required": ["a/b", "c"],
             "additionalProperties": false
         });
-        let found: Vec<String> = sites(&schema).iter().map(ToString::to_string).collect();
+        let found: Vec<String> = constraints(&schema).iter().map(ToString::to_string).collect();
         assert_eq!(
             found,
             [
@@ -327,22 +328,25 @@ mod tests {
     }
 
     #[test]
-    fn relaxing_takes_away_one_occurrence_and_nothing_else() {
+    fn relaxing_removes_one_constraint_and_nothing_else() {
         let schema = json!({"required": ["a", "b"], "maximum": 3, "exclusiveMaximum": true});
-        let site = |keyword: &str, name: Option<&str>| Site {
+        let constraint = |keyword: &str, name: Option<&str>| Constraint {
             pointer: String::new(),
             keyword: keyword.to_owned(),
             name: name.map(str::to_owned),
         };
         assert_eq!(
-            relax(&schema, &site("required", Some("a")), Dialect::Draft4),
+            relax(&schema, &constraint("required", Some("a")), Dialect::Draft4),
             Some(json!({"required": ["b"], "maximum": 3, "exclusiveMaximum": true}))
         );
-        assert_eq!(relax(&schema, &site("maximum", None), Dialect::Draft4), Some(json!({"required": ["a", "b"]})));
-        assert_eq!(relax(&schema, &site("minimum", None), Dialect::Draft4), None);
+        assert_eq!(
+            relax(&schema, &constraint("maximum", None), Dialect::Draft4),
+            Some(json!({"required": ["a", "b"]}))
+        );
+        assert_eq!(relax(&schema, &constraint("minimum", None), Dialect::Draft4), None);
         let listed = json!({"type": "string", "enum": ["a", "b"], "minLength": 1});
-        assert_eq!(relax(&listed, &site("enum", None), Dialect::Draft7), Some(json!({"minLength": 1})));
+        assert_eq!(relax(&listed, &constraint("enum", None), Dialect::Draft7), Some(json!({"minLength": 1})));
         let mixed = json!({"type": "string", "enum": ["a", null]});
-        assert_eq!(relax(&mixed, &site("enum", None), Dialect::Draft7), Some(json!({"type": "string"})));
+        assert_eq!(relax(&mixed, &constraint("enum", None), Dialect::Draft7), Some(json!({"type": "string"})));
     }
 }

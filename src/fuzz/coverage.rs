@@ -1,59 +1,59 @@
-//! Both sides of every boundary and branch of a schema, one after the other.
+//! Coverage goals: both sides of every boundary and every branch of a schema.
 //!
 //! An [`Obligation`] is one decision at one node: this value of an enumeration, this branch, this
-//! length, this entry present. It is met by forcing that decision and those that lead to it, with
-//! the simplest choices elsewhere. Decisions are forced at the first visit of a node only, so a
-//! recursive schema is not driven as deep as it can be.
+//! length, this entry present. It is covered by forcing that decision and those that lead to it, with
+//! the simplest choices elsewhere. Decisions are forced at the first visit of a node only, so that a
+//! recursive schema is not generated as deep as possible.
 
 use std::collections::{HashSet, VecDeque};
 
 use serde_json::Value;
 
 use super::{
-    generate::Forced,
+    generate::ForcedDecision,
     generator::{Class, Generator},
-    plan::{Array, Node, NodeId, Object},
+    plan::{ArraySpec, Node, NodeId, ObjectSpec},
     source::{Random, Simplest},
-    text::ODD_NAMES,
+    string::UNUSUAL_NAMES_TRIED,
 };
 
-/// How many obligations one generator states.
-const STATED: usize = 4_096;
+/// How many goals one generator has at most.
+const MAX_GOALS: usize = 4_096;
 /// How many values of one enumeration are tried.
-const VALUES: usize = 64;
-/// How many entries take part in pairs, and how many alternatives of each.
-const PAIRED: (usize, usize) = (24, 6);
-/// How many random completions are tried when the simplest one is rejected.
-const COMPLETIONS: u64 = 8;
+const MAX_VALUES_PER_ENUM: usize = 64;
+/// How many entries take part in pairwise combinations, and how many alternatives of each.
+const PAIRWISE_LIMITS: (usize, usize) = (24, 6);
+/// How many random completions are tried if the simplest one is rejected.
+const MAX_COMPLETIONS: u64 = 8;
 
 const PRESENT: &str = "present";
 
-type Way = Vec<(NodeId, Forced)>;
+type Decisions = Vec<(NodeId, ForcedDecision)>;
 
-/// One decision that an instance is asked to take.
+/// A coverage goal: one decision that an instance should make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Obligation {
     place: String,
     aim: String,
-    way: Way,
-    /// How many decisions it stands for, if it is a bundle.
+    decisions: Decisions,
+    /// How many decisions it covers: one, several for a bundle, none for a pairwise combination.
     bundled: usize,
 }
 
 impl Obligation {
-    /// Where the decision is taken, as a JSON pointer in which `*` is any element or entry.
+    /// The path of the decision in an instance, as a JSON pointer in which `*` is any element or entry.
     #[must_use]
     pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// How many decisions it stands for: one, more for a bundle of them, none for a pair of others.
+    /// How many decisions it covers: one, several for a bundle, none for a pairwise combination.
     #[must_use]
     pub fn bundled(&self) -> usize {
         self.bundled
     }
 
-    /// What is decided there, in words: `length 3`, `branch 2`, `present`.
+    /// The decision as text: `length 3`, `branch 2`, `present`.
     #[must_use]
     pub fn aim(&self) -> &str {
         &self.aim
@@ -61,71 +61,74 @@ impl Obligation {
 }
 
 impl Generator {
-    /// Every decision of the class: each value, branch, bound, length, and entry, in the order of
-    /// the distance from the root.
+    /// Every decision of the class: each value, branch, bound, length and entry, in breadth-first order
+    /// from the root.
     #[must_use]
     pub fn obligations(&self) -> Vec<Obligation> {
-        let mut cover = Cover { generator: self, stated: Vec::new(), seen: HashSet::new(), pending: VecDeque::new() };
+        let mut collector =
+            GoalCollector { generator: self, goals: Vec::new(), seen: HashSet::new(), pending: VecDeque::new() };
         if self.check_possible().is_ok() {
-            cover.visit(self.plan.root, Way::new(), String::new());
+            collector.visit(self.plan.root, Decisions::new(), String::new());
         }
-        cover.stated
+        collector.goals
     }
 
-    /// The decisions of [`obligations`](Self::obligations) in few bundles: decisions that concern different
-    /// properties of the root are met by one instance. About half of the properties take part in each, so
-    /// that what one of them leads to does not hide the others for good.
+    /// The decisions of [`obligations`](Self::obligations) in few bundles: one instance covers decisions about
+    /// different properties of the root. About half of the properties take part in each bundle, so that the effects
+    /// of one property do not always hide those of the others.
     #[must_use]
     pub fn bundles(&self) -> Vec<Obligation> {
         let obligations = self.obligations();
         let root = self.plan.object_root();
         let Node::Object(object) = self.plan.node(root) else { return obligations };
-        let lead = self.lead_to_object();
+        let prefix = self.decisions_to_object();
         let required = object.required.iter().map(|(name, _)| (name, None));
         let optional = object.optional.iter().enumerate().map(|(rank, (name, _))| (name, Some(rank)));
         let mut properties: Vec<(Option<usize>, VecDeque<Obligation>)> = Vec::new();
         let mut rest = obligations;
         for (name, rank) in required.chain(optional) {
-            let place = below("", name);
+            let place = join_pointer("", name);
             let inside = format!("{place}/");
-            let is_own =
-                |one: &Obligation| one.way.len() > lead.len() && (one.place == place || one.place.starts_with(&inside));
+            let is_own = |one: &Obligation| {
+                one.decisions.len() > prefix.len() && (one.place == place || one.place.starts_with(&inside))
+            };
             let (own, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_own);
             rest = others;
             properties.push((rank, own.into()));
         }
         let mut bundles = rest;
-        for turn in 0.. {
+        for round in 0.. {
             let longest = properties.iter().map(|(_, own)| own.len()).max().unwrap_or(0);
             if longest == 0 {
                 break;
             }
-            let (mut way, mut aims, mut ranks) = (lead.clone(), Vec::new(), Vec::new());
-            let mut ways = Way::new();
+            let (mut decisions, mut aims, mut ranks) = (prefix.clone(), Vec::new(), Vec::new());
+            let mut further_decisions = Decisions::new();
             for (at, (rank, own)) in properties.iter_mut().enumerate() {
-                // The one with most to do always takes part, so that there are no more bundles than need be.
-                if rank.is_some() && own.len() < longest && (turn + at) % 2 == 1 {
+                // The property with the most decisions left always takes part, which keeps the number of bundles small.
+                if rank.is_some() && own.len() < longest && (round + at) % 2 == 1 {
                     continue;
                 }
                 let Some(one) = own.pop_front() else { continue };
                 ranks.extend(*rank);
-                ways.extend(one.way[lead.len()..].iter().filter(|(node, _)| *node != root).cloned());
+                further_decisions
+                    .extend(one.decisions[prefix.len()..].iter().filter(|(node, _)| *node != root).cloned());
                 aims.push(format!("{} {}", one.place, one.aim));
             }
-            way.push((root, Forced::Present(ranks)));
-            way.append(&mut ways);
-            bundles.push(Obligation { place: String::new(), bundled: aims.len(), aim: aims.join(", "), way });
+            decisions.push((root, ForcedDecision::Present(ranks)));
+            decisions.append(&mut further_decisions);
+            bundles.push(Obligation { place: String::new(), bundled: aims.len(), aim: aims.join(", "), decisions });
         }
         bundles
     }
 
-    /// The decisions at the very place that a class of invalid instances breaks: which wrong type it is, on
-    /// which side of the bound, and so on. None of a class of valid ones.
+    /// The decisions at the place that a class of invalid instances violates: which wrong type, on which side of the
+    /// bound, and so on. Empty for a class of valid instances.
     #[must_use]
     pub fn aimed(&self) -> Vec<Obligation> {
-        let Class::Violates(site) = &self.class else { return Vec::new() };
+        let Class::Violates(constraint) = &self.class else { return Vec::new() };
         let mut place = String::new();
-        let mut steps = site.pointer.split('/').skip(1);
+        let mut steps = constraint.pointer.split('/').skip(1);
         while let Some(step) = steps.next() {
             match (step, steps.next()) {
                 ("properties", Some(name)) => place = format!("{place}/{name}"),
@@ -138,8 +141,8 @@ impl Generator {
         obligations
     }
 
-    /// Combinations of decisions such that any two that concern different properties of the root
-    /// occur together, as far as the class allows.
+    /// Pairwise combinations: any two decisions about different properties of the root occur together in
+    /// one of them, as far as the class allows.
     #[must_use]
     pub fn pairs(&self) -> Vec<Obligation> {
         if self.check_possible().is_err() {
@@ -149,7 +152,7 @@ impl Generator {
         let Node::Object(object) = self.plan.node(root) else {
             return Vec::new();
         };
-        let lead = self.lead_to_object();
+        let prefix = self.decisions_to_object();
         let obligations = self.obligations();
         let mut factors: Vec<Factor> = Vec::new();
         let entries = object
@@ -157,19 +160,20 @@ impl Generator {
             .iter()
             .map(|(name, _)| (name, None))
             .chain(object.optional.iter().enumerate().map(|(rank, (name, _))| (name, Some(rank))));
-        for (name, rank) in entries.take(PAIRED.0) {
-            let place = below("", name);
+        for (name, rank) in entries.take(PAIRWISE_LIMITS.0) {
+            let place = join_pointer("", name);
             let mut levels: Vec<Level> = Vec::new();
             if rank.is_some() {
-                levels.push(Level { rank: None, way: Way::new(), aim: format!("{place} absent") });
+                levels.push(Level { rank: None, decisions: Decisions::new(), aim: format!("{place} absent") });
             }
-            let own =
-                obligations.iter().filter(|obligation| obligation.place == place && obligation.way.len() > lead.len());
-            for obligation in own.take(PAIRED.1) {
-                let way = obligation.way[lead.len()..].iter();
+            let own = obligations
+                .iter()
+                .filter(|obligation| obligation.place == place && obligation.decisions.len() > prefix.len());
+            for obligation in own.take(PAIRWISE_LIMITS.1) {
+                let decisions = obligation.decisions[prefix.len()..].iter();
                 levels.push(Level {
                     rank,
-                    way: way.filter(|(node, _)| *node != root).cloned().collect(),
+                    decisions: decisions.filter(|(node, _)| *node != root).cloned().collect(),
                     aim: format!("{place} {}", obligation.aim),
                 });
             }
@@ -180,70 +184,72 @@ impl Generator {
         let rows = rows(&factors);
         rows.into_iter()
             .map(|row| {
-                let mut way = lead.clone();
+                let mut decisions = prefix.clone();
                 let chosen = |(factor, level): (&Factor, &usize)| factor.levels[*level].rank;
                 let ranks = factors.iter().zip(&row).filter_map(chosen).collect();
-                way.push((root, Forced::Present(ranks)));
+                decisions.push((root, ForcedDecision::Present(ranks)));
                 let mut aims = Vec::new();
                 for (factor, level) in factors.iter().zip(&row) {
-                    way.extend(factor.levels[*level].way.iter().cloned());
+                    decisions.extend(factor.levels[*level].decisions.iter().cloned());
                     aims.push(factor.levels[*level].aim.clone());
                 }
-                Obligation { place: String::new(), aim: aims.join(", "), way, bundled: 0 }
+                Obligation { place: String::new(), aim: aims.join(", "), decisions, bundled: 0 }
             })
             .collect()
     }
 
-    /// The simplest instance found that takes the decision, or `None` if none was found: the
-    /// decision may be impossible in combination with what leads to it.
+    /// The simplest instance found that makes the decision, or `None` if none was found: the decision may
+    /// be impossible in combination with those that lead to it.
     #[must_use]
     pub fn meet(&self, obligation: &Obligation) -> Option<Value> {
         let taken = |(value, reached): (Value, bool)| reached.then_some(value);
-        self.steer(&mut Simplest, obligation.way.clone()).and_then(taken).or_else(|| {
-            (0..COMPLETIONS).find_map(|seed| self.steer(&mut Random::new(seed), obligation.way.clone()).and_then(taken))
+        self.generate_forced(&mut Simplest, obligation.decisions.clone()).and_then(taken).or_else(|| {
+            (0..MAX_COMPLETIONS).find_map(|seed| {
+                self.generate_forced(&mut Random::new(seed), obligation.decisions.clone()).and_then(taken)
+            })
         })
     }
 
-    /// The decisions that lead from the root of the plan to the object it describes.
-    fn lead_to_object(&self) -> Way {
-        let mut way = Way::new();
+    /// The decisions that lead from the root of the plan to the object that it describes.
+    fn decisions_to_object(&self) -> Decisions {
+        let mut decisions = Decisions::new();
         let mut id = self.plan.root;
         while id != self.plan.object_root() {
             id = match self.plan.node(id) {
                 Node::Same(node) => *node,
                 Node::Suggested { node, .. } => {
-                    way.push((id, Forced::Own));
+                    decisions.push((id, ForcedDecision::IgnoreSuggestion));
                     *node
                 }
                 Node::Union(nodes) | Node::Checked { candidates: nodes, .. } => {
-                    way.push((id, Forced::Alternative(0)));
+                    decisions.push((id, ForcedDecision::Alternative(0)));
                     match nodes.first() {
                         Some(node) => *node,
-                        None => return way,
+                        None => return decisions,
                     }
                 }
-                _ => return way,
+                _ => return decisions,
             };
         }
-        way
+        decisions
     }
 }
 
-/// A property of the root, and what may be decided about it.
+/// A property of the root with the alternatives for it.
 struct Factor {
     levels: Vec<Level>,
 }
 
 struct Level {
     rank: Option<usize>,
-    way: Way,
+    decisions: Decisions,
     aim: String,
 }
 
-/// Rows of levels, one of each factor, that contain every pair of levels of different factors.
+/// Rows with one level of each factor that together contain every pair of levels of different factors.
 ///
 /// Greedy: each row starts from a pair that is still missing and takes for every other factor the
-/// level that completes most of the missing pairs.
+/// level that completes the most missing pairs.
 fn rows(factors: &[Factor]) -> Vec<Vec<usize>> {
     let mut missing = HashSet::new();
     let mut order = Vec::new();
@@ -283,7 +289,7 @@ fn rows(factors: &[Factor]) -> Vec<Vec<usize>> {
                 row.iter().enumerate().filter(|it| completes(*it)).count()
             };
             let levels = 0..factors[factor].levels.len();
-            // The first of equals is the simplest.
+            // Of equally good levels the first is the simplest.
             row[factor] = levels.rev().max_by_key(|level| gain(*level));
         }
         let row: Vec<usize> = row.into_iter().map(Option::unwrap_or_default).collect();
@@ -297,104 +303,111 @@ fn rows(factors: &[Factor]) -> Vec<Vec<usize>> {
     rows
 }
 
-struct Cover<'g> {
+struct GoalCollector<'g> {
     generator: &'g Generator,
-    stated: Vec<Obligation>,
+    goals: Vec<Obligation>,
     seen: HashSet<NodeId>,
-    pending: VecDeque<(NodeId, Way, String)>,
+    pending: VecDeque<(NodeId, Decisions, String)>,
 }
 
-impl Cover<'_> {
-    /// Walks breadth first, so that the way to each node is the shortest one.
-    fn visit(&mut self, root: NodeId, way: Way, place: String) {
-        self.pending.push_back((root, way, place));
-        while let Some((id, way, place)) = self.pending.pop_front() {
+impl GoalCollector<'_> {
+    /// Traverses breadth-first, so that the path to each node is the shortest one.
+    fn visit(&mut self, root: NodeId, decisions: Decisions, place: String) {
+        self.pending.push_back((root, decisions, place));
+        while let Some((id, decisions, place)) = self.pending.pop_front() {
             if self.seen.insert(id) {
-                self.state(id, &way, &place);
+                self.collect_node(id, &decisions, &place);
             }
-            if self.stated.len() >= STATED {
-                self.stated.truncate(STATED);
+            if self.goals.len() >= MAX_GOALS {
+                self.goals.truncate(MAX_GOALS);
                 return;
             }
         }
     }
 
-    fn oblige(&mut self, id: NodeId, way: &Way, forced: Forced, place: &str, aim: String) -> Way {
-        let mut way = way.clone();
-        way.push((id, forced));
-        self.stated.push(Obligation { place: place.to_owned(), aim, way: way.clone(), bundled: 1 });
-        way
+    fn add_goal(
+        &mut self,
+        id: NodeId,
+        decisions: &Decisions,
+        forced: ForcedDecision,
+        place: &str,
+        aim: String,
+    ) -> Decisions {
+        let mut decisions = decisions.clone();
+        decisions.push((id, forced));
+        self.goals.push(Obligation { place: place.to_owned(), aim, decisions: decisions.clone(), bundled: 1 });
+        decisions
     }
 
-    fn lead(&mut self, node: NodeId, way: Way, place: String) {
+    fn enqueue(&mut self, node: NodeId, decisions: Decisions, place: String) {
         if self.generator.plan.is_possible(node) {
-            self.pending.push_back((node, way, place));
+            self.pending.push_back((node, decisions, place));
         }
     }
 
-    fn state(&mut self, id: NodeId, way: &Way, place: &str) {
+    fn collect_node(&mut self, id: NodeId, decisions: &Decisions, place: &str) {
         let plan = self.generator.plan.clone();
         match plan.node(id) {
             Node::Never | Node::Null => {}
             Node::Bool => {
                 for chosen in 0..2 {
                     let aim = format!("value {}", chosen == 1);
-                    self.oblige(id, way, Forced::Alternative(chosen), place, aim);
+                    self.add_goal(id, decisions, ForcedDecision::Alternative(chosen), place, aim);
                 }
             }
-            Node::Whole(whole) => {
+            Node::Integer(whole) => {
                 for (edge, value) in whole.edges().enumerate() {
                     let aim = format!("value {value}");
-                    self.oblige(id, way, Forced::Alternative(edge), place, aim);
+                    self.add_goal(id, decisions, ForcedDecision::Alternative(edge), place, aim);
                 }
             }
-            Node::Real(real) => {
+            Node::Number(real) => {
                 for (edge, value) in real.edges().into_iter().enumerate() {
                     let aim = format!("value {value}");
-                    self.oblige(id, way, Forced::Alternative(edge), place, aim);
+                    self.add_goal(id, decisions, ForcedDecision::Alternative(edge), place, aim);
                 }
             }
-            Node::Text(text) => {
+            Node::String(text) => {
                 for length in text.edge_lengths() {
                     let aim = format!("length {length}");
-                    self.oblige(id, way, Forced::Length(length), place, aim);
+                    self.add_goal(id, decisions, ForcedDecision::Length(length), place, aim);
                 }
-                for chosen in 0..text.odd() {
+                for chosen in 0..text.composite_count() {
                     let aim = format!("odd text {}", chosen + 1);
-                    self.oblige(id, way, Forced::Odd(chosen), place, aim);
+                    self.add_goal(id, decisions, ForcedDecision::Composite(chosen), place, aim);
                 }
             }
             Node::Values(values) => {
-                for (chosen, value) in values.iter().enumerate().take(VALUES) {
+                for (chosen, value) in values.iter().enumerate().take(MAX_VALUES_PER_ENUM) {
                     let aim = format!("value {value}");
-                    self.oblige(id, way, Forced::Alternative(chosen), place, aim);
+                    self.add_goal(id, decisions, ForcedDecision::Alternative(chosen), place, aim);
                 }
             }
             Node::Suggested { values, node } => {
                 for (chosen, value) in values.iter().enumerate() {
                     let aim = format!("suggested {value}");
-                    self.oblige(id, way, Forced::Alternative(chosen), place, aim);
+                    self.add_goal(id, decisions, ForcedDecision::Alternative(chosen), place, aim);
                 }
-                let mut way = way.clone();
-                way.push((id, Forced::Own));
-                self.lead(*node, way, place.to_owned());
+                let mut decisions = decisions.clone();
+                decisions.push((id, ForcedDecision::IgnoreSuggestion));
+                self.enqueue(*node, decisions, place.to_owned());
             }
-            Node::Same(node) => self.lead(*node, way.clone(), place.to_owned()),
+            Node::Same(node) => self.enqueue(*node, decisions.clone(), place.to_owned()),
             Node::Union(nodes) | Node::Checked { candidates: nodes, .. } => {
                 for (chosen, node) in nodes.iter().enumerate() {
                     let aim = format!("branch {}", chosen + 1);
-                    let way = self.oblige(id, way, Forced::Alternative(chosen), place, aim);
-                    self.lead(*node, way, place.to_owned());
+                    let decisions = self.add_goal(id, decisions, ForcedDecision::Alternative(chosen), place, aim);
+                    self.enqueue(*node, decisions, place.to_owned());
                 }
             }
-            Node::Array(array) => self.state_array(id, array, way, place),
-            Node::Object(object) => self.state_object(id, object, way, place),
+            Node::Array(array) => self.collect_array(id, array, decisions, place),
+            Node::Object(object) => self.collect_object(id, object, decisions, place),
         }
     }
 
-    fn state_array(&mut self, id: NodeId, array: &Array, way: &Way, place: &str) {
+    fn collect_array(&mut self, id: NodeId, array: &ArraySpec, decisions: &Decisions, place: &str) {
         let mut lengths = vec![array.min, array.min.saturating_add(1)];
-        if array.max <= VALUES {
+        if array.max <= MAX_VALUES_PER_ENUM {
             lengths.extend([array.max.saturating_sub(1), array.max]);
         }
         lengths.retain(|length| (array.min..=array.max).contains(length));
@@ -402,60 +415,60 @@ impl Cover<'_> {
         lengths.dedup();
         for length in lengths {
             let aim = format!("length {length}");
-            self.oblige(id, way, Forced::Length(length), place, aim);
+            self.add_goal(id, decisions, ForcedDecision::Length(length), place, aim);
         }
         for (position, slot) in array.prefix.iter().enumerate() {
-            let mut way = way.clone();
-            way.push((id, Forced::Length(position + 1)));
-            self.lead(*slot, way, below(place, "*"));
+            let mut decisions = decisions.clone();
+            decisions.push((id, ForcedDecision::Length(position + 1)));
+            self.enqueue(*slot, decisions, join_pointer(place, "*"));
         }
-        // The first free place comes after those that have to contain something.
-        let demanded: usize = array.demands.iter().map(|demand| demand.min).sum();
+        // The first unconstrained place follows those that `contains` requires.
+        let demanded: usize = array.contains_rules.iter().map(|rule| rule.min).sum();
         let length = array.prefix.len().saturating_add(demanded).saturating_add(1);
         if length <= array.max {
-            let mut way = way.clone();
-            way.push((id, Forced::Length(length)));
-            self.lead(array.rest, way, below(place, "*"));
+            let mut decisions = decisions.clone();
+            decisions.push((id, ForcedDecision::Length(length)));
+            self.enqueue(array.rest, decisions, join_pointer(place, "*"));
         }
-        for demand in &array.demands {
-            self.lead(demand.rest, way.clone(), below(place, "*"));
+        for rule in &array.contains_rules {
+            self.enqueue(rule.rest, decisions.clone(), join_pointer(place, "*"));
         }
     }
 
-    fn state_object(&mut self, id: NodeId, object: &Object, way: &Way, place: &str) {
+    fn collect_object(&mut self, id: NodeId, object: &ObjectSpec, decisions: &Decisions, place: &str) {
         for (name, node) in &object.required {
-            self.lead(*node, way.clone(), below(place, name));
+            self.enqueue(*node, decisions.clone(), join_pointer(place, name));
         }
         if !object.optional.is_empty() {
             let none = "no optional entry".to_owned();
-            self.oblige(id, way, Forced::Present(Vec::new()), place, none);
+            self.add_goal(id, decisions, ForcedDecision::Present(Vec::new()), place, none);
             let all = "every optional entry".to_owned();
-            self.oblige(id, way, Forced::All, place, all);
+            self.add_goal(id, decisions, ForcedDecision::All, place, all);
         }
         for (rank, (name, node)) in object.optional.iter().enumerate() {
-            let place = below(place, name);
-            let forced = Forced::Present(vec![rank]);
-            let way = self.oblige(id, way, forced, &place, PRESENT.to_owned());
-            self.lead(*node, way, place);
+            let place = join_pointer(place, name);
+            let forced = ForcedDecision::Present(vec![rank]);
+            let decisions = self.add_goal(id, decisions, forced, &place, PRESENT.to_owned());
+            self.enqueue(*node, decisions, place);
         }
-        for (chosen, wild) in object.wild.iter().enumerate() {
-            let place = below(place, "*");
+        for (chosen, template) in object.templates.iter().enumerate() {
+            let place = join_pointer(place, "*");
             let aim = "an entry of another name".to_owned();
-            let way_there = self.oblige(id, way, Forced::Extra(chosen, 0), &place, aim);
-            if self.generator.plan.takes_any_name(wild) {
-                for name in 1..ODD_NAMES {
+            let entry_decisions = self.add_goal(id, decisions, ForcedDecision::Extra(chosen, 0), &place, aim);
+            if self.generator.plan.takes_any_name(template) {
+                for name in 1..UNUSUAL_NAMES_TRIED {
                     let aim = format!("an entry of odd name {name}");
-                    self.oblige(id, way, Forced::Extra(chosen, name), &place, aim);
+                    self.add_goal(id, decisions, ForcedDecision::Extra(chosen, name), &place, aim);
                 }
             }
-            let way = way_there;
-            self.lead(wild.value, way, place);
+            let decisions = entry_decisions;
+            self.enqueue(template.value, decisions, place);
         }
     }
 }
 
-/// One step down in a JSON pointer.
-fn below(place: &str, step: &str) -> String {
+/// Appends a token to a JSON pointer.
+fn join_pointer(place: &str, step: &str) -> String {
     format!("{place}/{}", step.replace('~', "~0").replace('/', "~1"))
 }
 
@@ -470,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_of_every_boundary_are_met() {
+    fn both_sides_of_every_boundary_are_covered() {
         let schema = compile(&json!({
             "type": "object",
             "properties": {
@@ -529,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recursive_schema_is_not_driven_deep() {
+    fn a_recursive_schema_is_not_generated_deep() {
         let schema = compile(&json!({
             "type": "object",
             "properties": {"next": {"$ref": "#"}, "v": {"type": "integer"}},
@@ -543,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn bundles_meet_every_decision_in_fewer_instances() {
+    fn bundles_cover_every_decision_in_fewer_instances() {
         let schema = compile(&json!({
             "type": "object",
             "properties": {
@@ -565,10 +578,14 @@ mod tests {
     }
 
     #[test]
-    fn each_wrong_type_is_aimed_at() {
+    fn each_wrong_type_is_a_goal() {
         let schema = compile(&json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
-        let site = schema.sites().into_iter().find(|site| site.to_string() == "/properties/n type").expect("a site");
-        let generator = schema.violating(&site).expect("it has an effect");
+        let constraint = schema
+            .sites()
+            .into_iter()
+            .find(|constraint| constraint.to_string() == "/properties/n type")
+            .expect("a constraint");
+        let generator = schema.violating(&constraint).expect("it has an effect");
         let met: Vec<Value> = generator.aimed().iter().filter_map(|aim| generator.meet(aim)).collect();
         let has = |is: fn(&Value) -> bool| met.iter().any(|value| is(&value["n"]));
         assert!(has(Value::is_null) && has(Value::is_string) && has(Value::is_boolean), "{met:?}");

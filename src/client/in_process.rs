@@ -1,7 +1,7 @@
-//! A server within this process, or one that somebody else connects to.
+//! A server in this process, given as a function that serves one connection.
 //!
-//! Each connection is served on a thread of its own with a runtime of its own: a server that blocks, panics or
-//! never ends costs that connection and nothing else.
+//! Each connection is served on its own thread with its own runtime: a server that blocks, panics or never ends
+//! affects only that connection.
 
 use std::fmt;
 use std::pin::Pin;
@@ -16,11 +16,11 @@ use super::connection::LaunchError;
 /// How much either side may write before the other reads, in bytes.
 const CAPACITY: usize = 256 << 10;
 
-type Serving = Pin<Box<dyn Future<Output = ()>>>;
+type ServeFuture = Pin<Box<dyn Future<Output = ()>>>;
 
-/// What serves a connection: it is given the server's end of a pipe, once for each connection.
+/// A function that serves a connection: it receives the server's end of a pipe, once for each connection.
 #[derive(Clone)]
-pub struct Within(Arc<dyn Fn(DuplexStream) -> Serving + Send + Sync>);
+pub struct Within(Arc<dyn Fn(DuplexStream) -> ServeFuture + Send + Sync>);
 
 impl fmt::Debug for Within {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -29,7 +29,7 @@ impl fmt::Debug for Within {
 }
 
 impl Within {
-    /// A server that runs as long as the future does, or until its connection is given up.
+    /// A server that runs until the future completes or its connection is dropped.
     pub fn new<Serve, Served>(serve: Serve) -> Self
     where
         Serve: Fn(DuplexStream) -> Served + Send + Sync + 'static,
@@ -39,17 +39,17 @@ impl Within {
         Self(Arc::new(move |pipe| {
             let serve = Arc::clone(&serve);
             Box::pin(async move {
-                // What it ends with shows in the connection, which is what is judged.
+                // Its result shows in the connection, and that is judged.
                 let _ended = serve(pipe).await;
             })
         }))
     }
 
-    /// Serves one more connection: our end of the pipe, and what is finished when the server is. Aborting that
-    /// ends the server at its next await.
+    /// Opens one more connection: returns the client's end of the pipe and a handle that finishes with the server.
+    /// Aborting the handle ends the server at its next await.
     ///
     /// # Errors
-    /// When the system refuses a thread.
+    /// When the system cannot start a thread.
     pub fn start(&self) -> Result<(DuplexStream, JoinHandle<()>), LaunchError> {
         let (ours, theirs) = tokio::io::duplex(CAPACITY);
         let (ended, server) = oneshot::channel::<()>();
@@ -58,9 +58,9 @@ impl Within {
         let thread = std::thread::Builder::new().name("mcp-server".to_owned());
         let refused = |source| LaunchError::Start { program: "the server within this process".to_owned(), source };
         let work = move || {
-            // Dropped when the thread ends, a panic included.
+            // Dropped when the thread ends, even by a panic.
             let _ended = ended;
-            // Without a runtime the connection closes at once, which is what is judged.
+            // Without a runtime the connection closes at once, and that is judged.
             let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
             runtime.block_on(async {
                 tokio::select! {
@@ -68,7 +68,7 @@ impl Within {
                     _given_up = cancelled => {}
                 }
             });
-            // A task of the server's that is stuck must not keep the thread.
+            // A stuck task of the server must not keep the thread.
             runtime.shutdown_background();
         };
         thread.spawn(work).map_err(refused)?;
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_blocks_its_thread_leaves_ours_alone() {
+    fn a_server_that_blocks_its_thread_does_not_block_this_one() {
         run(async {
             let within = Within::new(|mut pipe: DuplexStream| async move {
                 pipe.write_all(b"x").await.expect("there is room");
@@ -112,9 +112,9 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_given_up_ends_and_drops_what_it_holds() {
-        struct Told(std::sync::mpsc::Sender<()>);
-        impl Drop for Told {
+    fn a_server_whose_connection_is_dropped_ends_and_drops_its_values() {
+        struct NotifyOnDrop(std::sync::mpsc::Sender<()>);
+        impl Drop for NotifyOnDrop {
             fn drop(&mut self) {
                 self.0.send(()).expect("it is waited for");
             }
@@ -122,7 +122,7 @@ mod tests {
         let (tell, told) = std::sync::mpsc::channel();
         run(async {
             let within = Within::new(move |_pipe| {
-                let held = Told(tell.clone());
+                let held = NotifyOnDrop(tell.clone());
                 async move {
                     std::future::pending::<()>().await;
                     drop(held);

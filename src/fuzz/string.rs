@@ -1,4 +1,4 @@
-//! Strings: within their lengths, by pattern, by format, and of the kinds that break programs.
+//! Generates strings: by length, pattern and format, and strings that programs often handle wrongly.
 
 use std::sync::Arc;
 
@@ -6,20 +6,20 @@ use jsonschema::{Validator, canonical::StringView};
 use serde_json::{Number, Value};
 
 use super::{
-    format::{Format, MISFITS},
+    format::{Format, INVALID_SAMPLES},
     pattern::Pattern,
-    source::{Odometer, Source},
+    source::{EnumeratedChoices, Source},
 };
 
-/// Strings longer than this are never asked for by choice.
-const LONG: usize = 4096;
-/// Longer than the buffers that programs commonly have for a line or a name.
-const BEYOND_BUFFERS: usize = 1_100;
-/// How often a string that fails its own check is drawn again.
-const ATTEMPTS: u64 = 24;
+/// Longer strings are not generated unless a bound requires them.
+const MAX_CHOSEN_LENGTH: usize = 4096;
+/// Longer than the usual buffer of a program for a line or a name.
+const BEYOND_BUFFERS_LENGTH: usize = 1_100;
+/// How often a string that fails its own check is generated again.
+const MAX_ATTEMPTS: u64 = 24;
 
-/// Strings that programs are known to trip over, all of them inert as data.
-const BREAKERS: [&str; 40] = [
+/// Strings that programs often handle wrongly, all of them harmless as data.
+const TRICKY_STRINGS: [&str; 40] = [
     "",
     " ",
     "\u{0}",
@@ -62,9 +62,9 @@ const BREAKERS: [&str; 40] = [
     "\u{1f300}\u{200d}\u{1f469}",
 ];
 
-/// Strings that hold much of what programs trip over, so that few calls try it all; shrinking tells which
-/// part it was. Each is of one kind, since what refuses one kind hides the others.
-const COMPOSITES: [&str; 7] = [
+/// Strings that combine many special characters, so that few calls test them all; shrinking finds the part
+/// that matters. Each is of one kind, since rejecting one kind would hide the others.
+const COMPOSITE_STRINGS: [&str; 7] = [
     "a\u{0}b\r\n\tc\u{7f}\u{1b}",
     "'\"\\/`|;&<>()[]{}",
     "%s%n%x ${7*7} {{7*7}} #{7*7} $(true)",
@@ -79,13 +79,13 @@ const SPECIALS: [char; 24] = [
     '\u{2028}', '\u{feff}', '\u{202e}', '\u{301}', '\u{fffd}',
 ];
 
-/// The strings that one leaf of a schema admits.
+/// The strings that one node accepts.
 #[derive(Debug, Clone)]
-pub(super) struct Text {
+pub(super) struct StringSpec {
     min: usize,
     max: usize,
     shapes: Vec<Shape>,
-    /// Set where construction alone does not prove membership.
+    /// Set if construction alone does not guarantee a valid string.
     check: Option<Arc<Validator>>,
 }
 
@@ -94,16 +94,16 @@ enum Shape {
     Free,
     Pattern(Box<Pattern>),
     Format(Format),
-    /// Whatever the check lets through among strings of no particular format.
+    /// Strings that fail most formats, of which the check selects the valid ones.
     Misfit,
     Json,
     Base64,
 }
 
-impl Text {
-    /// The strings `view` admits; `check` is asked for a validator when one is needed.
+impl StringSpec {
+    /// The strings that `view` accepts; `check` is called for a validator if one is needed.
     ///
-    /// Gives `None` when a string would have to be longer than `limit` characters.
+    /// Returns `None` if a string would need more than `limit` characters.
     pub(super) fn new(view: &StringView, limit: usize, check: impl FnOnce() -> Option<Arc<Validator>>) -> Option<Self> {
         let length = |number: &Number| {
             number.as_u64().map_or(usize::MAX, |length| usize::try_from(length).unwrap_or(usize::MAX))
@@ -150,12 +150,12 @@ impl Text {
         Some(Self { min, max, shapes, check: if proven { None } else { check() } })
     }
 
-    /// Any string at all.
+    /// Any string.
     pub(super) fn any() -> Self {
         Self { min: 0, max: usize::MAX, shapes: vec![Shape::Free], check: None }
     }
 
-    /// The fewest characters a string can have, by its length bound.
+    /// The minimum length.
     pub(super) fn min(&self) -> usize {
         self.min
     }
@@ -164,15 +164,15 @@ impl Text {
         matches!(self.shapes[..], [Shape::Free]) && self.check.is_none()
     }
 
-    /// The lengths at and beside the bounds that are short enough to be tried.
+    /// The lengths at and next to the bounds that are short enough to be tested.
     pub(super) fn edge_lengths(&self) -> Vec<usize> {
         let mut lengths = vec![self.min, self.min.saturating_add(1)];
-        if self.max <= LONG {
+        if self.max <= MAX_CHOSEN_LENGTH {
             lengths.extend([self.max.saturating_sub(1), self.max]);
         }
-        if self.is_free() && self.max > LONG {
-            // No bound is stated, so that one that is not is to be found.
-            lengths.push(BEYOND_BUFFERS);
+        if self.is_free() && self.max > MAX_CHOSEN_LENGTH {
+            // No bound is declared, so that an undeclared one can be found.
+            lengths.push(BEYOND_BUFFERS_LENGTH);
         }
         lengths.retain(|length| (self.min..=self.max).contains(length));
         lengths.sort_unstable();
@@ -180,21 +180,21 @@ impl Text {
         lengths
     }
 
-    /// How many composites of odd strings there are for this leaf.
-    pub(super) fn odd(&self) -> usize {
-        if self.max >= 2 && self.is_free() { COMPOSITES.len() } else { 0 }
+    /// The number of composite strings for this node.
+    pub(super) fn composite_count(&self) -> usize {
+        if self.max >= 2 && self.is_free() { COMPOSITE_STRINGS.len() } else { 0 }
     }
 
-    /// One of the composites, cut or lengthened to the bounds.
+    /// One of the composite strings, truncated or extended to the bounds.
     pub(super) fn composite(&self, chosen: usize) -> Option<String> {
-        COMPOSITES.get(chosen).map(|text| fit(text, self.min, self.max))
+        COMPOSITE_STRINGS.get(chosen).map(|text| fit(text, self.min, self.max))
     }
 
     pub(super) fn draw(&self, source: &mut impl Source) -> Option<String> {
         self.draw_within(source, self.min, self.max)
     }
 
-    /// A string of `min` to `max` characters, which are narrower than the leaf's own bounds.
+    /// A string of `min` to `max` characters, within the node's own bounds.
     pub(super) fn draw_within(&self, source: &mut impl Source, min: usize, max: usize) -> Option<String> {
         let Some(check) = &self.check else {
             return Some(self.shape(source, 0, min, max));
@@ -206,17 +206,17 @@ impl Text {
                 _ => None,
             }
         };
-        for attempt in 0..ATTEMPTS {
+        for attempt in 0..MAX_ATTEMPTS {
             let shape = if attempt < 4 { 0 } else { source.index(self.shapes.len()) };
             if let Some(text) = passes(self.shape(source, shape, min, max)) {
                 return Some(text);
             }
         }
-        // The simplest strings in order are tried last, for sources that keep saying the same.
-        (0..ATTEMPTS * self.shapes.len() as u64).find_map(|attempt| {
-            let mut odometer = Odometer::new(attempt);
-            let shape = odometer.index(self.shapes.len());
-            passes(self.shape(&mut odometer, shape, min, max))
+        // The simplest strings in order come last, for sources that repeat their choices.
+        (0..MAX_ATTEMPTS * self.shapes.len() as u64).find_map(|attempt| {
+            let mut choices = EnumeratedChoices::new(attempt);
+            let shape = choices.index(self.shapes.len());
+            passes(self.shape(&mut choices, shape, min, max))
         })
     }
 
@@ -225,7 +225,7 @@ impl Text {
             Shape::Free => free(source, min, max),
             Shape::Pattern(pattern) => pattern.draw(source, min, max),
             Shape::Format(format) => format.draw(source, min),
-            Shape::Misfit => fit(MISFITS[source.index(MISFITS.len())], min, max),
+            Shape::Misfit => fit(INVALID_SAMPLES[source.index(INVALID_SAMPLES.len())], min, max),
             Shape::Json => {
                 let documents = ["0", "{}", "[]", "null", "\"a\"", "{\"a\":[1,true]}"];
                 let document = documents[source.index(documents.len())];
@@ -242,7 +242,7 @@ impl Text {
     }
 }
 
-/// A string of no particular shape.
+/// A string without a particular shape.
 pub(super) fn free(source: &mut impl Source, min: usize, max: usize) -> String {
     let room = max.saturating_sub(min);
     let mode = source.below(16);
@@ -251,10 +251,10 @@ pub(super) fn free(source: &mut impl Source, min: usize, max: usize) -> String {
         10 | 11 => {
             let ends = [min, min + room.min(1), max.saturating_sub(1).max(min), max];
             let length = ends[source.index(4)];
-            if length <= LONG.max(min) { length } else { min }
+            if length <= MAX_CHOSEN_LENGTH.max(min) { length } else { min }
         }
-        12 => return fit(BREAKERS[source.index(BREAKERS.len())], min, max),
-        13 => return fit(COMPOSITES[source.index(COMPOSITES.len())], min, max),
+        12 => return fit(TRICKY_STRINGS[source.index(TRICKY_STRINGS.len())], min, max),
+        13 => return fit(COMPOSITE_STRINGS[source.index(COMPOSITE_STRINGS.len())], min, max),
         14 => min + source.index(room.min(64) + 1),
         _ => {
             let longest = if source.one_in(8) { 1024 } else { 160 };
@@ -287,7 +287,7 @@ fn any_char(source: &mut impl Source) -> char {
     char::from_u32(code).unwrap_or('\u{fffd}')
 }
 
-/// `text` cut or lengthened to `min..=max` characters.
+/// `text` truncated or extended to `min..=max` characters.
 fn fit(text: &str, min: usize, max: usize) -> String {
     let length = text.chars().count();
     if length > max {
@@ -298,18 +298,18 @@ fn fit(text: &str, min: usize, max: usize) -> String {
     fitted
 }
 
-/// One of the names that are tried one after the other.
-pub(super) fn odd_name(chosen: usize) -> Option<&'static str> {
-    NAMES.get(chosen).copied()
+/// One of the unusual entry names.
+pub(super) fn unusual_name(chosen: usize) -> Option<&'static str> {
+    UNUSUAL_NAMES.get(chosen).copied()
 }
 
-/// Names for entries that no schema names; the first is the plainest.
-const NAMES: [&str; 10] = ["extra", "__proto__", "", "x", "a", "constructor", "id", "\u{e9}", "a.b", "$ref"];
+/// Names for undeclared entries; the first is the plainest.
+const UNUSUAL_NAMES: [&str; 10] = ["extra", "__proto__", "", "x", "a", "constructor", "id", "\u{e9}", "a.b", "$ref"];
 
-/// How many of the names are tried one after the other.
-pub(super) const ODD_NAMES: usize = 3;
+/// How many of the names are tested one by one.
+pub(super) const UNUSUAL_NAMES_TRIED: usize = 3;
 
-/// A name for an entry that no schema names.
+/// A name for an undeclared entry.
 pub(super) fn key(source: &mut impl Source, min: usize) -> String {
-    fit(NAMES[source.index(NAMES.len())], min, usize::MAX)
+    fit(UNUSUAL_NAMES[source.index(UNUSUAL_NAMES.len())], min, usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! The place that a server is reached at, and how: shared by every connection of a run.
+//! The HTTP endpoint of a server: URL, HTTP clients, headers, secrets and rate limit, shared by all connections.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -10,85 +10,85 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 
-/// Why an address cannot be used.
+/// Why an endpoint cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SiteError {
-    /// It is no address.
-    #[error("`{address}` is no address: {reason}")]
+    /// The URL cannot be parsed.
+    #[error("`{address}` is not a URL: {reason}")]
     Address {
-        /// What was given.
+        /// The URL as given.
         address: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// It is an address of something else than HTTP.
-    #[error("`{0}` is no HTTP address: it begins neither with http:// nor with https://")]
+    /// The URL has another scheme than HTTP.
+    #[error("`{0}` is not an HTTP URL: it must begin with http:// or https://")]
     Scheme(String),
-    /// It holds a name or a password, which would be shown wherever the address is.
+    /// The URL contains a user name or password, which would appear in every report.
     #[error(
-        "the address holds a user's name or password, and addresses are shown in reports: give them with --header 'Authorization: Basic ...', or a token with --bearer-env"
+        "the URL contains a user name or password, and URLs are shown in reports: use --header 'Authorization: Basic ...', or --bearer-env for a token"
     )]
     Credentials,
     /// A header cannot be sent.
     #[error(
-        "the header `{0}` cannot be sent: a name is made of letters, digits and hyphens, a value of one line of text"
+        "the header `{0}` cannot be sent: a name consists of letters, digits and hyphens, a value of one line of text"
     )]
     Header(String),
-    /// A secret that could not be masked where the server repeats it.
+    /// A secret that could not be masked reliably.
     #[error(
-        "the secret in the header `{0}` is shorter than {SHORTEST} characters, a date or a word of the protocol, so that it could not be told from other text and masked in a report: use a longer one"
+        "the secret in the header `{0}` cannot be masked reliably in reports, because it is shorter than {MIN_SECRET_CHARS} characters, a date or a name of the protocol: use a longer one"
     )]
-    Guessable(String),
-    /// The client could not be built.
+    UnmaskableSecret(String),
+    /// The HTTP client could not be created.
     #[error("failed to set up HTTP: {0}")]
     Client(#[from] reqwest::Error),
 }
 
-/// How messages travel at a place, once it is known.
+/// The transport of an endpoint, once it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// One endpoint that answers each POST.
+pub(super) enum HttpTransport {
+    /// One endpoint that answers each POST (Streamable HTTP).
     Streamable,
-    /// A stream that names an endpoint for messages and carries the answers (2024-11-05).
+    /// A stream that names an endpoint for messages and carries the responses (HTTP+SSE, 2024-11-05).
     Sse,
 }
 
-/// The place that a server is reached at over HTTP.
+/// The HTTP endpoint at which a server is reached.
 #[derive(Debug)]
 pub struct Site {
     pub(super) url: Url,
     pub(super) client: reqwest::Client,
-    /// The same with the names of headers in title case.
-    pub(super) titled: reqwest::Client,
-    /// Headers that go with every request.
+    /// The same with header names in title case.
+    pub(super) title_case_client: reqwest::Client,
+    /// Headers that are sent with every request.
     pub(super) headers: HeaderMap,
-    /// Texts that are never recorded.
+    /// Strings that are never recorded.
     secrets: Vec<String>,
-    mode: Mutex<Option<Mode>>,
-    pace: Mutex<Pace>,
-    /// Whether the server wanted to be asked less for longer than we wait: nobody waits for it again.
+    transport: Mutex<Option<HttpTransport>>,
+    rate_limiter: Mutex<RateLimiter>,
+    /// Whether the server's rate limit asked for a longer wait than the client accepts: no further waits are made.
     exhausted: AtomicBool,
 }
 
-/// How often a server is asked.
+/// The user's limit on the request rate.
 #[derive(Debug, Default)]
-struct Pace {
-    /// The least time between two requests; none where there is no limit.
-    pause: Duration,
-    /// When the next may go.
+struct RateLimiter {
+    /// The minimum time between two requests; zero without a limit.
+    interval: Duration,
+    /// When the next request may be sent.
     next: Option<Instant>,
 }
 
-/// Names of headers that carry what nobody else may know.
-const SECRET: [&str; 6] = ["authorization", "cookie", "token", "secret", "key", "password"];
+/// Parts of header names whose values are secret.
+const SECRET_HEADER_PARTS: [&str; 6] = ["authorization", "cookie", "token", "secret", "key", "password"];
 
 impl Site {
-    /// A place at an `http` or `https` address; `headers` go with every request, and their values are masked
+    /// An endpoint at an `http` or `https` URL; `headers` are sent with every request, and their values are masked
     /// wherever they would be recorded. `insecure` accepts any certificate.
     ///
     /// # Errors
-    /// When the address or a header cannot be used.
+    /// When the URL or a header cannot be used.
     pub fn new(address: &str, headers: &[(String, String)], insecure: bool) -> Result<Arc<Self>, SiteError> {
         let url = Url::parse(address)
             .map_err(|error| SiteError::Address { address: address.to_owned(), reason: error.to_string() })?;
@@ -105,20 +105,20 @@ impl Site {
             let header = HeaderName::try_from(name.as_str()).map_err(|_| refused())?;
             let mut text = HeaderValue::from_str(value).map_err(|_| refused())?;
             text.set_sensitive(true);
-            let is_secret = SECRET.iter().any(|word| header.as_str().contains(word));
-            // Behind the scheme of an authorization stands the secret; of any other header it is the whole.
+            let is_secret = SECRET_HEADER_PARTS.iter().any(|word| header.as_str().contains(word));
+            // In an authorization header the secret follows the scheme; in any other header it is the whole value.
             let behind = value.split_once(' ').filter(|_| header.as_str().ends_with("authorization"));
             let secret = behind.map_or(value.as_str(), |(_, secret)| secret.trim());
             if is_secret && is_public(secret) {
-                return Err(SiteError::Guessable(name.clone()));
+                return Err(SiteError::UnmaskableSecret(name.clone()));
             }
             own.append(header, text);
-            secrets.extend(disguises(value));
-            // The token alone may be repeated by a server as well.
-            secrets.extend(value.split_once(' ').into_iter().flat_map(|(_, token)| disguises(token)));
+            secrets.extend(escaped_forms(value));
+            // The server may repeat the token without its scheme.
+            secrets.extend(value.split_once(' ').into_iter().flat_map(|(_, token)| escaped_forms(token)));
         }
         secrets.retain(|secret| !is_public(secret));
-        // What holds another goes first, so that nothing of it is left.
+        // Longer secrets are masked first, so that nothing remains of one that contains another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         secrets.dedup();
         let builder = || {
@@ -137,50 +137,50 @@ impl Site {
             }
             builder
         };
-        // Another part of the program may have chosen a provider, which is as good.
+        // If another part of the program has installed a provider already, that one is used.
         let _chosen = rustls::crypto::ring::default_provider().install_default();
-        let (client, titled) = (builder().build()?, builder().http1_title_case_headers().build()?);
+        let (client, title_case_client) = (builder().build()?, builder().http1_title_case_headers().build()?);
         Ok(Arc::new(Self {
             url,
             client,
-            titled,
+            title_case_client,
             headers: own,
             secrets,
-            mode: Mutex::default(),
-            pace: Mutex::default(),
+            transport: Mutex::default(),
+            rate_limiter: Mutex::default(),
             exhausted: AtomicBool::new(false),
         }))
     }
 
-    /// Has so many requests a second made at most.
+    /// Limits the number of requests per second.
     pub fn set_max_rate(&self, rate: f64) {
-        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-        pace.pause = Duration::from_secs_f64(1.0 / rate.max(0.001));
+        let mut rate_limiter = self.rate_limiter.lock().unwrap_or_else(PoisonError::into_inner);
+        rate_limiter.interval = Duration::from_secs_f64(1.0 / rate.max(0.001));
     }
 
-    /// Takes note of a server that limits us for longer than we wait.
+    /// Records that the server's rate limit asks for a longer wait than the client accepts.
     pub(super) fn exhaust(&self) {
         self.exhausted.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it did so.
+    /// Whether the rate limit has been exhausted.
     pub(super) fn is_exhausted(&self) -> bool {
         self.exhausted.load(Ordering::Relaxed)
     }
 
-    /// How long the next request has to wait for its turn, which is taken.
-    pub(super) fn turn(&self) -> Option<Duration> {
-        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-        if pace.pause.is_zero() {
+    /// Reserves the next time slot for a request; returns how long to wait for it.
+    pub(super) fn reserve_slot(&self) -> Option<Duration> {
+        let mut rate_limiter = self.rate_limiter.lock().unwrap_or_else(PoisonError::into_inner);
+        if rate_limiter.interval.is_zero() {
             return None;
         }
         let now = Instant::now();
-        let turn = pace.next.map_or(now, |next| next.max(now));
-        pace.next = Some(turn + pace.pause);
+        let turn = rate_limiter.next.map_or(now, |next| next.max(now));
+        rate_limiter.next = Some(turn + rate_limiter.interval);
         Some(turn - now).filter(|wait| !wait.is_zero())
     }
 
-    /// The address.
+    /// The URL.
     #[must_use]
     pub fn address(&self) -> &str {
         self.url.as_str()
@@ -199,26 +199,26 @@ impl Site {
         Some((host, self.url.port_or_known_default()?))
     }
 
-    /// Whether messages travel by the older transport there, as far as that is known.
+    /// Whether the endpoint uses the HTTP+SSE transport, as far as that is known.
     #[must_use]
     pub fn is_older(&self) -> bool {
-        self.mode() == Some(Mode::Sse)
+        self.transport() == Some(HttpTransport::Sse)
     }
 
-    pub(super) fn mode(&self) -> Option<Mode> {
-        self.mode.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn transport(&self) -> Option<HttpTransport> {
+        self.transport.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn settle(&self, mode: Mode) {
-        self.mode.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(mode);
+    pub(super) fn set_transport(&self, transport: HttpTransport) {
+        self.transport.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(transport);
     }
 
-    /// Whether an address lies at the same origin as the place.
+    /// Whether a URL has the origin of the endpoint.
     pub(super) fn is_same_origin(&self, other: &Url) -> bool {
         self.url.origin() == other.origin()
     }
 
-    /// A text with every secret masked.
+    /// A string with every secret masked.
     #[must_use]
     pub fn masked(&self, text: &str) -> String {
         let mut masked = text.to_owned();
@@ -230,7 +230,7 @@ impl Site {
         masked
     }
 
-    /// Bytes with every secret masked; what is not UTF-8 is left as it is.
+    /// Bytes with every secret masked; bytes that are not UTF-8 are left as they are.
     pub(super) fn masked_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
         let holds = |secret: &String| bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
         if !self.secrets.iter().any(holds) {
@@ -243,8 +243,8 @@ impl Site {
     }
 }
 
-/// A secret as it is, and as it is written within JSON and within addresses.
-fn disguises(secret: &str) -> Vec<String> {
+/// A secret as it is, and as it is escaped in JSON and in URLs.
+fn escaped_forms(secret: &str) -> Vec<String> {
     let quoted = serde_json::Value::from(secret).to_string();
     let encoded = secret.bytes().fold(String::new(), |mut text, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -257,16 +257,16 @@ fn disguises(secret: &str) -> Vec<String> {
     vec![secret.to_owned(), quoted[1..quoted.len() - 1].to_owned(), encoded]
 }
 
-/// Words of the protocol that a header may well carry: to mask them would be to judge another server.
-const PUBLIC: &str = "application/json, text/event-stream, charset=utf-8, keep-alive, no-cache, gzip, deflate,     jsonrpc 2.0 method params result error message protocolVersion capabilities clientInfo serverInfo     io.modelcontextprotocol/clientCapabilities structuredContent description inputSchema outputSchema properties     arguments resources/templates/list resourceTemplates prompts/list tools/list tools/call initialize     notifications/initialized server/discover subscriptions/listen completion/complete logging/setLevel     sampling/createMessage elicitation/create required object string integer number boolean nextCursor content     supportedVersions resultType complete localhost 127.0.0.1 mcp-conformance";
+/// Names of the protocol that a header may contain: masking them would corrupt the messages under judgement.
+const PROTOCOL_NAMES: &str = "application/json, text/event-stream, charset=utf-8, keep-alive, no-cache, gzip, deflate,     jsonrpc 2.0 method params result error message protocolVersion capabilities clientInfo serverInfo     io.modelcontextprotocol/clientCapabilities structuredContent description inputSchema outputSchema properties     arguments resources/templates/list resourceTemplates prompts/list tools/list tools/call initialize     notifications/initialized server/discover subscriptions/listen completion/complete logging/setLevel     sampling/createMessage elicitation/create required object string integer number boolean nextCursor content     supportedVersions resultType complete localhost 127.0.0.1 mcp-conformance";
 
-/// A shorter text is part of too many others to be masked.
-const SHORTEST: usize = 6;
+/// Shorter strings occur in too many others to be masked.
+const MIN_SECRET_CHARS: usize = 6;
 
-/// Whether a text tells nobody anything: it is too short to be a secret, a word of the protocol, or a revision.
+/// Whether a string cannot be a secret: it is too short, a name of the protocol, or a revision.
 fn is_public(text: &str) -> bool {
     let is_date = text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    text.len() < SHORTEST || is_date || PUBLIC.contains(text)
+    text.len() < MIN_SECRET_CHARS || is_date || PROTOCOL_NAMES.contains(text)
 }
 
 fn is_loopback(url: &Url) -> bool {
@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_http_addresses_are_taken() {
+    fn only_http_urls_are_accepted() {
         assert!(Site::new("http://127.0.0.1:3000/mcp", &[], false).is_ok());
         assert!(matches!(Site::new("ftp://127.0.0.1/", &[], false), Err(SiteError::Scheme(_))));
         assert!(matches!(Site::new("nonsense", &[], false), Err(SiteError::Address { .. })));
@@ -290,21 +290,21 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_masked_in_disguise_and_words_of_the_protocol_are_not() {
+    fn escaped_secrets_are_masked_and_names_of_the_protocol_are_not() {
         let headers = [
             ("X-Key".to_owned(), "a\"b\\c d+e".to_owned()),
             ("MCP-Protocol-Version".to_owned(), "2025-06-18".to_owned()),
             ("X-Tenant".to_owned(), "resources".to_owned()),
         ];
-        let site = Site::new("http://localhost/mcp", &headers, false).expect("an address");
+        let endpoint = Site::new("http://localhost/mcp", &headers, false).expect("an address");
         let json = serde_json::json!({ "resources": ["2025-06-18", "a\"b\\c d+e"] }).to_string();
-        assert_eq!(site.masked(&json), r#"{"resources":["2025-06-18","[secret]"]}"#);
-        assert_eq!(site.masked("?key=a%22b%5Cc%20d%2Be"), "?key=[secret]");
+        assert_eq!(endpoint.masked(&json), r#"{"resources":["2025-06-18","[secret]"]}"#);
+        assert_eq!(endpoint.masked("?key=a%22b%5Cc%20d%2Be"), "?key=[secret]");
     }
 
     #[test]
-    fn a_secret_that_could_not_be_masked_is_refused() {
-        let site =
+    fn a_secret_that_cannot_be_masked_is_rejected() {
+        let endpoint =
             |name: &str, value: &str| Site::new("http://localhost/", &[(name.to_owned(), value.to_owned())], false);
         for (name, value) in [
             ("Authorization", "Bearer abc"),
@@ -313,32 +313,32 @@ mod tests {
             ("X-Auth-Token", "resources"),
             ("Authorization", "Bearer 2025-06-18"),
         ] {
-            let told = site(name, value).expect_err("it is refused").to_string();
+            let told = endpoint(name, value).expect_err("it is refused").to_string();
             assert!(told.contains(name) && !told.contains(value), "{told}");
         }
         for (name, value) in [("Authorization", "Bearer abcdef"), ("X-Tenant", "7"), ("Accept-Language", "de")] {
-            assert!(site(name, value).is_ok(), "{name}");
+            assert!(endpoint(name, value).is_ok(), "{name}");
         }
     }
 
     #[test]
-    fn requests_take_turns() {
-        let site = Site::new("http://localhost/", &[], false).expect("an address");
-        assert_eq!(site.turn(), None);
-        site.set_max_rate(2.0);
-        assert_eq!(site.turn(), None);
-        let second = site.turn().expect("it waits");
-        let third = site.turn().expect("it waits");
+    fn requests_are_spaced_by_the_maximum_rate() {
+        let endpoint = Site::new("http://localhost/", &[], false).expect("an address");
+        assert_eq!(endpoint.reserve_slot(), None);
+        endpoint.set_max_rate(2.0);
+        assert_eq!(endpoint.reserve_slot(), None);
+        let second = endpoint.reserve_slot().expect("it waits");
+        let third = endpoint.reserve_slot().expect("it waits");
         assert!(second > Duration::from_millis(400) && third > Duration::from_millis(900), "{second:?} {third:?}");
     }
 
     #[test]
     fn secrets_are_masked_with_and_without_their_scheme() {
         let headers = [("Authorization".to_owned(), "Bearer abcdef123".to_owned())];
-        let site = Site::new("https://example.com/mcp", &headers, false).expect("an address");
-        assert_eq!(site.masked("got abcdef123 here"), "got [secret] here");
-        assert_eq!(site.masked_bytes(b"x Bearer abcdef123".to_vec()), b"x [secret]");
-        assert!(!site.is_loopback());
+        let endpoint = Site::new("https://example.com/mcp", &headers, false).expect("an address");
+        assert_eq!(endpoint.masked("got abcdef123 here"), "got [secret] here");
+        assert_eq!(endpoint.masked_bytes(b"x Bearer abcdef123".to_vec()), b"x [secret]");
+        assert!(!endpoint.is_loopback());
         assert!(Site::new("http://[::1]:80/", &[], false).expect("an address").is_loopback());
     }
 }

@@ -1,9 +1,9 @@
-//! What a package runner starts: `npx` takes as long to look a package up as many a server to start, and does so
-//! for each process, though what it then starts is the same every time.
+//! The program that a package runner starts: `npx` often takes as long to resolve a package as the server takes to
+//! start, and does so for each process, though it starts the same program every time.
 //!
-//! So what the first one started is looked up in the system's table of processes, and the others are started as that
-//! was: the same program, arguments, environment and folder. Where anything about it is in doubt, nothing is known,
-//! and the runner goes on being used.
+//! After the first start the program is looked up in the system's process table, and later processes are started
+//! directly with the same arguments, environment and working directory. If anything about it is uncertain, the
+//! runner is used again.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -12,24 +12,24 @@ use std::path::{Component, Path, PathBuf};
 
 use tokio::process::Command;
 
-use super::table::{Row, rows};
+use super::process_table::{ProcessEntry, processes};
 
-/// Shells that a runner has a package's program started by.
+/// Shells through which a runner may start a package's program.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ash", "busybox"];
-/// The folder that packages are in.
-const PACKAGES: &str = "node_modules";
+/// The directory that contains packages.
+const PACKAGE_DIRECTORY: &str = "node_modules";
 
-/// A program that a package runner started, to be started again without that.
+/// A program that a package runner started, which can be started again without the runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packaged {
     program: PathBuf,
-    /// The name that it was called by comes first.
+    /// The arguments, beginning with the program name (`argv[0]`).
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     directory: PathBuf,
 }
 
-/// Whether a command is one of a package runner: `npx …`, `npm exec …` or `npm x …`.
+/// Whether a command uses a package runner: `npx …`, `npm exec …` or `npm x …`.
 #[must_use]
 pub fn is_package_runner(command: &[String]) -> bool {
     let Some((program, arguments)) = command.split_first() else { return false };
@@ -42,24 +42,27 @@ pub fn is_package_runner(command: &[String]) -> bool {
 }
 
 impl Packaged {
-    /// What the runner with this process id has started and still runs, if that is told and beyond doubt: its only
-    /// child, or that of its shell, which speaks over the same streams and lies in a folder of packages.
+    /// The program that the runner with this process id has started and that still runs, if it can be identified with
+    /// certainty: the only child, or the only child of its shell, with the same streams and within a package directory.
     #[must_use]
     pub fn of(runner: i32) -> Option<Self> {
-        let rows = rows();
-        let mut pid = only_child(&rows, runner)?;
+        let entries = processes();
+        let mut pid = only_child(&entries, runner)?;
         if is_shell(&fs::read(format!("/proc/{pid}/cmdline")).ok()?) {
-            pid = only_child(&rows, pid)?;
+            pid = only_child(&entries, pid)?;
         }
         let streams = |pid: i32| [0, 1].map(|at| fs::read_link(format!("/proc/{pid}/fd/{at}")).ok());
         let found = Self {
             program: fs::read_link(format!("/proc/{pid}/exe")).ok()?,
-            arguments: words(&fs::read(format!("/proc/{pid}/cmdline")).ok()?),
-            environment: words(&fs::read(format!("/proc/{pid}/environ")).ok()?).into_iter().map(variable).collect(),
+            arguments: nul_terminated(&fs::read(format!("/proc/{pid}/cmdline")).ok()?),
+            environment: nul_terminated(&fs::read(format!("/proc/{pid}/environ")).ok()?)
+                .into_iter()
+                .map(variable)
+                .collect(),
             directory: fs::read_link(format!("/proc/{pid}/cwd")).ok()?,
         };
-        let is_spoken_to = streams(pid) == streams(runner) && !streams(pid).contains(&None);
-        (is_spoken_to && found.is_whole() && found.program.is_file()).then_some(found)
+        let shares_streams = streams(pid) == streams(runner) && !streams(pid).contains(&None);
+        (shares_streams && found.has_original_arguments() && found.program.is_file()).then_some(found)
     }
 
     /// The command that starts it.
@@ -74,13 +77,14 @@ impl Packaged {
         command
     }
 
-    /// Whether its arguments are still those that it was started with, as a program may write its title over them:
-    /// the first names the program, and the program or what it is to read lies in a folder of packages.
-    fn is_whole(&self) -> bool {
+    /// Whether its arguments are still the original ones, since a program may overwrite them with a title: the first
+    /// names the program, and the program or a file argument is within a package directory.
+    fn has_original_arguments(&self) -> bool {
         let Some(name) = self.arguments.first().map(Path::new) else { return false };
         let is_named = name.file_name() == self.program.file_name()
             || self.directory.join(name).canonicalize().is_ok_and(|path| path == self.program);
-        let is_package = |path: &Path| path.components().any(|part| part == Component::Normal(OsStr::new(PACKAGES)));
+        let is_package =
+            |path: &Path| path.components().any(|part| part == Component::Normal(OsStr::new(PACKAGE_DIRECTORY)));
         let is_read = |argument: &OsString| {
             let path = self.directory.join(argument);
             is_package(&path) && path.is_file()
@@ -89,8 +93,8 @@ impl Packaged {
     }
 }
 
-fn only_child(rows: &[Row], parent: i32) -> Option<i32> {
-    let mut children = rows.iter().filter(|row| row.parent == parent && row.state != 'Z');
+fn only_child(entries: &[ProcessEntry], parent: i32) -> Option<i32> {
+    let mut children = entries.iter().filter(|entry| entry.parent == parent && entry.state != 'Z');
     match (children.next(), children.next()) {
         (Some(child), None) => Some(child.pid),
         _ => None,
@@ -99,21 +103,21 @@ fn only_child(rows: &[Row], parent: i32) -> Option<i32> {
 
 /// Whether a command line is that of a shell with a command: `sh -c …`.
 fn is_shell(line: &[u8]) -> bool {
-    let words = words(line);
-    let name = words.first().and_then(|name| Path::new(name).file_name()).and_then(OsStr::to_str);
-    name.is_some_and(|name| SHELLS.contains(&name)) && words.get(1).is_some_and(|word| word == "-c")
+    let nul_terminated = nul_terminated(line);
+    let name = nul_terminated.first().and_then(|name| Path::new(name).file_name()).and_then(OsStr::to_str);
+    name.is_some_and(|name| SHELLS.contains(&name)) && nul_terminated.get(1).is_some_and(|word| word == "-c")
 }
 
-/// Words that end with a NUL each.
-fn words(bytes: &[u8]) -> Vec<OsString> {
+/// Splits NUL-terminated strings.
+fn nul_terminated(bytes: &[u8]) -> Vec<OsString> {
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
     bytes.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect()
 }
 
-/// The name and the value of a variable.
+/// Splits an environment variable into name and value.
 fn variable(word: OsString) -> (OsString, OsString) {
     let mut name = word.into_vec();
-    // The first letter is the name's in any case.
+    // The first character belongs to the name in any case.
     let at = name.iter().skip(1).position(|byte| *byte == b'=').map_or(name.len(), |at| at + 1);
     let value = name.split_off(at).into_iter().skip(1).collect();
     (OsString::from_vec(name), OsString::from_vec(value))
@@ -138,8 +142,8 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_table_reads_back() {
-        assert_eq!(words(b"sh\0-c\0a b\0"), ["sh", "-c", "a b"]);
+    fn process_table_strings_are_parsed() {
+        assert_eq!(nul_terminated(b"sh\0-c\0a b\0"), ["sh", "-c", "a b"]);
         assert!(is_shell(b"/bin/sh\0-c\0a\0") && !is_shell(b"sh\0a\0") && !is_shell(b"node\0-c\0"));
         assert_eq!(variable("A=b=c".into()), ("A".into(), "b=c".into()));
         assert_eq!(variable("A=".into()), ("A".into(), "".into()));
@@ -147,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_has_written_over_its_arguments_is_not_started_again() {
+    fn a_program_that_has_overwritten_its_arguments_is_not_started_again() {
         let folder = tempfile::tempdir().expect("a folder");
         let script = folder.path().join("node_modules/a.js");
         fs::create_dir_all(script.parent().expect("it has one")).expect("a folder");
@@ -158,12 +162,12 @@ mod tests {
             environment: Vec::new(),
             directory: folder.path().to_owned(),
         };
-        assert!(with(&["node", "node_modules/a.js", "-v"]).is_whole());
-        assert!(with(&["node", "--import", "x", &script.display().to_string()]).is_whole());
+        assert!(with(&["node", "node_modules/a.js", "-v"]).has_original_arguments());
+        assert!(with(&["node", "--import", "x", &script.display().to_string()]).has_original_arguments());
         for arguments in [&["node"][..], &["a-server"], &["node", "a.js"], &["node", "node_modules/b.js"], &[]] {
-            assert!(!with(arguments).is_whole(), "{arguments:?}");
+            assert!(!with(arguments).has_original_arguments(), "{arguments:?}");
         }
         let native = Packaged { program: "/a/node_modules/b/bin/c".into(), ..with(&["c"]) };
-        assert!(native.is_whole());
+        assert!(native.has_original_arguments());
     }
 }

@@ -1,8 +1,8 @@
-//! A lean connection: lines out, frames in, and nothing kept of either.
+//! A connection that records nothing: lines out, frames in.
 //!
-//! For calls by the thousand, where a record of everything would be memory without end. Over standard streams
-//! there is one task and no queue between: whoever waits for a frame also writes what is to be written
-//! meanwhile, so that neither side can block the other. Over HTTP each line is a request.
+//! For thousands of calls, where a full record would take unlimited memory. Over standard streams there is one task
+//! and no queue: waiting for a frame also writes the queued lines, so that neither side can block the other. Over
+//! HTTP each line is a request.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,30 +13,30 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
-use super::allotted::Allotted;
 use super::connection::{LaunchError, Patience, Waited};
-use super::http::{Over, Posts, PostsOrder};
+use super::http::{Over, PostsOrder, UnrecordedHttp};
 use super::process::Process;
+use super::wait_budget::WaitBudget;
 use crate::wire::{Frame, Line, Splitter};
 
-/// How much of standard error is kept, in bytes: the end says why a server ended.
-const STDERR: usize = 16 << 10;
-/// How long a line may grow without end before the server is cut off, in bytes.
-const LINE: usize = 32 << 20;
-/// How much is read at once.
-const BUFFER: usize = 64 << 10;
-/// How long a process whose output is closed is given to say how it ended.
-const EPITAPH: Duration = Duration::from_millis(300);
+/// How much of standard error is kept, in bytes: its end explains why a server exited.
+const MAX_STDERR_BYTES: usize = 16 << 10;
+/// How long an unfinished line may grow before the server is disconnected, in bytes.
+const MAX_UNFINISHED_LINE_BYTES: usize = 32 << 20;
+/// How much is read at once, in bytes.
+const READ_BUFFER_BYTES: usize = 64 << 10;
+/// How long to wait for the exit status of a process whose output is closed.
+const EXIT_STATUS_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// A connection that keeps nothing but what has not been read yet.
+/// A connection that keeps nothing but unread input.
 #[derive(Debug)]
 pub struct Pipe(Peer);
 
-/// What is at the other end.
+/// The server side of a connection.
 #[derive(Debug)]
 enum Peer {
     Streams(Box<Streams>),
-    Http(Box<Posts>),
+    Http(Box<UnrecordedHttp>),
 }
 
 /// A server over its standard streams, or over a pipe in memory.
@@ -47,9 +47,9 @@ struct Streams {
     written: usize,
     splitter: Splitter,
     buffer: Vec<u8>,
-    /// The part of the buffer that was read and not yet split.
+    /// The part of the buffer that was read and not yet split into lines.
     unread: Range<usize>,
-    /// The line that the stream ended in.
+    /// The unfinished line at the end of the stream.
     last: Option<Frame>,
     process: Option<Process>,
     tasks: Vec<JoinHandle<()>>,
@@ -82,7 +82,7 @@ impl Pipe {
         Ok(Self(Peer::Streams(Box::new(pipe))))
     }
 
-    /// Connects to a server in this process; `server` runs it over the other end of the pipe.
+    /// Connects to a server in this process; `server` runs at the other end of the pipe.
     #[must_use]
     pub fn within(pipe: DuplexStream, server: JoinHandle<()>) -> Self {
         let (output, input) = tokio::io::split(pipe);
@@ -91,23 +91,23 @@ impl Pipe {
         Self(Peer::Streams(Box::new(pipe)))
     }
 
-    /// Connects to a server over HTTP; nothing is sent before the first line. What the server asks for is answered
-    /// by the connection itself.
+    /// Connects to a server over HTTP; nothing is sent before the first line. The connection itself answers the
+    /// server's requests.
     #[must_use]
     pub fn over_http(order: PostsOrder) -> Self {
-        Self(Peer::Http(Box::new(Posts::new(order))))
+        Self(Peer::Http(Box::new(UnrecordedHttp::new(order))))
     }
 
-    /// Puts up a line to be sent with the next wait.
+    /// Queues a line, which is sent during the next wait.
     pub fn queue(&mut self, line: &[u8]) {
         match &mut self.0 {
             Peer::Streams(streams) => streams.queue(line),
-            Peer::Http(posts) => posts.queue(line),
+            Peer::Http(http) => http.queue(line),
         }
     }
 
-    /// Puts up a line that `write` appends to what is to be sent, and says how long it is: where lines go out by the
-    /// thousand, each is written once.
+    /// Queues a line that `write` appends to the output buffer, and returns its length: for thousands of lines, this
+    /// saves copying each.
     pub fn queue_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         match &mut self.0 {
             Peer::Streams(streams) => {
@@ -117,16 +117,16 @@ impl Pipe {
                 streams.outgoing.push(b'\n');
                 length
             }
-            Peer::Http(posts) => {
+            Peer::Http(http) => {
                 let mut line = Vec::new();
                 write(&mut line);
-                posts.queue(&line);
+                http.queue(&line);
                 line.len()
             }
         }
     }
 
-    /// The next line that the server writes, while what is put up is written.
+    /// The next line of the server; queued lines are sent meanwhile.
     pub async fn next(&mut self, limit: Duration) -> Waited<Frame> {
         loop {
             match self.next_unless(limit, |_| false).await {
@@ -138,8 +138,8 @@ impl Pipe {
         }
     }
 
-    /// The next line that the server writes and `take` does not take, which is asked before a line is parsed; nothing
-    /// where it took all that came at once. Over HTTP there is nothing to be taken.
+    /// The next line of the server that `take` does not consume; `take` sees each line before it is parsed. `None` if
+    /// it consumed every line of one read. Over HTTP `take` is not called.
     pub async fn next_unless(
         &mut self,
         limit: Duration,
@@ -147,7 +147,7 @@ impl Pipe {
     ) -> Waited<Option<Frame>> {
         match &mut self.0 {
             Peer::Streams(streams) => streams.next(limit, take).await,
-            Peer::Http(posts) => match posts.next(limit).await {
+            Peer::Http(http) => match http.next(limit).await {
                 Waited::Came(frame) => Waited::Came(Some(frame)),
                 Waited::TimedOut => Waited::TimedOut,
                 Waited::Closed => Waited::Closed,
@@ -155,16 +155,16 @@ impl Pipe {
         }
     }
 
-    /// Whether the server closed its output, ended or was cut off.
+    /// Whether the server closed its output, exited or was disconnected.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         match &self.0 {
             Peer::Streams(streams) => streams.closed,
-            Peer::Http(posts) => posts.over().is_some(),
+            Peer::Http(http) => http.over().is_some(),
         }
     }
 
-    /// The id of the process, if the server is one that was started with the connection.
+    /// The id of the server's process, if the connection started one.
     #[must_use]
     pub fn process_id(&self) -> Option<i32> {
         match &self.0 {
@@ -173,16 +173,16 @@ impl Pipe {
         }
     }
 
-    /// Why nothing more comes over HTTP, where that is so.
+    /// Why an HTTP connection has ended, if it has.
     #[must_use]
     pub fn over(&self) -> Option<&Over> {
         match &self.0 {
             Peer::Streams(_) => None,
-            Peer::Http(posts) => posts.over(),
+            Peer::Http(http) => http.over(),
         }
     }
 
-    /// The end of what the server wrote to its error stream.
+    /// The end of the server's standard error.
     #[must_use]
     pub fn stderr(&self) -> String {
         match &self.0 {
@@ -191,16 +191,16 @@ impl Pipe {
         }
     }
 
-    /// How a server that closed its output ended, in words.
+    /// How a server that closed its output ended, as text.
     pub async fn epitaph(&mut self) -> String {
         match &mut self.0 {
             Peer::Streams(streams) => streams.epitaph().await,
-            Peer::Http(posts) => posts.over().map_or_else(String::new, Over::describe),
+            Peer::Http(http) => http.over().map_or_else(String::new, Over::describe),
         }
     }
 
-    /// Ends the server: closes its input, waits, sends SIGTERM, waits, kills its group. Over HTTP it ends the
-    /// session, and the server runs on.
+    /// Ends the server: closes its input, waits, sends SIGTERM, waits, kills its process group. Over HTTP it only ends
+    /// the session.
     pub async fn end(self, patience: Patience) {
         match self.0 {
             Peer::Streams(mut streams) => {
@@ -209,7 +209,7 @@ impl Pipe {
                     let _step = process.end(patience).await;
                 }
             }
-            Peer::Http(posts) => posts.end().await,
+            Peer::Http(http) => http.end().await,
         }
     }
 }
@@ -226,7 +226,7 @@ impl Streams {
             outgoing: Vec::new(),
             written: 0,
             splitter: Splitter::default(),
-            buffer: vec![0; BUFFER],
+            buffer: vec![0; READ_BUFFER_BYTES],
             unread: 0..0,
             last: None,
             process: None,
@@ -236,22 +236,22 @@ impl Streams {
         }
     }
 
-    /// Puts up a line to be written with the next wait; a newline is added.
+    /// Queues a line, which is written during the next wait; a newline is added.
     fn queue(&mut self, line: &[u8]) {
         self.outgoing.extend_from_slice(line);
         self.outgoing.push(b'\n');
     }
 
-    /// The next line that the server writes and `take` does not take, while what is put up is written.
+    /// The next line of the server that `take` does not consume; queued lines are written meanwhile.
     async fn next(&mut self, limit: Duration, mut take: impl FnMut(&[u8]) -> bool + Send) -> Waited<Option<Frame>> {
-        let mut allotted = Allotted::new(limit);
+        let mut budget = WaitBudget::new(limit);
         loop {
-            let mut took = false;
+            let mut consumed = false;
             while !self.unread.is_empty() {
                 let bytes = &self.buffer[self.unread.clone()];
                 let Some((line, used)) = self.splitter.pull(bytes) else {
                     self.unread = 0..0;
-                    self.closed |= self.splitter.pending() > LINE;
+                    self.closed |= self.splitter.pending() > MAX_UNFINISHED_LINE_BYTES;
                     if self.closed {
                         self.last = self.splitter.finish();
                     }
@@ -259,11 +259,11 @@ impl Streams {
                 };
                 self.unread.start += used;
                 match line {
-                    Line::Whole(line) if take(line) => took = true,
-                    line => return Waited::Came(Some(line.read())),
+                    Line::Whole(line) if take(line) => consumed = true,
+                    line => return Waited::Came(Some(line.parse())),
                 }
             }
-            if took {
+            if consumed {
                 return Waited::Came(None);
             }
             if let Some(frame) = self.last.take() {
@@ -272,20 +272,20 @@ impl Streams {
             if self.closed {
                 return Waited::Closed;
             }
-            if allotted.is_over() {
+            if budget.is_exhausted() {
                 return Waited::TimedOut;
             }
-            if allotted.glance(self.step()).await.is_none()
+            if budget.poll(self.step()).await.is_none()
                 && let Some(process) = &self.process
                 && process.status().is_some()
             {
-                // A child of the ended process may hold its output open for ever.
+                // A child of the exited process may hold its output open for ever.
                 self.closed = true;
             }
         }
     }
 
-    /// Writes or reads once, whichever can be done.
+    /// Writes or reads once, whichever is possible.
     async fn step(&mut self) {
         if self.written < self.outgoing.len()
             && let Some(input) = &mut self.input
@@ -302,35 +302,35 @@ impl Streams {
                             let _flushed = input.flush().await;
                         }
                     }
-                    // A server that closed its input says by its output what it does next.
+                    // A server that closed its input shows by its output what it does next.
                     _ => self.input = None,
                 },
                 read = self.output.read(&mut self.buffer) => self.take(read.unwrap_or(0)),
             }
         } else {
             let read = self.output.read(&mut self.buffer).await;
-            // An error ends the stream as much as its end does.
+            // A read error ends the stream as its end does.
             self.take(read.unwrap_or(0));
         }
     }
 
     fn take(&mut self, count: usize) {
         self.unread = 0..count;
-        // Nothing was read at the end of the stream.
+        // A read of nothing is the end of the stream.
         if count == 0 {
             self.last = self.splitter.finish();
             self.closed = true;
         }
     }
 
-    /// How a server that closed its output ended, in words.
+    /// How a server that closed its output ended, as text.
     async fn epitaph(&mut self) -> String {
         match &mut self.process {
             Some(process) => {
-                let status = process.ended_within(EPITAPH).await;
-                // What it wrote last may still be on its way.
+                let status = process.ended_within(EXIT_STATUS_TIMEOUT).await;
+                // The last of its standard error may still be on its way.
                 tokio::time::sleep(Duration::from_millis(2)).await;
-                status.unwrap_or_else(|| "it closed its output and runs on".to_owned())
+                status.unwrap_or_else(|| "it closed its output and keeps running".to_owned())
             }
             None => "it closed its output".to_owned(),
         }
@@ -359,7 +359,7 @@ async fn keep_the_end<R: AsyncRead + Unpin>(mut errors: R, kept: Arc<Mutex<Strin
 fn append(kept: &Mutex<String>, more: &str) {
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     kept.push_str(more);
-    let excess = kept.len().saturating_sub(STDERR);
+    let excess = kept.len().saturating_sub(MAX_STDERR_BYTES);
     let excess = (excess..=kept.len()).find(|at| kept.is_char_boundary(*at)).unwrap_or(0);
     kept.drain(..excess);
 }

@@ -1,51 +1,50 @@
-//! How addresses that a server names stand to its own: those of the metadata of a protected resource.
+//! How the URLs in OAuth protected resource metadata relate to the server's own URL.
 //!
-//! A client that fetches what a stranger names may be led anywhere, and one that trusts metadata of another resource
-//! asks for tokens in its name. Decides nothing beyond that: what it means is said by cases.
+//! A client that fetches any URL a stranger names may be led anywhere, and one that trusts the metadata of another
+//! resource requests tokens for it. This module only classifies; cases decide what the classes mean.
 
 use std::net::IpAddr;
 
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
-/// What an exchange says of addresses, by the address of the server. `metadata`: where the document lies that a
-/// bearer challenge names (`here`, `elsewhere` or `unreadable`), with its `path` where it is here. `resource`: what
-/// the `resource` of a document is (`same`, `within` it as a path within a whole, `other` on the same host,
-/// `elsewhere` or `unreadable`).
-pub(super) fn standing(own: &Url, exchange: &Value) -> Option<Value> {
-    let mut standing = Map::new();
+/// The classes of the URLs in an exchange. `metadata`: the document that a bearer challenge names (`here`,
+/// `elsewhere` or `unreadable`), with its `path` if it is here. `resource`: the `resource` of a document (`same`;
+/// `within` if the server's path is below it; `other` on the same origin; `elsewhere` or `unreadable`).
+pub(super) fn url_relation(own: &Url, exchange: &Value) -> Option<Value> {
+    let mut relation = Map::new();
     if let Some(named) = exchange.pointer("/challenges/bearer/resource_metadata").and_then(Value::as_str) {
         let url = read(named);
         let here = url.as_ref().filter(|url| is_here(own, url));
         if let Some(url) = here {
             let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
-            standing.insert("path".to_owned(), json!(format!("{}{query}", url.path())));
+            relation.insert("path".to_owned(), json!(format!("{}{query}", url.path())));
         }
-        let word = match (&url, here) {
+        let class = match (&url, here) {
             (None, _) => "unreadable",
             (Some(_), Some(_)) => "here",
             (Some(_), None) => "elsewhere",
         };
-        standing.insert("metadata".to_owned(), json!(word));
+        relation.insert("metadata".to_owned(), json!(class));
     }
     if let Some(resource) = exchange.pointer("/body/message/resource") {
-        let word = resource.as_str().and_then(read).map_or("unreadable", |url| resource_word(own, &url));
-        standing.insert("resource".to_owned(), json!(word));
+        let class = resource.as_str().and_then(read).map_or("unreadable", |url| resource_class(own, &url));
+        relation.insert("resource".to_owned(), json!(class));
     }
-    (!standing.is_empty()).then_some(Value::Object(standing))
+    (!relation.is_empty()).then_some(Value::Object(relation))
 }
 
-/// An address of HTTP without a fragment, which the resource of a server has none of.
+/// An HTTP URL without a fragment: the URL of a resource must not have one.
 fn read(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
     (matches!(url.scheme(), "http" | "https") && url.fragment().is_none()).then_some(url)
 }
 
-fn resource_word(own: &Url, resource: &Url) -> &'static str {
+fn resource_class(own: &Url, resource: &Url) -> &'static str {
     if !is_here(own, resource) {
         return "elsewhere";
     }
-    // Whether a slash ends a path means nothing where nobody says that it does.
+    // A trailing slash makes no difference unless the server says so.
     let [mine, theirs] = [own, resource].map(|url| url.path().trim_end_matches('/'));
     if mine == theirs && (resource.query().is_none() || resource.query() == own.query()) {
         return "same";
@@ -54,7 +53,7 @@ fn resource_word(own: &Url, resource: &Url) -> &'static str {
     if within && resource.query().is_none() { "within" } else { "other" }
 }
 
-/// Whether an address has the origin of the server; the names of this machine are one.
+/// Whether a URL has the origin of the server; all names of this machine count as one.
 fn is_here(own: &Url, other: &Url) -> bool {
     let port = own.port_or_known_default() == other.port_or_known_default();
     own.origin() == other.origin() || own.scheme() == other.scheme() && port && is_local(own) && is_local(other)
@@ -69,18 +68,18 @@ fn is_local(url: &Url) -> bool {
 mod tests {
     use super::*;
 
-    fn word(of: &str, named: &str) -> String {
+    fn class_of(of: &str, named: &str) -> String {
         let own = Url::parse("http://127.0.0.1:3000/server/mcp").expect("an address");
         let exchange = match of {
             "metadata" => json!({ "challenges": { "bearer": { "resource_metadata": named } } }),
             _ => json!({ "body": { "message": { "resource": named } } }),
         };
-        let standing = standing(&own, &exchange).expect("it says something");
-        standing[of].as_str().expect("a word").to_owned()
+        let relation = url_relation(&own, &exchange).expect("it is classified");
+        relation[of].as_str().expect("a class").to_owned()
     }
 
     #[test]
-    fn a_resource_is_the_endpoint_or_what_holds_it() {
+    fn a_resource_is_the_endpoint_or_a_parent_of_it() {
         for (resource, expected) in [
             ("http://127.0.0.1:3000/server/mcp", "same"),
             ("HTTP://LOCALHOST:3000/server/mcp/", "same"),
@@ -93,12 +92,12 @@ mod tests {
             ("http://127.0.0.1:3000/server/mcp#x", "unreadable"),
             ("mcp.example.com", "unreadable"),
         ] {
-            assert_eq!(word("resource", resource), expected, "{resource}");
+            assert_eq!(class_of("resource", resource), expected, "{resource}");
         }
     }
 
     #[test]
-    fn metadata_lies_here_or_elsewhere() {
+    fn metadata_is_here_or_elsewhere() {
         for (named, expected) in [
             ("http://127.0.0.1:3000/.well-known/oauth-protected-resource", "here"),
             ("http://localhost:3000/x", "here"),
@@ -106,7 +105,7 @@ mod tests {
             ("https://127.0.0.1:3000/x", "elsewhere"),
             ("/.well-known/oauth-protected-resource", "unreadable"),
         ] {
-            assert_eq!(word("metadata", named), expected, "{named}");
+            assert_eq!(class_of("metadata", named), expected, "{named}");
         }
     }
 }

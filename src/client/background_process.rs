@@ -1,4 +1,4 @@
-//! A process that is only kept running: what it writes is kept as text, and nothing is asked of it.
+//! A process that is only kept running: the end of its output is kept as text, and nothing is sent to it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,16 +10,16 @@ use tokio::task::JoinHandle;
 use super::connection::{LaunchError, Patience};
 use super::process::Process;
 
-/// How much of what it writes is kept, in bytes; of more, the newest.
-const KEPT: usize = 64 << 10;
+/// How much of its output is kept, in bytes; the newest part.
+const MAX_OUTPUT_BYTES: usize = 64 << 10;
 
-/// A running process of which only the end of its output is kept.
+/// A running process, of whose output only the end is kept.
 #[derive(Debug)]
 pub struct Companion {
     process: Process,
     output: Arc<Mutex<Vec<u8>>>,
     readers: Vec<JoinHandle<()>>,
-    /// Held open, as a closed input tells many a server to end.
+    /// Kept open, because many servers exit when their standard input is closed.
     _input: tokio::process::ChildStdin,
 }
 
@@ -33,36 +33,36 @@ impl Companion {
             Process::start(command).map_err(|source| LaunchError::Start { program: program.to_owned(), source })?;
         let output = Arc::new(Mutex::new(Vec::new()));
         let readers = vec![
-            tokio::spawn(keep(streams.output, Arc::clone(&output))),
-            tokio::spawn(keep(streams.errors, Arc::clone(&output))),
+            tokio::spawn(keep_end(streams.output, Arc::clone(&output))),
+            tokio::spawn(keep_end(streams.errors, Arc::clone(&output))),
         ];
         Ok(Self { process, output, readers, _input: streams.input })
     }
 
-    /// The status of the process in words, once it has ended.
+    /// The exit status as text, once the process has ended.
     #[must_use]
     pub fn status(&self) -> Option<String> {
         self.process.status()
     }
 
-    /// The id of the process.
+    /// The process id.
     #[must_use]
     pub fn process_id(&self) -> i32 {
         self.process.id()
     }
 
-    /// The status of the process in words, if it ends within a limit.
+    /// The exit status as text, if the process ends within a limit.
     pub async fn ended_within(&mut self, limit: Duration) -> Option<String> {
         self.process.ended_within(limit).await
     }
 
-    /// The end of what it wrote to its output and its error stream.
+    /// The end of its standard output and standard error.
     #[must_use]
     pub fn output(&self) -> String {
         String::from_utf8_lossy(&self.output.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
-    /// Ends it: waits, SIGTERM, waits, kills its group.
+    /// Ends the process: waits, sends SIGTERM, waits, kills its process group.
     pub async fn end(mut self, patience: Patience) {
         let _step = self.process.end(patience).await;
     }
@@ -76,7 +76,7 @@ impl Drop for Companion {
     }
 }
 
-async fn keep<R: AsyncRead + Unpin>(mut stream: R, output: Arc<Mutex<Vec<u8>>>) {
+async fn keep_end<R: AsyncRead + Unpin>(mut stream: R, output: Arc<Mutex<Vec<u8>>>) {
     let mut buffer = vec![0; 8 << 10];
     loop {
         match stream.read(&mut buffer).await {
@@ -84,7 +84,7 @@ async fn keep<R: AsyncRead + Unpin>(mut stream: R, output: Arc<Mutex<Vec<u8>>>) 
             Ok(count) => {
                 let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
                 output.extend_from_slice(&buffer[..count]);
-                let excess = output.len().saturating_sub(KEPT);
+                let excess = output.len().saturating_sub(MAX_OUTPUT_BYTES);
                 output.drain(..excess);
             }
         }

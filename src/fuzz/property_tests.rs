@@ -1,4 +1,4 @@
-//! What holds for every schema, tried on samples that use every keyword and on hostile ones.
+//! Properties that hold for every schema, tested on samples that use every keyword and on hostile schemas.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use super::{Bytes, Dialect, Domain, Random, Shrinker, Simplest, Tape, ToolSchema
 
 const SAMPLES: &str = include_str!("samples.json");
 
-/// Every keyword that the samples have to use.
+/// The keywords that the samples must use.
 const KEYWORDS: [&str; 52] = [
     "$anchor",
     "$defs",
@@ -78,7 +78,7 @@ fn samples() -> Vec<(String, ToolSchema)> {
         .collect()
 }
 
-/// A validator that shares nothing with the generator but the crate.
+/// A validator that is independent of the generator, except for the crate.
 fn independent(schema: &ToolSchema) -> jsonschema::Validator {
     jsonschema::options()
         .with_draft(schema.dialect().draft())
@@ -96,7 +96,7 @@ fn the_samples_use_every_keyword() {
 }
 
 #[test]
-fn everything_generated_is_valid_whatever_makes_the_choices() {
+fn every_generated_value_is_valid_whatever_the_source() {
     for (name, schema) in samples() {
         let validator = independent(&schema);
         let mut random = Random::new(11);
@@ -113,12 +113,12 @@ fn everything_generated_is_valid_whatever_makes_the_choices() {
 }
 
 #[test]
-fn a_seed_and_its_tape_give_the_same_instance() {
+fn a_seed_and_its_recorded_choices_give_the_same_instance() {
     for (name, schema) in samples() {
         for seed in 0..50 {
-            let mut tape = Tape::record(seed);
-            let first = schema.generate(&mut tape).expect("an instance");
-            let again = schema.generate(&mut Tape::replay(tape.into_used()));
+            let mut choices = Tape::record(seed);
+            let first = schema.generate(&mut choices).expect("an instance");
+            let again = schema.generate(&mut Tape::replay(choices.into_used()));
             assert_eq!(again.as_ref(), Ok(&first), "{name}");
             let drawn = schema.generate(&mut Random::new(seed));
             assert_eq!(drawn.as_ref(), Ok(&first), "{name}");
@@ -126,7 +126,7 @@ fn a_seed_and_its_tape_give_the_same_instance() {
     }
 }
 
-/// Whether one of the errors, or of those that led to it, comes from the keyword.
+/// Whether one of the errors, or of their causes, is reported at the keyword.
 fn blames(error: &ValidationError<'_>, location: &str) -> bool {
     use jsonschema::error::ValidationErrorKind as Kind;
     let nested = match error.kind() {
@@ -137,52 +137,52 @@ fn blames(error: &ValidationError<'_>, location: &str) -> bool {
         _ => false,
     };
     let at = error.schema_path().as_str();
-    // What is inside these is blamed on whichever of them is checked first.
+    // An error inside these is reported at whichever of them is checked first.
     let (around, keyword) = at.rsplit_once('/').unwrap_or(("", at));
     let gathers = matches!(keyword, "not" | "oneOf" | "contains" | "minContains" | "maxContains" | "unevaluatedItems");
-    // A keyword that holds a subschema is broken by breaking something in it.
+    // A keyword with a subschema is violated by violating something in it.
     let inside = at.strip_prefix(location).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     nested || inside || gathers && location.starts_with(around)
 }
 
 #[test]
-fn every_keyword_with_an_effect_is_broken_alone() {
+fn every_keyword_with_an_effect_is_violated_alone() {
     for (name, schema) in samples() {
         let validator = independent(&schema);
         let mut without_effect = Vec::new();
-        for site in schema.sites() {
-            let generator = match schema.violating(&site) {
+        for constraint in schema.sites() {
+            let generator = match schema.violating(&constraint) {
                 Ok(generator) => generator,
                 Err(super::ViolationError::Vacuous) => {
-                    without_effect.push(site.to_string());
+                    without_effect.push(constraint.to_string());
                     continue;
                 }
                 Err(super::ViolationError::AdmitsNoMore) => {
-                    assert!(site.pointer.contains("/not"), "{name}{site}");
+                    assert!(constraint.pointer.contains("/not"), "{name}{constraint}");
                     continue;
                 }
-                Err(error) => panic!("{name}{site}: failed to {error}"),
+                Err(error) => panic!("{name}{constraint}: failed to {error}"),
             };
-            let location = match site.keyword.as_str() {
-                "false" => site.pointer.clone(),
-                keyword => format!("{}/{keyword}", site.pointer),
+            let location = match constraint.keyword.as_str() {
+                "false" => constraint.pointer.clone(),
+                keyword => format!("{}/{keyword}", constraint.pointer),
             };
             let indirect = matches!(
-                site.keyword.as_str(),
+                constraint.keyword.as_str(),
                 "$ref" | "$dynamicRef" | "$recursiveRef" | "if" | "dependentSchemas"
             ) || location.contains("/if/")
-                // There the bound is blamed on the flag that makes it an exclusive one.
-                || schema.dialect() == Dialect::Draft4 && site.keyword == "minimum";
+                // In this draft an error of the bound is reported at the flag that makes it exclusive.
+                || schema.dialect() == Dialect::Draft4 && constraint.keyword == "minimum";
             let mut random = Random::new(5);
             let mut instances = vec![generator.generate(&mut Simplest).expect("a simplest one")];
             instances.extend((0..20).filter_map(|_| generator.generate(&mut random).ok()));
-            assert_eq!(instances.len(), 21, "{name}{site}");
+            assert_eq!(instances.len(), 21, "{name}{constraint}");
             for instance in instances {
                 let errors: Vec<_> = validator.iter_errors(&instance).collect();
-                assert!(!errors.is_empty(), "{name}{site}: {instance}");
+                assert!(!errors.is_empty(), "{name}{constraint}: {instance}");
                 assert!(
                     indirect || errors.iter().any(|error| blames(error, &location)),
-                    "{name}{site}: {instance} gives {errors:?}"
+                    "{name}{constraint}: {instance} gives {errors:?}"
                 );
             }
         }
@@ -196,7 +196,7 @@ fn every_keyword_with_an_effect_is_broken_alone() {
 }
 
 #[test]
-fn every_boundary_and_branch_is_met() {
+fn every_boundary_and_branch_is_covered() {
     for (name, schema) in samples() {
         for obligation in schema.valid().obligations() {
             assert!(schema.valid().meet(&obligation).is_some(), "{name}: {} {}", obligation.place(), obligation.aim());
@@ -276,7 +276,7 @@ fn multiplying() -> Vec<(&'static str, Value)> {
             json!({"$ref": "#/$defs/p0", "$defs": many(2_000, |rank| json!({"required": ["a"], "properties": {"a": {"$ref": format!("#/$defs/p{}", (rank + 1).min(1_999))}}}))}),
         ),
         (
-            "demands in a row",
+            "requirements in a row",
             json!({"$ref": "#/$defs/p0", "$defs": many(2_000, |rank| json!({"minProperties": 1, "allOf": [{"$ref": format!("#/$defs/p{}", (rank + 1).min(1_999))}]}))}),
         ),
         ("endless descent", json!({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]})),
@@ -295,7 +295,7 @@ fn multiplying() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn hostile_schemas_cost_bounded_time_and_never_panic() {
+fn hostile_schemas_take_bounded_time_and_never_panic() {
     for (name, schema) in excessive().into_iter().chain(multiplying()) {
         let start = Instant::now();
         let Ok(compiled) = ToolSchema::compile_for(&schema, Dialect::Draft202012, Domain::Any) else {
@@ -307,20 +307,20 @@ fn hostile_schemas_cost_bounded_time_and_never_panic() {
                 assert!(compiled.is_valid(&value), "{name}");
             }
         }
-        for site in compiled.sites().iter().take(2) {
-            if let Ok(generator) = compiled.violating(site) {
+        for constraint in compiled.sites().iter().take(2) {
+            if let Ok(generator) = compiled.violating(constraint) {
                 let value = generator.generate(&mut random).expect("was found before");
                 assert!(!compiled.is_valid(&value), "{name}");
             }
         }
-        // Unoptimised and beside other work; the slowest take a tenth of this.
+        // Without optimization and in parallel with other tests; the slowest takes a tenth of this.
         assert!(start.elapsed() < Duration::from_secs(30), "{name}");
     }
 }
 
-/// A rule that is met at no depth is not looked for at every one: the stack of a thread is not ours to choose.
+/// A value that exists at no depth is not searched at every depth: the stack of the calling thread may be small.
 #[test]
-fn a_schema_that_applies_to_its_own_entries_takes_little_stack() {
+fn a_schema_that_applies_to_its_own_entries_uses_little_stack() {
     let schema = json!({
         "type": "object",
         "properties": {"next": {"$ref": "#"}, "v": {"typo": ["string", "null"], "fo?rmat": "date"}},
@@ -329,8 +329,8 @@ fn a_schema_that_applies_to_its_own_entries_takes_little_stack() {
     for schema in [schema, loose] {
         let draw = move || {
             let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("it is a schema");
-            for site in schema.sites() {
-                if let Ok(generator) = schema.violating(&site) {
+            for constraint in schema.sites() {
+                if let Ok(generator) = schema.violating(&constraint) {
                     let _drawn = generator.generate(&mut Random::new(1));
                 }
             }
@@ -342,7 +342,7 @@ fn a_schema_that_applies_to_its_own_entries_takes_little_stack() {
 }
 
 #[test]
-fn a_contradiction_is_told_from_what_is_merely_too_large() {
+fn a_contradiction_is_distinguished_from_an_instance_that_is_too_large() {
     let minimal = |schemas: Vec<(&str, Value)>, wanted: &str| {
         let (_, schema) = schemas.into_iter().find(|(name, _)| *name == wanted).expect("a schema of that name");
         ToolSchema::compile_for(&schema, Dialect::Draft202012, Domain::Any).expect("usable").minimal()
@@ -352,7 +352,7 @@ fn a_contradiction_is_told_from_what_is_merely_too_large() {
 }
 
 #[test]
-fn what_is_compiled_can_be_shared_between_threads() {
+fn compiled_schemas_can_be_shared_between_threads() {
     fn shared<T: Send + Sync>() {}
     shared::<ToolSchema>();
     shared::<super::Generator>();

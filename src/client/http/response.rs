@@ -1,7 +1,7 @@
-//! What comes back: how a body or a stream becomes messages, what answers what, and what the next request learns of it.
+//! Reads one HTTP response, body or stream, to its end or to the size limit, and turns it into messages.
 //!
-//! Owns the reading of one answer, to its end or to the bound of what is read. Requests of the server within it are
-//! answered on the way. What an answer that is none leads to is for whoever asked to say.
+//! Requests of the server within the response are answered on the way. Also collects what later requests need: the
+//! protocol version and mirrored parameters. The caller decides what an empty or invalid response leads to.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,22 +10,22 @@ use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::Value;
 
-use super::exchange::{Exchanger, Outcome};
+use super::connection::{ExchangeOutcome, HttpConnection};
+use super::error_text::describe_error;
+use super::event_summary;
 use super::header::{Mirrored, media_type as media_type_of, mirrored};
-use super::note;
-use super::trouble::words;
-use crate::transcript::{Event, HttpEnd, messages, outline};
+use crate::transcript::{Event, HttpEnd, messages, summarize};
 use crate::wire::{Frame, Id, Kind, MAX_MESSAGE_BYTES, SseDecoder, SseEvent, same_id};
 
-impl Exchanger {
-    /// Reads the body of an answer; what it answers is taken off `awaited`.
+impl HttpConnection {
+    /// Reads the body of a response; removes the ids that it answers from `awaited`.
     pub(super) async fn read(
         self: &Arc<Self>,
         number: usize,
         response: Response,
-        asks: bool,
+        expects_response: bool,
         awaited: &mut Vec<Id>,
-        outcome: &mut Outcome,
+        outcome: &mut ExchangeOutcome,
     ) -> HttpEnd {
         let kind = media_type(&response);
         if kind == "text/event-stream" && response.status().is_success() {
@@ -33,17 +33,17 @@ impl Exchanger {
         }
         let mut end = HttpEnd { number, ..HttpEnd::default() };
         let body = read_body(response, &mut end, self.record.limits.line).await;
-        let body = self.site.masked_bytes(body);
+        let body = self.endpoint.masked_bytes(body);
         if body.is_empty() {
             return end;
         }
         if outcome.status == Some(429) {
-            // Whatever it says, it is about how often we ask, and answers nothing.
-            end.text = note::beginning(&body);
+            // Whatever the body says, it is about the rate limit and answers nothing.
+            end.text = event_summary::beginning(&body);
             return end;
         }
         if end.bytes > MAX_MESSAGE_BYTES {
-            outcome.spoke = true;
+            outcome.received_message = true;
             self.record.receive(Frame::too_long(&body, end.bytes));
             return end;
         }
@@ -51,22 +51,22 @@ impl Exchanger {
         let speaks = frame.json().is_some_and(|value| {
             messages(value).any(|message| !matches!(Kind::of(message), Kind::Unknown | Kind::Batch(_)))
         });
-        // JSON that was promised is a message also where it is none that we know.
-        // A refusal of what nothing answers may say why by an error without an id, which answers nothing either.
-        let explains = !asks
+        // A body that is declared as JSON counts as a message even if it is not a known one.
+        // A rejection of a message that has no response may explain itself by an error without an id.
+        let explains = !expects_response
             && outcome.status.is_some_and(|status| status >= 400)
             && frame.json().is_some_and(|value| {
                 messages(value)
                     .all(|message| message.get("error").is_some() && message.get("id").is_none_or(Value::is_null))
             });
         if explains {
-            end.message = frame.json().map(outline);
+            end.message = frame.json().map(summarize);
         } else if speaks || is_json(&kind) && outcome.status == Some(200) {
-            outcome.spoke = true;
-            end.message = frame.json().map(outline);
+            outcome.received_message = true;
+            end.message = frame.json().map(summarize);
             self.take(frame, awaited);
         } else {
-            end.text = note::beginning(&body);
+            end.text = event_summary::beginning(&body);
         }
         end
     }
@@ -76,7 +76,7 @@ impl Exchanger {
         number: usize,
         mut response: Response,
         awaited: &mut Vec<Id>,
-        outcome: &mut Outcome,
+        outcome: &mut ExchangeOutcome,
     ) -> HttpEnd {
         let mut decoder = SseDecoder::default();
         let mut end = HttpEnd { number, ..HttpEnd::default() };
@@ -96,11 +96,11 @@ impl Exchanger {
                     break;
                 }
                 Err(error) => {
-                    end.trouble = Some(self.site.masked(&words(&error)));
+                    end.trouble = Some(self.endpoint.masked(&describe_error(&error)));
                     break;
                 }
             }
-            // What is no event in the end is not waited for either: its end may never come.
+            // Data that never becomes an event is not awaited either: its end may never arrive.
             let beyond = decoder.pending() > self.record.limits.line;
             if beyond {
                 self.record.add(Event::Overflow);
@@ -108,15 +108,15 @@ impl Exchanger {
             if beyond || end.trouble.is_some() || self.record.state().closed {
                 break;
             }
-            self.note_open(number, &mut end);
+            self.save_open_stream(number, &mut end);
             tokio::task::yield_now().await;
         }
         end
     }
 
-    /// Keeps what is known of a stream that goes on, in case it never ends. Only what is new is added: on a stream
-    /// that brings every answer, each would take longer than the one before.
-    fn note_open(&self, number: usize, end: &mut HttpEnd) {
+    /// Saves the state of a stream that is still open, in case it never ends. Only new events are added: on a stream
+    /// that carries every response, copying all of them would take longer each time.
+    fn save_open_stream(&self, number: usize, end: &mut HttpEnd) {
         let all = std::mem::take(&mut end.events);
         let mut state = self.state();
         let mut events = state.open.remove(&number).map(|noted| noted.events).unwrap_or_default();
@@ -125,7 +125,13 @@ impl Exchanger {
         end.events = all;
     }
 
-    fn take_event(self: &Arc<Self>, event: SseEvent, end: &mut HttpEnd, awaited: &mut Vec<Id>, outcome: &mut Outcome) {
+    fn take_event(
+        self: &Arc<Self>,
+        event: SseEvent,
+        end: &mut HttpEnd,
+        awaited: &mut Vec<Id>,
+        outcome: &mut ExchangeOutcome,
+    ) {
         if let Some(id) = &event.id {
             outcome.last_event_id = Some(id.clone());
         }
@@ -133,31 +139,34 @@ impl Exchanger {
             outcome.retry = Some(Duration::from_millis(retry));
         }
         let names_endpoint = event.event.as_deref() == Some("endpoint");
-        let mut note = note::of(&self.site, &event);
+        let mut summary = event_summary::summarize(&self.endpoint, &event);
         match event.data {
             Some(data) if names_endpoint && !data.is_empty() && self.awaits_endpoint() => {
                 let text = String::from_utf8_lossy(&data);
-                note.text = Some(note::excerpt(&self.site.masked(&text)));
+                summary.text = Some(event_summary::excerpt(&self.endpoint.masked(&text)));
                 if let Some(trouble) = self.name_endpoint(&text) {
                     end.trouble = Some(trouble);
                 }
             }
             Some(data) if !data.is_empty() => {
-                let data = self.site.masked_bytes(data);
-                let frame =
-                    if event.cut == 0 { Frame::parse(&data) } else { Frame::too_long(&data, data.len() + event.cut) };
+                let data = self.endpoint.masked_bytes(data);
+                let frame = if event.dropped == 0 {
+                    Frame::parse(&data)
+                } else {
+                    Frame::too_long(&data, data.len() + event.dropped)
+                };
                 if let Some(message) = frame.json() {
-                    (note.data, note.message) = ("message", Some(outline(message)));
+                    (summary.data, summary.message) = ("message", Some(summarize(message)));
                 }
-                outcome.spoke = true;
+                outcome.received_message = true;
                 self.take(frame, awaited);
             }
             _ => {}
         }
-        note::keep(&mut end.events, note);
+        event_summary::push(&mut end.events, summary);
     }
 
-    /// Takes note of a message of the server and answers it where it asks.
+    /// Records a message of the server and answers it if it is a request.
     fn take(self: &Arc<Self>, frame: Frame, awaited: &mut Vec<Id>) {
         let mut replies = Vec::new();
         if let Some(value) = frame.json() {
@@ -165,11 +174,11 @@ impl Exchanger {
                 match Kind::of(message) {
                     Kind::Response { id } => {
                         let known = id.and_then(|id| awaited.iter().position(|own| same_id(own, id)));
-                        // An error without an id, or with a damaged one, is still what came of the request.
+                        // An error without an id, or with an altered one, is still the result of the request.
                         if let Some(at) = known.or((!awaited.is_empty()).then_some(0)) {
                             awaited.remove(at);
                         }
-                        self.learn(message);
+                        self.store_negotiated(message);
                     }
                     Kind::Request { id, method } => {
                         replies.push(self.responder.answer(id, method, message.get("params")));
@@ -187,18 +196,18 @@ impl Exchanger {
             }
             let sent = self.record.add(Event::Sent { frame: Frame::of(&reply), mark: None });
             let this = Arc::clone(self);
-            drop(self.aside(async move { this.deliver(sent).await }));
+            drop(self.spawn_task(async move { this.deliver(sent).await }));
         }
     }
 
-    /// Learns from a response what later requests have to say.
-    fn learn(&self, response: &Value) {
+    /// Stores what later requests must repeat from a response.
+    fn store_negotiated(&self, response: &Value) {
         let Some(result) = response.get("result") else { return };
         if !self.stateless
             && let Some(version) = result.get("protocolVersion").and_then(Value::as_str)
             && result.get("capabilities").is_some()
         {
-            // The header came with 2025-06-18; versions are dates, so they compare as texts.
+            // The header was added in 2025-06-18; versions are dates, so they compare as strings.
             self.state().version = (version >= "2025-06-18").then(|| version.to_owned());
         }
         if self.stateless && result.get("tools").is_some() {
@@ -206,13 +215,13 @@ impl Exchanger {
         }
     }
 
-    /// Takes in which parameters of tools are mirrored into headers.
-    pub(super) fn mirror(&self, mirrored: Mirrored) {
+    /// Sets which tool parameters are mirrored into headers.
+    pub(super) fn set_mirrored(&self, mirrored: Mirrored) {
         self.state().mirrored = mirrored;
     }
 }
 
-/// The media type of an answer, without parameters, in lower case.
+/// The media type of a response, without parameters, in lower case.
 pub(super) fn media_type(response: &Response) -> String {
     let value = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     media_type_of(value)
@@ -222,7 +231,7 @@ fn is_json(kind: &str) -> bool {
     kind == "application/json" || kind.ends_with("+json")
 }
 
-/// Reads a body, at most `limit` bytes and no more than a message's worth in memory.
+/// Reads a body: at most `limit` bytes, of which at most one message's worth is kept in memory.
 async fn read_body(mut response: Response, end: &mut HttpEnd, limit: usize) -> Vec<u8> {
     let mut body = Vec::new();
     loop {
@@ -237,7 +246,7 @@ async fn read_body(mut response: Response, end: &mut HttpEnd, limit: usize) -> V
                 return body;
             }
             Err(error) => {
-                end.trouble = Some(words(&error));
+                end.trouble = Some(describe_error(&error));
                 return body;
             }
         }

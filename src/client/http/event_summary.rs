@@ -1,0 +1,50 @@
+//! What a transcript keeps of a response besides its messages: the beginning of a body that is not a message, and a
+//! summary of each event of a stream.
+//!
+//! Limits how much is kept, and masks secrets in event fields. The reader of the response decides whether data is a
+//! message.
+
+use super::endpoint::Site;
+use crate::transcript::SseEventSummary;
+use crate::wire::SseEvent;
+
+/// How much of a body that is not a message is kept, in bytes.
+const MAX_BODY_EXCERPT_BYTES: usize = 4_096;
+
+/// How many events of a stream are kept, and how many characters of one that is not JSON.
+const MAX_EVENTS: usize = 1_000;
+const MAX_EXCERPT_CHARS: usize = 500;
+
+/// The beginning of a body.
+pub(super) fn beginning(body: &[u8]) -> String {
+    String::from_utf8_lossy(&body[..body.len().min(MAX_BODY_EXCERPT_BYTES)]).into_owned()
+}
+
+/// The fields of an event; its data does not count as a message yet.
+pub(super) fn summarize(endpoint: &Site, event: &SseEvent) -> SseEventSummary {
+    let shown = |text: &Option<String>| text.as_deref().map(|text| endpoint.masked(text));
+    let data = match &event.data {
+        None => "none",
+        Some(data) if data.is_empty() => "empty",
+        Some(_) => "other",
+    };
+    SseEventSummary {
+        event: shown(&event.event),
+        id: shown(&event.id),
+        retry: shown(&event.retry),
+        data,
+        ..SseEventSummary::default()
+    }
+}
+
+/// The beginning of event data that is not a message.
+pub(super) fn excerpt(text: &str) -> String {
+    text.chars().take(MAX_EXCERPT_CHARS).collect()
+}
+
+/// Adds a summary, up to the maximum number.
+pub(super) fn push(summaries: &mut Vec<SseEventSummary>, summary: SseEventSummary) {
+    if summaries.len() < MAX_EVENTS {
+        summaries.push(summary);
+    }
+}

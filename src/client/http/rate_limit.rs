@@ -1,0 +1,70 @@
+//! Rate limits: how long to wait for a server that answers 429 or 503, and the user's own maximum rate.
+//!
+//! Decides how often a request is repeated and how long to wait before, and records the wait, since no timeout may
+//! run meanwhile. The caller decides what is repeated.
+
+use std::time::Duration;
+
+use reqwest::Response;
+
+use super::connection::HttpConnection;
+use crate::client::record::Record;
+
+/// How often a request is repeated for a server that asks the client to slow down, and the longest wait before.
+pub(super) const MAX_RETRIES: usize = 3;
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(10);
+
+/// The first wait, if the server does not say how long.
+const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
+
+impl HttpConnection {
+    /// How long to wait before a rate-limited request is repeated, if at all: as long as the server says, or longer
+    /// each time if it says nothing.
+    pub(super) fn retry_delay(&self, response: &Response, attempt: usize) -> Option<Duration> {
+        let status = response.status().as_u16();
+        if !matches!(status, 429 | 503) {
+            return None;
+        }
+        let pause = match response.headers().get("retry-after") {
+            None => (status == 429).then(|| FIRST_RETRY_DELAY * (1 << attempt.min(MAX_RETRIES))),
+            Some(value) => {
+                let seconds = value.to_str().ok().and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
+                seconds.filter(|pause| *pause <= MAX_RETRY_DELAY)
+            }
+        };
+        let pause = pause.filter(|_| attempt < MAX_RETRIES && !self.endpoint.is_exhausted());
+        if pause.is_none() && status == 429 {
+            self.endpoint.exhaust();
+        }
+        pause
+    }
+
+    /// Waits until a request may be sent under the user's maximum rate.
+    pub(super) async fn wait_for_slot(&self) {
+        if let Some(wait) = self.endpoint.reserve_slot() {
+            self.wait_paused(wait).await;
+        }
+    }
+
+    /// Waits, and marks the connection as paused meanwhile.
+    pub(super) async fn wait_paused(&self, pause: Duration) {
+        let _pausing = PauseGuard::begin(&self.record);
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// Marks a connection as paused for as long as the guard lives.
+struct PauseGuard<'a>(&'a Record);
+
+impl<'a> PauseGuard<'a> {
+    fn begin(record: &'a Record) -> Self {
+        record.set_paused(true);
+        Self(record)
+    }
+}
+
+impl Drop for PauseGuard<'_> {
+    fn drop(&mut self) {
+        self.0.set_paused(false);
+    }
+}

@@ -1,0 +1,339 @@
+//! A connection over HTTP that records nothing: lines out, each as a POST, and frames in.
+//!
+//! An HTTP error status becomes the equivalent JSON-RPC error, so that a caller who makes thousands of calls need not
+//! know HTTP. Conditions that end the calling are reported separately: the connection is lost, the session is
+//! unknown, the client is rate limited or unauthorized, or the server writes too much.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::connection::HttpConnection;
+use super::endpoint::Site;
+use super::header::Mirrored;
+use crate::client::connection::Waited;
+use crate::client::record::{Keeping, Record, RecordLimits};
+use crate::client::responder::Responder;
+use crate::client::wait_budget::WaitBudget;
+use crate::transcript::{Entry, Event, HttpEnd, messages};
+use crate::wire::{Frame, Id, Kind, MAX_MESSAGE_BYTES};
+
+/// How long to wait for a message without a response to arrive.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
+/// How many requests of the server are answered.
+const MAX_ANSWERED_REQUESTS: usize = 2_000;
+/// Statuses for a request that is larger than the server accepts: a limit that it may have.
+const TOO_LARGE_STATUSES: [u16; 3] = [413, 414, 431];
+/// The error for a header that differs from the body. This client makes the mirrored headers, so the error says
+/// nothing about the arguments.
+const HEADER_MISMATCH: i64 = -32020;
+
+/// The parameters of a connection.
+#[derive(Debug)]
+pub struct PostsOrder {
+    /// The server's endpoint.
+    pub site: Arc<Site>,
+    /// Whether the connection is of the era without a handshake.
+    pub stateless: bool,
+    /// Answers the server's requests.
+    pub responder: Responder,
+    /// The tool parameters that are mirrored into headers.
+    pub mirrored: Mirrored,
+}
+
+/// Why a connection has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Over {
+    /// No connection is accepted, or a request and its repetition both broke off without a response.
+    Lost(String),
+    /// The session is no longer known.
+    Forgotten,
+    /// The server limits the request rate.
+    Limited,
+    /// The server requires a token.
+    Locked,
+    /// The server writes more than is read.
+    Flooded,
+}
+
+impl Over {
+    /// The reason as a sentence.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Lost(trouble) => trouble.clone(),
+            Self::Forgotten => "the server no longer knows the session (HTTP status 404)".to_owned(),
+            Self::Limited => {
+                "the server limits the request rate (HTTP status 429): use --max-rate, or lift the limit".to_owned()
+            }
+            Self::Locked => "the server requires a token (HTTP status 401)".to_owned(),
+            Self::Flooded => "the server writes more than the client reads".to_owned(),
+        }
+    }
+}
+
+/// An event of the record that matters here.
+enum RecordEvent {
+    Begun { number: usize, carries: Option<Arc<Entry>> },
+    Status { number: usize, status: u16 },
+    Came(Frame),
+    Ended(Box<HttpEnd>),
+    Closed,
+    Flooded,
+}
+
+/// A request whose response is still being read.
+struct PendingRequest {
+    carries: Option<Arc<Entry>>,
+    status: Option<u16>,
+}
+
+/// A connection over HTTP that records nothing.
+pub(in crate::client) struct UnrecordedHttp {
+    http: Arc<HttpConnection>,
+    event: UnboundedReceiver<RecordEvent>,
+    outgoing: VecDeque<Vec<u8>>,
+    pending: BTreeMap<usize, PendingRequest>,
+    /// The number of lines in flight that are not JSON: nothing is sent after one, so that it is known which line
+    /// ended the server.
+    invalid_lines: usize,
+    /// The ids of requests that were repeated once.
+    repeated: BTreeSet<String>,
+    ready: VecDeque<Frame>,
+    /// Whether the HTTP response to a request ended without a JSON-RPC response.
+    response_missing: bool,
+    over: Option<Over>,
+}
+
+impl std::fmt::Debug for UnrecordedHttp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UnrecordedHttp")
+            .field("pending", &self.pending.len())
+            .field("over", &self.over)
+            .finish_non_exhaustive()
+    }
+}
+
+impl UnrecordedHttp {
+    pub(in crate::client) fn new(order: PostsOrder) -> Self {
+        let (sender, event) = unbounded_channel();
+        let keeping = Keeping {
+            limits: RecordLimits { answers: MAX_ANSWERED_REQUESTS, ..RecordLimits::default() },
+            tap: Some(Arc::new(move |entry| forward(&sender, entry))),
+            discards_entries: true,
+            ..Keeping::default()
+        };
+        let record = Arc::new(Record::new(keeping));
+        let http = Arc::new(HttpConnection::new(order.site, record, order.responder, order.stateless));
+        http.set_mirrored(order.mirrored);
+        Self {
+            http,
+            event,
+            outgoing: VecDeque::new(),
+            pending: BTreeMap::new(),
+            invalid_lines: 0,
+            repeated: BTreeSet::new(),
+            ready: VecDeque::new(),
+            response_missing: false,
+            over: None,
+        }
+    }
+
+    pub(in crate::client) fn queue(&mut self, line: &[u8]) {
+        self.outgoing.push_back(line.to_vec());
+    }
+
+    pub(in crate::client) fn over(&self) -> Option<&Over> {
+        self.over.as_ref()
+    }
+
+    /// The next message of the server; queued lines are sent meanwhile. Does not wait any longer once an HTTP response
+    /// has ended without the JSON-RPC response that it should carry.
+    pub(in crate::client) async fn next(&mut self, limit: Duration) -> Waited<Frame> {
+        let mut budget = WaitBudget::new(limit);
+        loop {
+            self.send_queued().await;
+            while let Ok(event) = self.event.try_recv() {
+                self.handle_event(event);
+            }
+            if let Some(frame) = self.ready.pop_front() {
+                return Waited::Came(frame);
+            }
+            if self.over.is_some() {
+                return Waited::Closed;
+            }
+            if budget.is_exhausted() || std::mem::take(&mut self.response_missing) {
+                return Waited::TimedOut;
+            }
+            let paused = self.http.record.is_paused();
+            let came = budget.poll(self.event.recv()).await;
+            if paused && came.is_none() {
+                // The server asked the client to wait, so this time does not count against it.
+                budget.refund();
+            }
+            if let Some(event) = came.flatten() {
+                self.handle_event(event);
+            }
+        }
+    }
+
+    async fn send_queued(&mut self) {
+        while self.invalid_lines == 0
+            && let Some(line) = self.outgoing.pop_front()
+        {
+            let frame = Frame::parse(&line);
+            if frame.json().is_none() {
+                self.invalid_lines += 1;
+            }
+            self.http.send(frame, None, DELIVERY_TIMEOUT).await;
+        }
+    }
+
+    fn handle_event(&mut self, event: RecordEvent) {
+        match event {
+            RecordEvent::Begun { number, carries } => {
+                self.pending.insert(number, PendingRequest { carries, status: None });
+            }
+            RecordEvent::Status { number, status } => {
+                if let Some(request) = self.pending.get_mut(&number) {
+                    request.status = Some(status);
+                }
+            }
+            RecordEvent::Came(frame) => self.handle_frame(frame),
+            RecordEvent::Ended(end) => self.handle_end(&end),
+            RecordEvent::Closed => {
+                self.over.get_or_insert_with(|| Over::Lost("the server closed the connection".to_owned()));
+            }
+            RecordEvent::Flooded => {
+                self.over.get_or_insert(Over::Flooded);
+            }
+        }
+    }
+
+    fn handle_frame(&mut self, frame: Frame) {
+        let Some(value) = frame.json() else {
+            // A message beyond a size limit is reported at the end of its response, which identifies the request.
+            if !frame.value.as_ref().is_err_and(crate::wire::Damage::is_our_bound) {
+                self.ready.push_back(frame);
+            }
+            return;
+        };
+        // The server's requests have been answered already.
+        if messages(value).all(|message| matches!(Kind::of(message), Kind::Request { .. })) {
+            return;
+        }
+        if value.pointer("/error/code").and_then(Value::as_i64) == Some(HEADER_MISMATCH)
+            && let Some(id) = value.get("id").filter(|id| !id.is_null())
+        {
+            self.ready.push_back(unread(id, "the headers do not fit the body"));
+            return;
+        }
+        self.ready.push_back(frame);
+    }
+
+    fn handle_end(&mut self, end: &HttpEnd) {
+        let Some(request) = self.pending.remove(&end.number) else { return };
+        let Some(carries) = request.carries else { return };
+        let Some(message) = carries.sent() else {
+            self.invalid_lines = self.invalid_lines.saturating_sub(1);
+            self.handle_rejection(request.status);
+            return;
+        };
+        // Over HTTP+SSE a rejected POST has no response on the stream either.
+        let not_taken = !self.http.answers_in_place() && request.status.is_none_or(|status| status >= 300);
+        let own = message.get("id").filter(|_| matches!(Kind::of(message), Kind::Request { .. }));
+        let Some(id) = end.unanswered.as_ref().or(own.filter(|_| not_taken)) else { return };
+        if self.handle_rejection(request.status) {
+            return;
+        }
+        if let Some(trouble) = end.trouble.as_ref().filter(|_| end.bytes <= MAX_MESSAGE_BYTES) {
+            self.repeat_once(trouble, id, &carries);
+            return;
+        }
+        match request.status {
+            Some(404) if self.http.session().is_some() => {
+                // A request that broke off had a session before.
+                let over = if self.repeated.contains(&id.to_string()) {
+                    Over::Lost("the connection broke off, and the server no longer knows the session".to_owned())
+                } else {
+                    Over::Forgotten
+                };
+                self.over.get_or_insert(over);
+            }
+            Some(status) if TOO_LARGE_STATUSES.contains(&status) || status == 403 => {
+                self.ready.push_back(unread(id, &format!("HTTP status {status}")));
+            }
+            Some(status @ 500..) => self.ready.push_back(error(id, -32603, status, &end.text)),
+            Some(status @ 300..) => self.ready.push_back(error(id, -32600, status, &end.text)),
+            _ if end.bytes > MAX_MESSAGE_BYTES => {
+                self.ready.push_back(unread(id, "the response is larger than the client reads"));
+            }
+            _ => self.response_missing = true,
+        }
+    }
+
+    /// Handles a status that applies to all requests; returns whether it is one.
+    fn handle_rejection(&mut self, status: Option<u16>) -> bool {
+        let over = match status {
+            Some(429) => Over::Limited,
+            Some(401) => Over::Locked,
+            _ => return false,
+        };
+        self.over.get_or_insert(over);
+        true
+    }
+
+    /// Repeats a request that broke off once, since an idle connection may be closed at any time.
+    fn repeat_once(&mut self, trouble: &str, id: &Id, carries: &Arc<Entry>) {
+        if let Event::Sent { frame, .. } = &carries.event
+            && self.repeated.insert(id.to_string())
+        {
+            self.outgoing.push_back(frame.raw.clone());
+        } else {
+            self.over.get_or_insert_with(|| Over::Lost(trouble.to_owned()));
+        }
+    }
+
+    /// Ends the session.
+    pub(in crate::client) async fn end(self) {
+        self.http.end().await;
+    }
+}
+
+impl Drop for UnrecordedHttp {
+    fn drop(&mut self) {
+        self.http.abandon();
+    }
+}
+
+/// Forwards an entry, if it matters here.
+fn forward(sender: &UnboundedSender<RecordEvent>, entry: &Entry) {
+    let event = match &entry.event {
+        Event::HttpRequest(request) => RecordEvent::Begun { number: request.number, carries: request.carries.clone() },
+        Event::HttpHead(head) => RecordEvent::Status { number: head.number, status: head.status },
+        Event::HttpEnd(end) => RecordEvent::Ended(end.clone()),
+        Event::Received(frame) => RecordEvent::Came(frame.clone()),
+        Event::Closed | Event::Exited { .. } => RecordEvent::Closed,
+        Event::Overflow => RecordEvent::Flooded,
+        _ => return,
+    };
+    // The receiver may be gone, and then the event is of no use.
+    let _not_arrived = sender.send(event);
+}
+
+/// The JSON-RPC error for an HTTP status.
+fn error(id: &Id, code: i64, status: u16, text: &str) -> Frame {
+    const SHOWN: usize = 300;
+    let text: String = text.trim().chars().take(SHOWN).collect();
+    let message =
+        if text.is_empty() { format!("HTTP status {status}") } else { format!("HTTP status {status}: {text}") };
+    Frame::of(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }))
+}
+
+/// An error response whose contents are not judged.
+fn unread(id: &Id, why: &str) -> Frame {
+    Frame::of(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32600, "message": why }, "unread": true }))
+}
