@@ -1,5 +1,6 @@
 //! What a run is to do: the server, the revisions, the cases and the bounds.
 
+use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -145,6 +146,9 @@ pub struct Plan {
     pub revisions: Revisions,
     /// The cases, sorted by id.
     pub cases: Vec<Arc<Case>>,
+    /// The ids of those among them that are carried out only because they provoke what a passive case watches:
+    /// they have no result.
+    pub stimuli: BTreeSet<String>,
     /// Which tools may be called.
     pub calls: Calls,
     /// What to ask beside what is asked anyway, so that the server shows more of itself.
@@ -189,6 +193,12 @@ impl Plan {
                 }
             }
         }
+    }
+
+    /// Whether a case has results, rather than being carried out only for what others watch.
+    #[must_use]
+    pub(super) fn reports(&self, case: &Case) -> bool {
+        !self.stimuli.contains(&case.id)
     }
 
     /// The transport that the server is spoken to over.

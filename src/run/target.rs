@@ -64,6 +64,9 @@ impl Target {
 
     /// Tells what an acting case says, or has it tried again first if it fails.
     pub(super) fn tell(&self, case: &Arc<Case>, judged: Judged, began: Option<Instant>) {
+        if !self.context.plan.reports(case) {
+            return;
+        }
         let took = began.map(|began| began.elapsed());
         if let (Verdict::Fail, Some(took), Some(doubts)) = (judged.verdict, took, &self.doubts) {
             let doubt = Doubt { case: Arc::clone(case), judged, took };
@@ -295,7 +298,7 @@ async fn tell_watching(target: &Target, cases: &[Arc<Case>], done: &Done) {
     let judging = target.context.judging_beside(move || {
         let watched = Watched::new(&connected, revision);
         let judge = |case: Arc<Case>| {
-            let Body::Watch { watch, rules } = &case.body else { return None };
+            let Body::Watch { watch, rules, .. } = &case.body else { return None };
             let judged = if needs_are_met(&case, &connected) {
                 check::watch(&case, watch, rules, revision, &watched)
             } else {

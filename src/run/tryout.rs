@@ -275,7 +275,7 @@ impl<'a> Watching<'a> {
 
     fn sees(&self, case: &Case, watched: &Watched<'_>) -> bool {
         match &case.body {
-            Body::Watch { watch, rules } => check::watch(case, watch, rules, self.revision, watched).seen > 0,
+            Body::Watch { watch, rules, .. } => check::watch(case, watch, rules, self.revision, watched).seen > 0,
             // What acts has its own means, and counts as satisfied.
             Body::Act(_) | Body::Fuzz(_) => true,
         }
