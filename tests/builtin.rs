@@ -72,8 +72,8 @@ pub(crate) fn judge_over_http(
     endpoint: &str,
 ) -> Found {
     // What shows in a protected server only is looked for in one, with a token that it takes.
-    let token = faults.iter().any(Fault::is_of_protection).then(|| {
-        let narrow = faults.contains(Fault::Http(HttpFault::AuthScopeBare));
+    let token = faults.iter().any(Fault::requires_authorization).then(|| {
+        let narrow = faults.contains(Fault::Http(HttpFault::AuthScopeNoChallenge));
         if narrow { NARROW.to_owned() } else { TOKEN.to_owned() }
     });
     judge_with_token(faults, revisions, cases, endpoint, token)

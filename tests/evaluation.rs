@@ -44,7 +44,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 /// All of them at once: what none of the cases triggers together, none triggers alone.
 fn no_case_sees_a_hidden_fault() -> Result<(), String> {
-    let hidden = || Fault::all().iter().copied().filter(|fault| fault.is_hidden());
+    let hidden = || Fault::all().iter().copied().filter(|fault| fault.is_evaluation_fault());
     let seen = seen_by_cases(hidden().collect())?;
     if seen.is_empty() {
         return Ok(());

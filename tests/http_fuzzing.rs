@@ -26,7 +26,7 @@ const SAMPLE: [(&str, &str); 12] = [
     ("draft-read-text", "2025-11-25"),
     ("search-tag-empty", "2026-07-28"),
     ("search-tags-full", "2025-11-25"),
-    ("search-quote-spoils", "2025-11-25"),
+    ("search-quote-breaks-tool", "2025-11-25"),
     ("search-limit-without-sort", "2026-07-28"),
     ("search-limit-57", "2025-11-25"),
     ("search-rank-drifts", "2025-11-25"),

@@ -65,7 +65,7 @@ pub(super) fn list_faults(out: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<(&Fault, String)> = Fault::all().iter().map(|fault| (fault, span(*fault))).collect();
     let span_width = rows.iter().map(|(_, span)| span.len()).max().unwrap_or(0);
     for (fault, span) in &rows {
-        let over = if fault.is_of_http() { " (over HTTP)" } else { "" };
+        let over = if fault.is_http_only() { " (over HTTP)" } else { "" };
         writeln!(out, "{:<width$}  {span:<span_width$}  {}{over}", fault.name(), fault.description())?;
     }
     writeln!(out, "{} faults", rows.len())

@@ -19,7 +19,7 @@ pub struct Companion {
     process: Process,
     output: Arc<Mutex<Vec<u8>>>,
     readers: Vec<JoinHandle<()>>,
-    /// BaselineComparison open, as a closed input tells many a server to end.
+    /// Held open, as a closed input tells many a server to end.
     _input: tokio::process::ChildStdin,
 }
 

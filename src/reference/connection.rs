@@ -1,8 +1,7 @@
-//! One connection: what each line from the client leads to, without any input or output of its own.
+//! One connection: its state, and what it writes in response to each line from the client.
 //!
-//! Owns what a connection remembers, and the order of what follows from a line. How messages are told apart is in
-//! [`super::intake`], how a request is taken in [`super::request`], and how an answer is written in
-//! [`super::outgoing`].
+//! It does no I/O of its own. [`super::incoming`] classifies messages, [`super::request`] processes requests,
+//! and [`super::outgoing`] writes messages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,105 +10,105 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::ask::Question;
-use super::deviation::envelope::Outgoing;
-use super::evaluation::{self, Early};
+use super::client_request::ClientRequest;
+use super::complex_tool::Drafts;
+use super::evaluation::{self, Interception};
 use super::fault::{Fault, FaultSet};
-use super::listing;
-use super::message::{Object, Refusal};
+use super::injection::envelope::Outgoing;
+use super::message::{Object, RpcError};
+use super::pagination;
 use super::revision::Revision;
-use super::rich::Drafts;
 use super::subscription::Subscription;
 use super::task_method::Tasks;
 
-/// What the connection wants done, in this order.
+/// An action for the transport.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Output {
     Bytes(Vec<u8>),
-    /// A message of 100 MiB between a beginning and an end.
+    /// A message of 100 MiB between a prefix and a suffix.
     Huge {
         begin: Vec<u8>,
         end: Vec<u8>,
     },
-    /// The same notification again and again from now on.
+    /// The same notification, repeated without end.
     Flood(Vec<u8>),
-    /// Nothing for a while.
+    /// A pause.
     Delay(Duration),
-    /// Nothing any more, though the connection stays.
+    /// Stop responding, but keep the connection open.
     Freeze,
-    /// The end of the process, without a word.
+    /// Exit the process without any further output.
     Crash,
-    /// The end of the connection.
-    End,
+    /// Close the connection.
+    Close,
 }
 
-/// What `initialize` agreed to, and what was changed since.
+/// The result of the handshake, and what changed since.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) revision: Revision,
     pub(super) client: Object,
-    /// The least severity that is logged.
-    pub(super) log_from: usize,
+    /// The least severe level that is logged, as an index of the log levels.
+    pub(super) min_log_severity: usize,
     pub(super) grown: bool,
-    /// Whether the client has said that it is ready.
+    /// Whether the client has sent `notifications/initialized`.
     pub(super) initialized: bool,
 }
 
-/// The tools that were offered last, and in what circumstances.
+/// The most recent list of tools, and what it depends on.
 #[derive(Debug)]
-pub(super) struct Offered {
+pub(super) struct ToolListCache {
     pub(super) revision: Revision,
     pub(super) grown: bool,
     pub(super) tools: Arc<[Object]>,
 }
 
-/// A call that waits for the client to answer a question.
+/// A call that waits for a response from the client.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingCall {
     pub(super) id: Value,
     pub(super) revision: Revision,
-    pub(super) question: Question,
-    /// The number of an elicitation.
+    pub(super) client_request: ClientRequest,
+    /// The number of the elicitation.
     pub(super) number: u64,
-    /// The messages that a model is to complete, and how often it was asked before.
+    /// The messages of a sampling request, and the number of rounds so far.
     pub(super) messages: Vec<Value>,
     pub(super) rounds: usize,
 }
 
-/// Why a request gets no result now.
+/// Why a request has no result yet, or never will.
 #[derive(Debug, PartialEq)]
-pub(super) enum Stop {
-    Refused(Refusal),
-    /// The answer follows when the client has answered a question.
-    Later,
-    /// A fault ends the connection.
-    Ended,
-    /// A fault stops the connection, but does not end it.
+pub(super) enum NoResult {
+    Error(RpcError),
+    /// The response follows after one from the client.
+    Deferred,
+    /// A fault closes the connection.
+    Closed,
+    /// A fault stops responding, but keeps the connection open.
     Frozen,
-    /// A fault ends the process.
+    /// A fault exits the process.
     Crashed,
 }
 
-impl From<Refusal> for Stop {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
+impl From<RpcError> for NoResult {
+    fn from(error: RpcError) -> Self {
+        Self::Error(error)
     }
 }
 
-/// What happened on the connection before, as far as faults depend on it.
+/// Past events on the connection that faults depend on.
 #[derive(Debug, Default)]
-pub(super) struct Past {
-    /// Whether `server/discover` was called.
-    pub(super) discovered: bool,
-    /// Whether a call was refused.
-    pub(super) refused: bool,
-    /// Whether any request was answered.
-    pub(super) answered: bool,
+pub(super) struct History {
+    /// Whether the client has called `server/discover`.
+    pub(super) discover_called: bool,
+    /// Whether the server has rejected a call.
+    pub(super) call_rejected: bool,
+    /// Whether the server has answered any request.
+    pub(super) has_responded: bool,
     pub(super) used_ids: Vec<Value>,
     pub(super) answered_ids: Vec<Value>,
 }
 
-/// A request and the revision whose rules it is served by.
+/// A request and the revision that applies to it.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) id: Value,
@@ -122,29 +121,29 @@ pub(super) struct Request {
 pub(super) struct Connection<'a> {
     pub(super) faults: &'a FaultSet,
     pub(super) session: Option<Session>,
-    pub(super) offered: Option<Offered>,
-    pub(super) paging: listing::Memory,
-    pub(super) waiting: BTreeMap<String, Waiting>,
-    pub(super) past: Past,
+    pub(super) tool_cache: Option<ToolListCache>,
+    pub(super) pagination: pagination::PaginationState,
+    pub(super) pending_calls: BTreeMap<String, PendingCall>,
+    pub(super) history: History,
     pub(super) tasks: Tasks,
-    /// Messages that belong after the response to the request in hand.
-    pub(super) afterwards: Vec<Value>,
-    /// How many questions were put to the client.
-    pub(super) questions: u64,
-    /// The subscriptions of the stateless era that are open.
+    /// Messages to send after the response to the current request.
+    pub(super) after_response: Vec<Value>,
+    /// The number of requests sent to the client.
+    pub(super) client_requests_sent: u64,
+    /// The open subscriptions (2026-07-28).
     pub(super) subscriptions: Vec<Subscription>,
-    /// Whether what is offered there has grown for those who listen.
+    /// Whether the lists have an extra item for subscribers.
     pub(super) grown: bool,
-    /// Whether a result has asked for input that has not come yet.
-    pub(super) asked: bool,
+    /// Whether a result has requested input that the client has not sent yet.
+    pub(super) input_requested: bool,
     pub(super) drafts: Drafts,
-    pub(super) hidden: evaluation::State,
-    /// An answer that is held back where a fault confuses requests in flight.
-    pub(super) held: Option<Outgoing>,
-    /// The answers to the batch in hand.
+    pub(super) evaluation: evaluation::State,
+    /// A response that is delayed because a fault confuses concurrent requests.
+    pub(super) delayed_response: Option<Outgoing>,
+    /// The responses to the current batch.
     pub(super) batch: Option<Vec<Value>>,
-    /// Whether a fault has ended the connection.
-    pub(super) ended: bool,
+    /// Whether a fault has closed the connection.
+    pub(super) closed: bool,
     pub(super) output: Vec<Output>,
 }
 
@@ -156,85 +155,85 @@ impl<'a> Connection<'a> {
         Self {
             faults,
             session: None,
-            offered: None,
-            paging: listing::Memory::new(salt),
-            waiting: BTreeMap::new(),
-            past: Past::default(),
+            tool_cache: None,
+            pagination: pagination::PaginationState::new(salt),
+            pending_calls: BTreeMap::new(),
+            history: History::default(),
             tasks: Tasks::default(),
-            afterwards: Vec::new(),
-            questions: 0,
+            after_response: Vec::new(),
+            client_requests_sent: 0,
             subscriptions: Vec::new(),
             grown: false,
-            asked: false,
+            input_requested: false,
             drafts: Drafts::default(),
-            hidden: evaluation::State::new(faults),
-            held: None,
+            evaluation: evaluation::State::new(faults),
+            delayed_response: None,
             batch: None,
-            ended: false,
+            closed: false,
             output: Vec::new(),
         }
     }
 
-    /// Takes one line without its ending, and says what follows from it.
+    /// Processes one line (without its line ending).
     pub(super) fn receive(&mut self, line: &[u8]) -> Vec<Output> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let struck = !self.hidden.is_idle() && self.strike_line(line);
-        if !self.ended && !struck && !line.trim_ascii().is_empty() && !self.has(Fault::NeverAnswers) {
+        let intercepted = !self.evaluation.is_empty() && self.intercept_line(line);
+        if !self.closed && !intercepted && !line.trim_ascii().is_empty() && !self.is_enabled(Fault::NeverAnswers) {
             match serde_json::from_slice(line) {
-                Ok(value) => self.value(value),
-                Err(_) => self.broken_line(),
+                Ok(value) => self.receive_value(value),
+                Err(_) => self.receive_invalid_json(),
             }
         }
-        if self.ended {
-            self.output.push(Output::End);
+        if self.closed {
+            self.output.push(Output::Close);
         }
         std::mem::take(&mut self.output)
     }
 
-    /// Lets the faults at a line that show before it is parsed; true if that is the end of it.
-    fn strike_line(&mut self, line: &[u8]) -> bool {
+    /// Applies evaluation faults to the unparsed line; true if nothing else is to be done with it.
+    fn intercept_line(&mut self, line: &[u8]) -> bool {
         let revision = self.revision();
-        match self.hidden.line(line, revision) {
-            Early::Crashed => self.output.push(Output::Crash),
-            Early::Frozen => self.output.push(Output::Freeze),
+        match self.evaluation.intercept_line(line, revision) {
+            Interception::Crashed => self.output.push(Output::Crash),
+            Interception::Frozen => self.output.push(Output::Freeze),
             _ => return false,
         }
         true
     }
 
-    /// How long an answer is held back in the hope of another request in flight.
-    pub(super) fn patience(&self) -> Duration {
-        // Where it depends on the arguments, many calls are held back and few of them in vain.
-        Duration::from_millis(if self.hidden.swaps() { 5 } else { 60 })
+    /// How long a response is delayed until a concurrent request arrives.
+    pub(super) fn hold_timeout(&self) -> Duration {
+        // Faults that depend on arguments delay many calls, few of which have a concurrent one.
+        Duration::from_millis(if self.evaluation.swaps_responses() { 5 } else { 60 })
     }
 
-    /// Whether an answer is held back: in the hope of another request in flight, or for a task to end.
-    pub(super) fn is_holding(&self) -> bool {
-        self.held.is_some() || self.tasks.is_awaited()
+    /// Whether a response is delayed, for a concurrent request or for the end of a task.
+    pub(super) fn has_delayed_responses(&self) -> bool {
+        self.delayed_response.is_some() || self.tasks.is_awaited()
     }
 
-    /// Lets go of what was held back.
-    pub(super) fn release(&mut self) -> Vec<Output> {
-        self.end_awaited();
-        if let Some(held) = self.held.take() {
-            self.hidden.has_swapped();
-            self.write(&held);
+    /// Sends the delayed responses.
+    pub(super) fn flush_delayed(&mut self) -> Vec<Output> {
+        self.finish_awaited_tasks();
+        if let Some(delayed) = self.delayed_response.take() {
+            self.evaluation.clear_swap();
+            self.write(&delayed);
         }
         std::mem::take(&mut self.output)
     }
 
-    /// The revision in force for messages that do not name one.
+    /// The revision for messages that do not name one.
     pub(super) fn revision(&self) -> Revision {
         self.session.as_ref().map_or(Revision::V2026_07_28, |session| session.revision)
     }
 
-    /// Whether a fault is switched on, in whatever revision.
-    pub(super) fn has(&self, fault: Fault) -> bool {
+    /// Whether the fault is enabled, in any revision.
+    pub(super) fn is_enabled(&self, fault: Fault) -> bool {
         self.faults.contains(fault)
     }
 
-    /// Whether a fault is switched on and shows in the revision in force.
-    pub(super) fn shows(&self, fault: Fault) -> bool {
-        self.faults.shows(fault, self.revision())
+    /// Whether the fault is enabled and shows in the current revision.
+    pub(super) fn is_active(&self, fault: Fault) -> bool {
+        self.faults.is_active(fault, self.revision())
     }
 }

@@ -1,7 +1,6 @@
-//! The content blocks that tools return, and the bytes that they carry.
+//! The content blocks that tools return, and their binary data.
 //!
-//! Which block a revision has is decided by the tools that return it; a block itself only adapts its
-//! members.
+//! The tools decide which content types a revision has; a block only adapts its members to the revision.
 
 use serde_json::{Value, json};
 
@@ -11,10 +10,10 @@ use super::revision::Revision;
 /// An 8 by 8 pixel PNG of one colour.
 pub(super) const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mO4kGCAFTEMLQkAisZYAaTCWaMAAAAASUVORK5CYII=";
-/// Four milliseconds of a 500 Hz tone as WAV; its base64 has both characters that the URL alphabet lacks.
+/// A 4 ms WAV tone of 500 Hz. Its base64 has both characters that the URL-safe alphabet replaces.
 pub(super) const WAV: &str =
     "UklGRkQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YSAAAACQv+T6/e3NoG9AGwUCEjJfkL/k+v3tzaBvQBsFAhIyXw==";
-/// When everything here was last changed.
+/// The value of every `lastModified`.
 pub(super) const LAST_MODIFIED: &str = "2025-01-12T15:00:58Z";
 
 pub(super) fn text(text: impl Into<String>) -> Value {
@@ -29,19 +28,19 @@ pub(super) fn audio() -> Value {
     json!({"type": "audio", "data": WAV, "mimeType": "audio/wav"})
 }
 
-/// A link to a resource that is listed under the same members.
+/// A link to a listed resource.
 pub(super) fn link(resource: &Object) -> Value {
     let mut block = object(json!({"type": "resource_link"}));
     block.extend(resource.clone());
     Value::Object(block)
 }
 
-/// A resource within a result.
+/// An embedded resource.
 pub(super) fn embedded(contents: &Object) -> Value {
     json!({"type": "resource", "resource": contents})
 }
 
-/// The annotations of content and resources: for whom, how important and, where the revision has it, since when.
+/// The annotations of content and resources: audience, priority and, if the revision has it, `lastModified`.
 pub(super) fn annotations(revision: Revision) -> Value {
     let mut annotations = json!({"audience": ["user", "assistant"], "priority": 0.5});
     if revision >= Revision::V2025_06_18 {
@@ -50,7 +49,7 @@ pub(super) fn annotations(revision: Revision) -> Value {
     annotations
 }
 
-/// An icon that needs no network.
+/// An icon as a data: URL.
 pub(super) fn icon() -> Value {
     json!({"src": format!("data:image/png;base64,{PNG}"), "mimeType": "image/png", "sizes": ["8x8"]})
 }

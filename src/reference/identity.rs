@@ -1,25 +1,25 @@
-//! What the server says of itself when a client opens a connection.
+//! What the server reports about itself: `serverInfo`, capabilities, supported versions, instructions.
 
 use serde_json::{Value, json};
 
 use super::content;
-use super::deviation::edit::Edit;
 use super::fault::{Fault, FaultSet};
+use super::injection::edit::Edit;
 use super::message::{Object, object};
 use super::prompt;
 use super::resource;
 use super::revision::Revision;
 use super::task::EXTENSION;
 
-const INSTRUCTIONS: &str = "Call any tool but erase: each shows one thing that a server can do.";
+const INSTRUCTIONS: &str = "You can call any tool except erase. Each one demonstrates one feature of a server.";
 
-/// Name and version, or what a fault makes of them; nothing where it leaves them out.
+/// `serverInfo`, after fault injection; nothing if a fault omits it.
 pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value> {
-    let shows = |fault| faults.shows(fault, revision);
-    if shows(Fault::InitializeWithoutServerInfo) || shows(Fault::ServerInfoMissing) {
+    let is_active = |fault| faults.is_active(fault, revision);
+    if is_active(Fault::InitializeWithoutServerInfo) || is_active(Fault::ServerInfoMissing) {
         return None;
     }
-    if shows(Fault::ServerInfoString) {
+    if is_active(Fault::ServerInfoString) {
         return Some(json!("mcp-conformance-mock"));
     }
     let mut info = json!({"name": "mcp-conformance-mock", "version": env!("CARGO_PKG_VERSION")});
@@ -27,33 +27,33 @@ pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value
         info["title"] = json!("Built-in server");
     }
     if revision >= Revision::V2025_11_25 {
-        info["description"] = json!("Shows every feature, and on demand every fault.");
+        info["description"] = json!("Implements every feature, and any fault on demand.");
         info["icons"] = json!([content::icon()]);
     }
-    if shows(Fault::ServerInfoTitleNumber) {
+    if is_active(Fault::ServerInfoTitleNumber) {
         info["title"] = json!(5);
     }
-    if shows(Fault::ServerInfoIconString) {
+    if is_active(Fault::ServerInfoIconString) {
         info["icons"] = json!("x.png");
     }
     Some(info)
 }
 
-/// The capabilities: tools, resources, prompts, completions and logging, or what a fault makes of them.
+/// The capabilities, after fault injection.
 pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
     let mut capabilities =
         object(json!({"tools": {"listChanged": true}, "resources": {"listChanged": true}, "logging": {}}));
-    if resource::may_be_subscribed_to(revision) {
+    if resource::supports_subscribe(revision) {
         capabilities.insert("resources".to_owned(), json!({"subscribe": true, "listChanged": true}));
     }
     if revision >= Revision::V2024_11_05 {
         capabilities.insert("prompts".to_owned(), json!({"listChanged": true}));
     }
-    if prompt::completes(revision) {
+    if prompt::supports_completion(revision) {
         capabilities.insert("completions".to_owned(), json!({}));
     }
     if revision.is_modern() {
-        // It changes nothing, for a client that declares it as little as for any other.
+        // The extension has no effect.
         capabilities.insert("resources".to_owned(), json!({"subscribe": true, "listChanged": true}));
         capabilities.insert("extensions".to_owned(), json!({"com.example.mock/nothing": {}, EXTENSION: {}}));
     }
@@ -61,14 +61,14 @@ pub(super) fn capabilities(revision: Revision, faults: &FaultSet) -> Object {
         capabilities.insert("tasks".to_owned(), tasks());
     }
     for (fault, edit) in CAPABILITY_FAULTS {
-        if faults.shows(*fault, revision) {
+        if faults.is_active(*fault, revision) {
             edit.apply(&mut capabilities);
         }
     }
     capabilities
 }
 
-/// The capability of tasks, in the only revision that has it.
+/// The capability `tasks` of 2025-11-25.
 fn tasks() -> Value {
     json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}})
 }
@@ -96,7 +96,7 @@ const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
     (Fault::WithoutTools, Edit::With(without_tasks)),
     (Fault::WithoutTasks, Edit::With(without_tasks)),
     (Fault::TasksUndeclared, Edit::Remove("tasks")),
-    (Fault::TaskMemberRefused, Edit::Remove("tasks")),
+    (Fault::TaskMemberRejected, Edit::Remove("tasks")),
     (Fault::TasksListUndeclared, Edit::Remove("tasks/list")),
     (Fault::LegacyTasksAdvertised, Edit::Set("tasks", tasks)),
     (Fault::ResourcesUndeclared, Edit::Remove("resources")),
@@ -106,10 +106,10 @@ const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
     (Fault::CapabilityCompletionsTrue, Edit::Set("completions", || json!(true))),
     (Fault::CapabilityTasksTrue, Edit::Set("tasks", || json!(true))),
     (Fault::ExtensionString, Edit::Set("extensions", || json!({"com.example.mock/nothing": "on"}))),
-    (Fault::ExtensionBare, Edit::Set("extensions", || json!({"nothing": {}}))),
+    (Fault::ExtensionWithoutPrefix, Edit::Set("extensions", || json!({"nothing": {}}))),
 ];
 
-/// The result of `initialize`, agreeing to a version.
+/// The result of `initialize`.
 pub(super) fn initialize(version: &str, revision: Revision, faults: &FaultSet) -> Object {
     let mut result = object(json!({
         "protocolVersion": version,
@@ -121,14 +121,14 @@ pub(super) fn initialize(version: &str, revision: Revision, faults: &FaultSet) -
     if revision >= Revision::V2024_11_05 {
         result.insert("instructions".to_owned(), json!(INSTRUCTIONS));
     }
-    if faults.shows(Fault::InitializeInstructionsArray, revision) {
+    if faults.is_active(Fault::InitializeInstructionsArray, revision) {
         result.insert("instructions".to_owned(), json!([INSTRUCTIONS]));
     }
     result
 }
 
-/// The result of `server/discover`. It names the versions of its own era only: the others are agreed
-/// on by handshake, and a request may not name them in its metadata.
+/// The result of `server/discover`. It only lists versions without a handshake: a request may not name the
+/// others in its metadata.
 pub(super) fn discover(revision: Revision, faults: &FaultSet) -> Object {
     let mut result = object(json!({
         "supportedVersions": [Revision::V2026_07_28.name()],
@@ -137,13 +137,13 @@ pub(super) fn discover(revision: Revision, faults: &FaultSet) -> Object {
         "ttlMs": 3_600_000,
         "cacheScope": "public",
     }));
-    if faults.shows(Fault::Awkward, revision) || faults.shows(Fault::UnusableVersionListed, revision) {
+    if faults.is_active(Fault::Awkward, revision) || faults.is_active(Fault::UnusableVersionListed, revision) {
         result.insert("supportedVersions".to_owned(), json!([Revision::V2026_07_28.name(), "2025-11-25"]));
     }
-    if faults.shows(Fault::DiscoverOmitsVersion, revision) {
+    if faults.is_active(Fault::DiscoverOmitsVersion, revision) {
         result.insert("supportedVersions".to_owned(), json!(["2025-11-25", "2026-07-28-rc"]));
     }
-    if faults.shows(Fault::DiscoverWithoutCapabilities, revision) {
+    if faults.is_active(Fault::DiscoverWithoutCapabilities, revision) {
         result.remove("capabilities");
     }
     result

@@ -1,33 +1,33 @@
 //! JSON-RPC messages as the built-in server reads and writes them.
 //!
-//! Reading only sorts a value into request, notification, response or none of them; what follows from
-//! that is decided by the connection.
+//! Parsing only classifies a value as a request, notification, response or invalid message; the connection
+//! decides what follows.
 
 use serde_json::{Map, Value, json};
 
 /// A JSON object.
 pub(super) type Object = Map<String, Value>;
 
-/// The input was not JSON.
+/// The input is not JSON.
 pub(super) const PARSE_ERROR: i64 = -32_700;
-/// The input was no request.
+/// The input is not a valid request.
 pub(super) const INVALID_REQUEST: i64 = -32_600;
-/// The method is not served.
+/// The method does not exist.
 pub(super) const METHOD_NOT_FOUND: i64 = -32_601;
-/// The parameters are not those of the method.
+/// The params are invalid.
 pub(super) const INVALID_PARAMS: i64 = -32_602;
-/// Something went wrong inside the server.
+/// An internal error.
 pub(super) const INTERNAL_ERROR: i64 = -32_603;
-/// A resource is not there, up to 2025-11-25.
+/// The resource does not exist (until 2025-11-25).
 pub(super) const RESOURCE_NOT_FOUND: i64 = -32_002;
-/// A capability that the client did not declare is needed, from 2026-07-28 on.
+/// The request needs a client capability that was not declared (since 2026-07-28).
 pub(super) const MISSING_CAPABILITY: i64 = -32_021;
-/// The user has to visit a page first, in 2025-11-25.
+/// The user has to visit a URL first (2025-11-25).
 pub(super) const ELICITATION_REQUIRED: i64 = -32_042;
-/// The protocol version of a request is not spoken, from 2026-07-28 on.
+/// The protocol version of the request is not supported (since 2026-07-28).
 pub(super) const UNSUPPORTED_VERSION: i64 = -32_022;
 
-/// What one JSON value from the client is.
+/// A classified JSON value from the client.
 #[derive(Debug, PartialEq)]
 pub(super) enum Incoming {
     Request {
@@ -44,7 +44,7 @@ pub(super) enum Incoming {
         id: Value,
         body: Object,
     },
-    /// No message; the id where it is readable, and the members for whoever looks closer.
+    /// Not a valid message; with its id if that is valid, and its members if it is an object.
     Invalid {
         id: Option<Value>,
         members: Option<Object>,
@@ -52,14 +52,14 @@ pub(super) enum Incoming {
 }
 
 impl Incoming {
-    /// Sorts a value; `versioned` says whether a request carries the right `jsonrpc` member.
+    /// Classifies a value; `versioned` says whether a request has `"jsonrpc": "2.0"`.
     pub(super) fn read(value: Value) -> Self {
         let Value::Object(mut members) = value else {
             return Self::Invalid { id: None, members: None };
         };
         let legible = members.get("id").filter(|id| is_legal_id(id)).cloned();
         let has_id = members.contains_key("id");
-        let answers = members.contains_key("result") || members.contains_key("error");
+        let is_response = members.contains_key("result") || members.contains_key("error");
         match (members.get("method"), legible) {
             (Some(Value::String(method)), Some(id)) => Self::Request {
                 method: method.clone(),
@@ -70,13 +70,13 @@ impl Incoming {
             (Some(Value::String(method)), None) if !has_id => {
                 Self::Notification { method: method.clone(), params: members.remove("params").unwrap_or_default() }
             }
-            (None, Some(id)) if answers => Self::Response { id, body: members },
+            (None, Some(id)) if is_response => Self::Response { id, body: members },
             (_, id) => Self::Invalid { id, members: Some(members) },
         }
     }
 }
 
-/// Whether a value may be the id of a request: a string or an integer.
+/// Whether a value is a valid request id: a string or an integer.
 fn is_legal_id(id: &Value) -> bool {
     match id {
         Value::String(_) => true,
@@ -87,15 +87,15 @@ fn is_legal_id(id: &Value) -> bool {
     }
 }
 
-/// Why a request is answered with an error.
+/// A JSON-RPC error.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Refusal {
+pub(super) struct RpcError {
     pub(super) code: i64,
     pub(super) message: String,
     pub(super) data: Option<Value>,
 }
 
-impl Refusal {
+impl RpcError {
     pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
@@ -105,7 +105,7 @@ impl Refusal {
         self
     }
 
-    /// The error response; without an id to give, the id is null or left out as the revision wants it.
+    /// The error response. Without an id, the member is null or absent, depending on the revision.
     pub(super) fn into_message(self, id: Option<&Value>, null_id: bool) -> Value {
         let mut message = json!({"jsonrpc": "2.0"});
         if let Some(id) = id {
@@ -121,7 +121,7 @@ impl Refusal {
     }
 }
 
-/// The success response to a request.
+/// A success response.
 pub(super) fn response(id: &Value, result: Object) -> Value {
     let mut message = json!({"jsonrpc": "2.0", "id": id});
     message["result"] = Value::Object(result);
@@ -133,7 +133,7 @@ pub(super) fn notification(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params})
 }
 
-/// The members of a `json!` literal that has braces; none of any other value.
+/// The members of an object; empty for any other value.
 pub(super) fn object(value: Value) -> Object {
     match value {
         Value::Object(members) => members,
@@ -141,7 +141,7 @@ pub(super) fn object(value: Value) -> Object {
     }
 }
 
-/// At most 60 characters of a text that the client sent, without control characters, to be quoted back.
+/// At most 60 characters of a string from the client, without control characters, for error messages.
 pub(super) fn quoted(text: &str) -> String {
     let mut short: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
     if text.chars().count() > 60 {
@@ -150,9 +150,9 @@ pub(super) fn quoted(text: &str) -> String {
     short
 }
 
-/// The refusal of parameters that do not have the shape that the method wants.
-pub(super) fn invalid_params(text: impl Into<String>) -> Refusal {
-    Refusal::new(INVALID_PARAMS, text)
+/// The error for invalid params.
+pub(super) fn invalid_params(text: impl Into<String>) -> RpcError {
+    RpcError::new(INVALID_PARAMS, text)
 }
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_of_every_legal_kind_make_a_request() {
+    fn ids_of_every_valid_type_make_a_request() {
         for id in [json!(""), json!("é"), json!(0), json!(-1), json!(9_007_199_254_740_991_u64)] {
             let value = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
             assert!(matches!(Incoming::read(value), Incoming::Request { .. }), "{id}");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_other_kinds_make_no_request() {
+    fn ids_of_other_types_make_an_invalid_request() {
         for id in [json!(null), json!(true), json!({}), json!([]), json!(1.5)] {
             let value = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
             assert!(matches!(Incoming::read(value), Incoming::Invalid { id: None, .. }), "{id}");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_readable_id_survives_an_invalid_request() {
+    fn a_valid_id_of_an_invalid_request_is_kept() {
         let read = Incoming::read(json!({"jsonrpc": "2.0", "id": 7}));
         assert!(matches!(read, Incoming::Invalid { id: Some(id), .. } if id == json!(7)));
     }

@@ -1,34 +1,33 @@
-//! The built-in server: conforming in every revision, and wrong in one named way on demand.
+//! The built-in reference server: it conforms in every revision, and violates the specification on demand.
 //!
-//! It shows that a case passes on a good server and fails on a bad one, and it is there for whoever
-//! writes a client and needs a server that misbehaves. It speaks over any pair of reader and writer,
-//! decides by itself what is right, and shares nothing with the judge: a fake that did would prove
-//! nothing.
+//! The suite runs each case against it with and without a fault. Client authors can use it as a server that
+//! misbehaves in a known way. It runs over any reader and writer. It shares no code with the judge: otherwise
+//! an error in that code would hide itself.
 //!
-//! The way of a message: [`serve`] splits lines, the connection sorts and answers them, the methods of
-//! the revision in force make a result, the deviations deform it, and the line is written.
+//! The path of a message: [`serve`] splits lines, `connection` classifies and answers messages, the modules
+//! of the methods produce results, `injection` applies faults to them, and the line is written.
 
-mod ask;
-mod ask_result;
 mod call;
+mod client_request;
+mod complex_tool;
 mod connection;
 mod content;
-mod deviation;
 mod evaluation;
 mod fault;
 mod http;
 mod identity;
-mod intake;
-mod listing;
+mod incoming;
+mod injection;
+mod input_required;
 mod message;
 mod method;
 mod outgoing;
+mod pagination;
 mod primitive_method;
 mod prompt;
 mod request;
 mod resource;
 mod revision;
-mod rich;
 mod server;
 mod subscription;
 mod task;
@@ -37,7 +36,6 @@ mod tool;
 mod tool_method;
 
 #[cfg(test)]
-mod task_tests;
 #[cfg(test)]
 mod tests;
 

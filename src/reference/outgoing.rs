@@ -1,57 +1,57 @@
-//! What goes out: answers, notifications and questions, each through the deviations, in a batch or as a line.
+//! Outgoing messages: responses, notifications and requests, with fault injection, as lines or in a batch.
 //!
-//! Owns what is held back until another answer has come, and under which ids the client is asked.
+//! Owns delayed responses and the ids of requests to the client.
 
 use serde_json::{Value, json};
 
 use super::connection::{Connection, Output};
-use super::deviation::envelope::{self, Outgoing};
-use super::deviation::writing;
 use super::fault::Fault;
-use super::message::{Refusal, object};
+use super::injection::envelope::{self, Outgoing};
+use super::injection::serialization;
+use super::message::{RpcError, object};
 use super::revision::Revision;
 
 impl Connection<'_> {
-    /// Answers with an error that concerns no request that could be served.
-    pub(super) fn refuse(&mut self, id: Option<&Value>, refusal: Refusal) {
+    /// Sends an error that answers no valid request.
+    pub(super) fn reject(&mut self, id: Option<&Value>, error: RpcError) {
         let revision = self.revision();
-        // Without a readable id it is null by JSON-RPC, until MCP says that it is left out.
-        let message = refusal.into_message(id, revision < Revision::V2025_11_25);
+        // JSON-RPC requires a null id if there is none; since 2025-11-25 MCP omits it.
+        let message = error.into_message(id, revision < Revision::V2025_11_25);
         let mut outgoing = self.outgoing(message, Some(""));
         outgoing.well_formed = false;
         self.emit(outgoing);
     }
 
-    /// Writes the answer to a request, or holds it back where a fault confuses requests in flight.
+    /// Sends a response, or delays it if a fault confuses concurrent requests.
     pub(super) fn respond(&mut self, mut message: Value, method: &str, revision: Revision) {
-        self.hidden.readdress(&mut message);
-        if let Some(delay) = self.hidden.take_delay() {
+        self.evaluation.inject_into_message(&mut message);
+        if let Some(delay) = self.evaluation.take_delay() {
             self.output.push(Output::Delay(delay));
         }
         let opens = self.opens(method);
         let outgoing = Outgoing { revision, opens, ..self.outgoing(message, Some(method)) };
         let calls = method == "tools/call";
         let swaps = if calls { Fault::CallsSwapped } else { Fault::SwappedIds };
-        let exchanges = self.has(swaps) || calls && self.hidden.swaps();
-        let confuses = exchanges || self.has(Fault::IdKindsConfused);
+        let exchanges = self.is_enabled(swaps) || calls && self.evaluation.swaps_responses();
+        let confuses = exchanges || self.is_enabled(Fault::IdKindsConfused);
         if !confuses || opens || self.batch.is_some() {
             self.emit(outgoing);
             return;
         }
-        let Some(mut earlier) = self.held.take() else {
-            self.held = Some(outgoing);
+        let Some(mut earlier) = self.delayed_response.take() else {
+            self.delayed_response = Some(outgoing);
             return;
         };
         let mut later = outgoing;
-        let alike = (earlier.answers.as_deref() == Some("tools/call")) == calls;
-        // Ids of different kinds are the matter of another fault.
+        let alike = (earlier.response_to.as_deref() == Some("tools/call")) == calls;
+        // Ids of different types are another fault.
         let same_kind = earlier.message["id"].is_string() == later.message["id"].is_string();
         if exchanges && alike && same_kind {
-            self.hidden.has_swapped();
+            self.evaluation.clear_swap();
             let id = earlier.message["id"].take();
             earlier.message["id"] = later.message["id"].take();
             later.message["id"] = id;
-        } else if self.has(Fault::IdKindsConfused)
+        } else if self.is_enabled(Fault::IdKindsConfused)
             && let Some(integer) = common_integer(&earlier.message["id"], &later.message["id"])
         {
             earlier.message["id"] = integer.clone();
@@ -61,36 +61,36 @@ impl Connection<'_> {
         self.emit(later);
     }
 
-    /// Writes a notification or a request of ours.
-    pub(super) fn tell(&mut self, message: Value, revision: Revision) {
+    /// Sends a notification or a request.
+    pub(super) fn send(&mut self, message: Value, revision: Revision) {
         let outgoing = Outgoing { revision, ..self.outgoing(message, None) };
         self.emit(outgoing);
     }
 
-    /// Puts a question to the client, under an id that it sees nowhere else.
-    pub(super) fn ask(&mut self, method: &str, params: Option<Value>, revision: Revision) -> String {
-        if self.questions == 0 || !self.has(Fault::ServerRequestIdReused) {
-            self.questions += 1;
+    /// Sends a request to the client under a new id, and returns the id.
+    pub(super) fn send_request(&mut self, method: &str, params: Option<Value>, revision: Revision) -> String {
+        if self.client_requests_sent == 0 || !self.is_enabled(Fault::ServerRequestIdReused) {
+            self.client_requests_sent += 1;
         }
-        let id = format!("question-{}", self.questions);
+        let id = format!("question-{}", self.client_requests_sent);
         let mut message = object(json!({"jsonrpc": "2.0", "id": id, "method": method}));
         if let Some(params) = params {
             message.insert("params".to_owned(), params);
         }
-        self.tell(Value::Object(message), revision);
+        self.send(Value::Object(message), revision);
         id
     }
 
-    /// Whether a request opens the connection: `initialize`, or `server/discover` as its first request.
+    /// Whether a request opens the connection: `initialize`, or `server/discover` as the first request.
     pub(super) fn opens(&self, method: &str) -> bool {
-        method == "initialize" || method == "server/discover" && !self.past.answered
+        method == "initialize" || method == "server/discover" && !self.history.has_responded
     }
 
-    pub(super) fn outgoing(&self, message: Value, answers: Option<&str>) -> Outgoing {
+    pub(super) fn outgoing(&self, message: Value, response_to: Option<&str>) -> Outgoing {
         Outgoing {
             message,
             revision: self.revision(),
-            answers: answers.map(str::to_owned),
+            response_to: response_to.map(str::to_owned),
             well_formed: true,
             opens: false,
         }
@@ -98,9 +98,9 @@ impl Connection<'_> {
 
     pub(super) fn emit(&mut self, outgoing: Outgoing) {
         match &mut self.batch {
-            Some(batch) if outgoing.answers.is_some() => {
+            Some(batch) if outgoing.response_to.is_some() => {
                 let mut outgoing = outgoing;
-                envelope::deviate(&mut outgoing, self.faults);
+                envelope::inject(&mut outgoing, self.faults);
                 batch.push(outgoing.message);
             }
             _ => self.write(&outgoing),
@@ -109,17 +109,17 @@ impl Connection<'_> {
 
     pub(super) fn write(&mut self, outgoing: &Outgoing) {
         let mut outgoing = outgoing.clone();
-        envelope::deviate(&mut outgoing, self.faults);
-        let mut bytes = writing::line(&outgoing, !self.past.answered, self.faults);
-        if outgoing.answers.is_some() {
-            self.hidden.rewrite(&mut bytes);
+        envelope::inject(&mut outgoing, self.faults);
+        let mut bytes = serialization::line(&outgoing, !self.history.has_responded, self.faults);
+        if outgoing.response_to.is_some() {
+            self.evaluation.inject_into_bytes(&mut bytes);
         }
-        self.past.answered |= outgoing.answers.is_some();
+        self.history.has_responded |= outgoing.response_to.is_some();
         self.output.push(Output::Bytes(bytes));
     }
 }
 
-/// The integer of two ids that differ in their kind only, such as 7 and "7".
+/// The integer that two ids of different types have in common, such as 7 and "7".
 fn common_integer(left: &Value, right: &Value) -> Option<Value> {
     let (integer, text) = if left.is_string() { (right, left) } else { (left, right) };
     let number = text.as_str()?.parse::<i64>().ok()?;

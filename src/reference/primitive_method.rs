@@ -1,44 +1,46 @@
-//! How the methods of resources, prompts and completion are served.
+//! The methods of resources, prompts and completion.
 
 use serde_json::{Value, json};
 
-use super::connection::{Connection, Request, Stop};
+use super::connection::{Connection, NoResult, Request};
 use super::fault::Fault;
-use super::listing;
 use super::message::{
-    INTERNAL_ERROR, METHOD_NOT_FOUND, Object, RESOURCE_NOT_FOUND, Refusal, invalid_params, notification, object,
+    INTERNAL_ERROR, METHOD_NOT_FOUND, Object, RESOURCE_NOT_FOUND, RpcError, invalid_params, notification, object,
 };
 use super::method::add_caching;
-use super::prompt::{self, Lax};
+use super::pagination;
+use super::prompt::{self, PromptLeniency};
 use super::resource;
 use super::revision::Revision;
 
 impl Connection<'_> {
-    /// Serves a method of a primitive other than tools; nothing if the revision does not have it here.
+    /// Processes a method of these; nothing if the server does not support it in this revision.
     pub(super) fn serve_primitive(
         &mut self,
         request: &Request,
         method: &str,
         params: &Object,
-    ) -> Option<Result<Object, Stop>> {
+    ) -> Option<Result<Object, NoResult>> {
         let revision = request.revision;
-        if self.fails(request, Fault::WithoutTools) {
+        if self.is_active_for(request, Fault::WithoutTools) {
             return None;
         }
         let prompts = revision >= Revision::V2024_11_05;
-        let subscribes = resource::may_be_subscribed_to(revision);
+        let subscribes = resource::supports_subscribe(revision);
         Some(match method {
-            "resources/list" if self.fails(request, Fault::ResourcesListRefused) => internal(),
+            "resources/list" if self.is_active_for(request, Fault::ResourcesListRejected) => internal(),
             "resources/list" => {
-                if self.fails(request, Fault::ChangeUnasked) {
-                    self.afterwards.push(notification("notifications/resources/list_changed", &json!({})));
+                if self.is_active_for(request, Fault::ListChangedUnsubscribed) {
+                    self.after_response.push(notification("notifications/resources/list_changed", &json!({})));
                 }
-                if self.fails(request, Fault::UpdateUnasked) {
-                    self.afterwards.push(updated(resource::NOTES));
+                if self.is_active_for(request, Fault::UpdateUnsubscribed) {
+                    self.after_response.push(updated(resource::NOTES));
                 }
                 let mut items = resource::listed(revision, self.has_grown(revision));
-                if self.fails(request, Fault::ResourcesPerConnection) {
-                    items.push(json!({"uri": format!("mock:///visitors/{:x}", self.paging.salt), "name": "visitor"}));
+                if self.is_active_for(request, Fault::ResourcesPerConnection) {
+                    items.push(
+                        json!({"uri": format!("mock:///visitors/{:x}", self.pagination.salt), "name": "visitor"}),
+                    );
                 }
                 self.page("resources", "resources", &items, request, params)
             }
@@ -47,39 +49,40 @@ impl Connection<'_> {
             }
             "resources/read" => self.read(request, params),
             "resources/subscribe" if subscribes => self.subscribe(request, params),
-            "resources/unsubscribe" if subscribes => uri_of(params).map(|_| Object::new()).map_err(Stop::from),
-            "prompts/list" if prompts && self.fails(request, Fault::PromptsListRefused) => internal(),
+            "resources/unsubscribe" if subscribes => uri_of(params).map(|_| Object::new()).map_err(NoResult::from),
+            "prompts/list" if prompts && self.is_active_for(request, Fault::PromptsListRejected) => internal(),
             "prompts/list" if prompts => {
                 let mut items = prompt::listed(revision);
                 if self.has_grown(revision) {
                     items.push(json!({"name": prompt::GROWTH.0, "description": prompt::GROWTH.2}));
                 }
-                if self.fails(request, Fault::PromptsPerConnection) {
-                    items.push(json!({"name": format!("visitor_{:x}", self.paging.salt)}));
+                if self.is_active_for(request, Fault::PromptsPerConnection) {
+                    items.push(json!({"name": format!("visitor_{:x}", self.pagination.salt)}));
                 }
                 self.page("prompts", "prompts", &items, request, params)
             }
-            "prompts/get" if prompts && self.refuses_prompt(request, params) => {
+            "prompts/get" if prompts && self.rejects_prompt(request, params) => {
                 Err(invalid_params("Unknown prompt").into())
             }
             "prompts/get" if prompts => {
-                let lax = Lax {
-                    name: self.fails(request, Fault::UnknownPromptServed),
-                    missing: self.fails(request, Fault::MissingPromptArgumentServed),
-                    types: self.fails(request, Fault::PromptArgumentTypesUnchecked),
+                let leniency = PromptLeniency {
+                    name: self.is_active_for(request, Fault::UnknownPromptServed),
+                    missing: self.is_active_for(request, Fault::MissingPromptArgumentServed),
+                    types: self.is_active_for(request, Fault::PromptArgumentTypesUnchecked),
                 };
-                let expanded = self.fails(request, Fault::PromptTemplateExpanded).then(|| expand(params));
-                prompt::get(expanded.as_ref().unwrap_or(params), revision, lax).map_err(Stop::from)
+                let expanded = self.is_active_for(request, Fault::PromptTemplateExpanded).then(|| expand(params));
+                prompt::get(expanded.as_ref().unwrap_or(params), revision, leniency).map_err(NoResult::from)
             }
-            "completion/complete" if prompt::completes(revision) => self.complete(request, params),
+            "completion/complete" if prompt::supports_completion(revision) => self.complete(request, params),
             "subscriptions/listen" if revision.is_modern() => self.listen(request, params),
             _ => return None,
         })
     }
 
-    /// Whether a prompt is refused that is listed.
-    fn refuses_prompt(&self, request: &Request, params: &Object) -> bool {
-        self.fails(request, Fault::ListedPromptRefused) && params.get("name").is_some_and(|name| name == "picture")
+    /// Whether a fault rejects the listed prompt that a request names.
+    fn rejects_prompt(&self, request: &Request, params: &Object) -> bool {
+        self.is_active_for(request, Fault::ListedPromptRejected)
+            && params.get("name").is_some_and(|name| name == "picture")
     }
 
     /// A page of a list other than that of tools.
@@ -90,105 +93,107 @@ impl Connection<'_> {
         items: &[Value],
         request: &Request,
         params: &Object,
-    ) -> Result<Object, Stop> {
-        let page = match listing::page(list, items, params) {
-            Err(_) if self.fails(request, Fault::OtherCursorServed) => listing::page(list, items, &Object::new()),
+    ) -> Result<Object, NoResult> {
+        let page = match pagination::page(list, items, params) {
+            Err(_) if self.is_active_for(request, Fault::ResourceCursorUnchecked) => {
+                pagination::page(list, items, &Object::new())
+            }
             page => page,
         }?;
         let mut result = object(json!({member: page.items}));
         if let Some(next) = page.next {
             result.insert("nextCursor".to_owned(), next);
         }
-        let varies = params.contains_key("cursor") && self.fails(request, Fault::OtherCacheScopeVaries);
+        let varies = params.contains_key("cursor") && self.is_active_for(request, Fault::ResourceCacheScopeVaries);
         add_caching(&mut result, request.revision, if varies { "private" } else { "public" });
         Ok(result)
     }
 
-    fn read(&self, request: &Request, params: &Object) -> Result<Object, Stop> {
+    fn read(&self, request: &Request, params: &Object) -> Result<Object, NoResult> {
         let revision = request.revision;
-        if params.get("uri").is_some_and(|uri| !uri.is_string()) && self.fails(request, Fault::ReadCrash) {
-            return Err(Stop::Ended);
+        if params.get("uri").is_some_and(|uri| !uri.is_string()) && self.is_active_for(request, Fault::ReadCrash) {
+            return Err(NoResult::Closed);
         }
         let uri = uri_of(params)?;
         let mut contents = resource::contents(uri);
-        if uri == resource::PIXELS && self.fails(request, Fault::InternalErrorCode) {
-            return Err(Refusal::new(0, "Internal error").into());
+        if uri == resource::PIXELS && self.is_active_for(request, Fault::InternalErrorCode) {
+            return Err(RpcError::new(0, "Internal error").into());
         }
-        if uri == resource::PIXELS && self.fails(request, Fault::Awkward) {
+        if uri == resource::PIXELS && self.is_active_for(request, Fault::Awkward) {
             return internal();
         }
-        if uri.contains("..") && self.fails(request, Fault::PathTraversal) {
+        if uri.contains("..") && self.is_active_for(request, Fault::PathTraversal) {
             let text = "root:x:0:0:root:/root:/bin/sh\n";
             contents = Some(object(json!({"uri": uri, "mimeType": "text/plain", "text": text})));
         }
         if uri == resource::NOTES && revision.is_modern() && self.has_grown(revision) {
             contents = contents.map(resource::grown);
         }
-        if uri == resource::NOTES && self.fails(request, Fault::ListedNotRead) {
+        if uri == resource::NOTES && self.is_active_for(request, Fault::ListedNotRead) {
             contents = None;
         }
         let mut result = match contents {
             Some(contents) => object(json!({"contents": [contents]})),
-            None if self.fails(request, Fault::MissingResourceEmpty) => object(json!({"contents": []})),
-            None if self.fails(request, Fault::MissingResourceCode) => return internal(),
+            None if self.is_active_for(request, Fault::MissingResourceEmpty) => object(json!({"contents": []})),
+            None if self.is_active_for(request, Fault::MissingResourceCode) => return internal(),
             None => return Err(resource::not_found(uri, revision).into()),
         };
         add_caching(&mut result, revision, "public");
         Ok(result)
     }
 
-    /// A subscriber is told at once that there is something to read, which a server may do at any time.
-    fn subscribe(&mut self, request: &Request, params: &Object) -> Result<Object, Stop> {
+    /// Notifies the subscriber at once, which a server may do at any time.
+    fn subscribe(&mut self, request: &Request, params: &Object) -> Result<Object, NoResult> {
         let uri = uri_of(params)?;
         if resource::contents(uri).is_none() {
-            return Err(Refusal::new(RESOURCE_NOT_FOUND, "Resource not found").into());
+            return Err(RpcError::new(RESOURCE_NOT_FOUND, "Resource not found").into());
         }
         let mut message = updated(uri);
-        if self.fails(request, Fault::UpdateWithoutUri) {
+        if self.is_active_for(request, Fault::UpdateWithoutUri) {
             message["params"] = json!({});
         }
-        self.afterwards.push(message);
+        self.after_response.push(message);
         Ok(Object::new())
     }
 
-    fn complete(&self, request: &Request, params: &Object) -> Result<Object, Stop> {
+    fn complete(&self, request: &Request, params: &Object) -> Result<Object, NoResult> {
         let empty = || Ok(object(json!({"completion": {"values": []}})));
-        if self.fails(request, Fault::MrtrOnCompletion) {
+        if self.is_active_for(request, Fault::MrtrOnCompletion) {
             return Ok(object(json!({"resultType": "input_required", "requestState": "more"})));
         }
-        if self.fails(request, Fault::CompletionRefused) {
-            return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: completion/complete").into());
+        if self.is_active_for(request, Fault::CompletionRejected) {
+            return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: completion/complete").into());
         }
-        if params.contains_key("context") && self.fails(request, Fault::CompletionContextRefused) {
+        if params.contains_key("context") && self.is_active_for(request, Fault::CompletionContextRejected) {
             return Err(invalid_params("Unknown member context").into());
         }
         let begun = params.get("argument").and_then(|argument| argument.get("value")).and_then(Value::as_str);
-        if begun.is_some_and(|begun| begun.len() > 4000) && self.fails(request, Fault::CompletionCrash) {
-            return Err(Stop::Ended);
+        if begun.is_some_and(|begun| begun.len() > 4000) && self.is_active_for(request, Fault::CompletionCrash) {
+            return Err(NoResult::Closed);
         }
         let whole = begun.is_some() && params.contains_key("ref");
         match prompt::complete(params) {
-            Err(_) if whole && self.fails(request, Fault::CompletionUnknownServed) => empty(),
-            Err(_) if !whole && self.fails(request, Fault::CompletionIncompleteServed) => empty(),
-            completed => completed.map_err(Stop::from),
+            Err(_) if whole && self.is_active_for(request, Fault::CompletionUnknownServed) => empty(),
+            Err(_) if !whole && self.is_active_for(request, Fault::CompletionIncompleteServed) => empty(),
+            completed => completed.map_err(NoResult::from),
         }
     }
 }
 
-fn internal() -> Result<Object, Stop> {
-    Err(Refusal::new(INTERNAL_ERROR, "Internal error").into())
+fn internal() -> Result<Object, NoResult> {
+    Err(RpcError::new(INTERNAL_ERROR, "Internal error").into())
 }
 
-fn uri_of(params: &Object) -> Result<&str, Refusal> {
+fn uri_of(params: &Object) -> Result<&str, RpcError> {
     params.get("uri").and_then(Value::as_str).ok_or_else(|| invalid_params("uri must be a string"))
 }
 
-/// The notification that a resource has changed.
+/// The notification of a changed resource.
 fn updated(uri: &str) -> Value {
     notification("notifications/resources/updated", &json!({"uri": uri}))
 }
 
-/// The parameters as a template engine leaves them that works out what it finds in the arguments.
+/// The params as a template engine would return them that evaluates expressions in arguments.
 fn expand(params: &Object) -> Object {
     let mut params = params.clone();
     if let Some(Value::Object(arguments)) = params.get_mut("arguments") {

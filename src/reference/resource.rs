@@ -1,23 +1,23 @@
-//! The resources of the built-in server: a few fixed ones and a template of numbers.
+//! The resources of the built-in server: a few fixed ones and a template.
 
 use serde_json::{Value, json};
 
 use super::content::{self, PNG};
-use super::message::{INVALID_PARAMS, Object, RESOURCE_NOT_FOUND, Refusal, object, quoted};
+use super::message::{INVALID_PARAMS, Object, RESOURCE_NOT_FOUND, RpcError, object, quoted};
 use super::revision::Revision;
 
 /// The resource that tools embed as text and link to.
 pub(super) const NOTES: &str = "mock:///notes.txt";
-/// The resource that tools embed as bytes.
+/// The resource that tools embed as a blob.
 pub(super) const PIXELS: &str = "mock:///pixels.png";
 
 const NOTES_TEXT: &str = "The first line.\nThe second line, in a café.\n";
-/// The template of a number.
+/// The template of a numbered resource.
 pub(super) const NUMBERS_TEMPLATE: &str = "mock:///numbers/{number}";
 const NUMBERS: &str = "mock:///numbers/";
 
-/// Name, title, URI and MIME type of each resource that is listed.
-const LISTED: &[(&str, &str, &str, &str)] = &[
+/// The name, title, URI and MIME type of each listed resource.
+const RESOURCES: &[(&str, &str, &str, &str)] = &[
     ("notes.txt", "Notes", NOTES, "text/plain"),
     ("pixels.png", "Pixels", PIXELS, "image/png"),
     ("one", "Number one", "mock:///numbers/1", "text/plain"),
@@ -25,19 +25,19 @@ const LISTED: &[(&str, &str, &str, &str)] = &[
     ("three", "Number three", "mock:///numbers/3", "text/plain"),
 ];
 
-/// Every listed resource as the revision describes it, one more where the list has grown.
+/// The list of resources in a revision, with one more after the lists have changed.
 pub(super) fn listed(revision: Revision, grown: bool) -> Vec<Value> {
     let more = grown.then_some(("four", "Number four", "mock:///numbers/4", "text/plain"));
-    LISTED.iter().copied().chain(more).map(|row| Value::Object(described(row, revision))).collect()
+    RESOURCES.iter().copied().chain(more).map(|entry| Value::Object(resource_object(entry, revision))).collect()
 }
 
-/// The description of the notes.
+/// The resource object of the notes.
 pub(super) fn notes(revision: Revision) -> Object {
-    described(LISTED[0], revision)
+    resource_object(RESOURCES[0], revision)
 }
 
-fn described(row: (&str, &str, &str, &str), revision: Revision) -> Object {
-    let (name, title, uri, mime_type) = row;
+fn resource_object(entry: (&str, &str, &str, &str), revision: Revision) -> Object {
+    let (name, title, uri, mime_type) = entry;
     let mut resource = object(json!({"uri": uri, "name": name, "mimeType": mime_type}));
     if revision >= Revision::V2025_06_18 {
         resource.insert("title".to_owned(), json!(title));
@@ -55,7 +55,7 @@ fn described(row: (&str, &str, &str, &str), revision: Revision) -> Object {
     resource
 }
 
-/// The templates: one, of which `numbers/1` to `numbers/3` are listed.
+/// The list of templates. Three of the resources that it covers are listed as well.
 pub(super) fn templates(revision: Revision) -> Vec<Value> {
     let mut template = json!({
         "uriTemplate": NUMBERS_TEMPLATE,
@@ -69,7 +69,7 @@ pub(super) fn templates(revision: Revision) -> Vec<Value> {
     vec![template]
 }
 
-/// The contents behind a URI, if there are any.
+/// The contents of a resource, if it exists.
 pub(super) fn contents(uri: &str) -> Option<Object> {
     let value = match uri {
         NOTES => json!({"uri": uri, "mimeType": "text/plain", "text": NOTES_TEXT}),
@@ -86,20 +86,20 @@ pub(super) fn contents(uri: &str) -> Option<Object> {
     Some(object(value))
 }
 
-/// The notes with one line more.
+/// The notes with an additional line.
 pub(super) fn grown(mut contents: Object) -> Object {
     contents.insert("text".to_owned(), json!(format!("{NOTES_TEXT}The third line, while somebody listens.\n")));
     contents
 }
 
-/// The refusal of a URI behind which there is nothing.
-pub(super) fn not_found(uri: &str, revision: Revision) -> Refusal {
+/// The error for an unknown URI.
+pub(super) fn not_found(uri: &str, revision: Revision) -> RpcError {
     let code = if revision.is_modern() { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
-    Refusal::new(code, "Resource not found").with_data(json!({"uri": quoted(uri)}))
+    RpcError::new(code, "Resource not found").with_data(json!({"uri": quoted(uri)}))
 }
 
-/// Whether a client may subscribe to resources by request, which some revisions that have it go
-/// without here.
-pub(super) fn may_be_subscribed_to(revision: Revision) -> bool {
+/// Whether the server supports `resources/subscribe` in this revision. It does not do so in every revision
+/// that has it.
+pub(super) fn supports_subscribe(revision: Revision) -> bool {
     revision >= Revision::V2025_03_26 && !revision.is_modern()
 }

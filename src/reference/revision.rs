@@ -1,8 +1,8 @@
-//! The six revisions that the built-in server speaks, and nothing about what they say.
+//! The six revisions that the built-in server supports.
 
 use std::fmt;
 
-/// A dated revision of the specification, in the order of their dates.
+/// A dated revision of the specification, ordered by date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
     /// 2024-10-07, the draft before the first release.
@@ -13,7 +13,7 @@ pub enum Revision {
     V2025_03_26,
     /// 2025-06-18.
     V2025_06_18,
-    /// 2025-11-25, the last one that opens with a handshake.
+    /// 2025-11-25, the last one with a handshake.
     V2025_11_25,
     /// 2026-07-28, the first one without a handshake.
     V2026_07_28,
@@ -30,7 +30,7 @@ impl Revision {
         Self::V2026_07_28,
     ];
 
-    /// The date by which the protocol names this revision.
+    /// The date that identifies this revision in the protocol.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,15 +43,15 @@ impl Revision {
         }
     }
 
-    /// Whether the revision is stateless: metadata on every request instead of a handshake.
+    /// Whether the revision is stateless: every request has metadata, and there is no handshake.
     #[must_use]
     pub const fn is_modern(self) -> bool {
         matches!(self, Self::V2026_07_28)
     }
 
-    /// The revision that `initialize` agrees to for the version that the client names.
+    /// The revision that `initialize` offers when the client requests this version.
     ///
-    /// The handshake ends at 2025-11-25, so that is the answer to every version that it does not know.
+    /// For an unknown version that is 2025-11-25, the last one with a handshake.
     pub(super) fn by_handshake(version: &str) -> Self {
         Self::ALL
             .iter()

@@ -1,4 +1,4 @@
-//! The server over any pair of reader and writer: lines in, lines out, and nothing decided in between.
+//! The server over any reader and writer: splits input into lines and writes output.
 
 use std::io;
 use std::time::Duration;
@@ -8,27 +8,27 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use super::connection::{Connection, Output};
 use super::fault::{Fault, FaultSet};
 
-/// What a slow server takes before it writes its first byte.
-const SLOW_START: Duration = Duration::from_millis(500);
-/// How much is written without a newline by the fault that does so.
-const WITHOUT_NEWLINE: usize = 8 << 20;
-/// The length of the message that is too long.
-const HUGE: usize = 100 << 20;
+/// The delay before the first byte of a slow server.
+const SLOW_START_DELAY: Duration = Duration::from_millis(500);
+/// The number of bytes that [`Fault::NoNewline`] writes without a newline.
+const BYTES_WITHOUT_NEWLINE: usize = 8 << 20;
+/// The size of the message of [`Fault::HugeLine`].
+const HUGE_MESSAGE_BYTES: usize = 100 << 20;
 
-/// The error of a server that a fault ends as a bug would: its process has to end as if it had panicked.
+/// The error of a server that a fault crashes: its process exits as if it had panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("index out of bounds: the len is 3 but the index is 57")]
 pub struct Crash;
 
-/// Serves one connection until its input ends, with the faults that are switched on.
+/// Serves one connection with these faults until its input ends.
 ///
-/// Requests are answered in the order in which they arrive, but for those that wait for a task to end. The
-/// future needs a runtime with timers only where a fault takes its time, or such a request is made. When it is done, the writer has been flushed and is dropped.
+/// Requests are answered in order, except those that wait for a task to end. The future needs a runtime with
+/// timers only for such requests and for faults with a delay. On return, the writer has been flushed.
 ///
 /// # Errors
 ///
-/// Fails when the reader or the writer does; a client that goes away while it is written to is such a
-/// failure. A fault that crashes the server fails with [`Crash`] inside.
+/// Fails when the reader or the writer fails, for example because the client has gone away. A fault that
+/// crashes the server returns an error that contains [`Crash`].
 ///
 /// # Examples
 ///
@@ -53,14 +53,14 @@ where
     let mut flood: Option<Vec<u8>> = None;
     let mut slow = faults.contains(Fault::SlowStart);
     if faults.contains(Fault::NoNewline) {
-        repeat(&mut writer, WITHOUT_NEWLINE).await?;
+        repeat(&mut writer, BYTES_WITHOUT_NEWLINE).await?;
         writer.flush().await?;
     }
     loop {
         while let Some(line) = lines.next() {
             let outputs = connection.receive(&line);
             if slow && !outputs.is_empty() {
-                tokio::time::sleep(SLOW_START).await;
+                tokio::time::sleep(SLOW_START_DELAY).await;
                 slow = false;
             }
             for output in outputs {
@@ -68,7 +68,7 @@ where
                     Output::Bytes(bytes) => writer.write_all(&bytes).await?,
                     Output::Huge { begin, end } => {
                         writer.write_all(&begin).await?;
-                        repeat(&mut writer, HUGE).await?;
+                        repeat(&mut writer, HUGE_MESSAGE_BYTES).await?;
                         writer.write_all(&end).await?;
                     }
                     Output::Flood(line) => flood = Some(line.repeat(64)),
@@ -84,7 +84,7 @@ where
                         writer.flush().await?;
                         return Err(io::Error::other(Crash));
                     }
-                    Output::End => return writer.flush().await,
+                    Output::Close => return writer.flush().await,
                 }
             }
         }
@@ -101,9 +101,9 @@ where
             writer.write_all(notifications).await?;
             continue;
         }
-        let read = if connection.is_holding() {
-            let Ok(read) = tokio::time::timeout(connection.patience(), lines.fill(&mut reader)).await else {
-                write_all(&mut writer, connection.release()).await?;
+        let read = if connection.has_delayed_responses() {
+            let Ok(read) = tokio::time::timeout(connection.hold_timeout(), lines.fill(&mut reader)).await else {
+                write_all(&mut writer, connection.flush_delayed()).await?;
                 continue;
             };
             read?
@@ -115,7 +115,7 @@ where
         }
     }
     let mut last = lines.rest().map(|line| connection.receive(&line)).unwrap_or_default();
-    last.extend(connection.release());
+    last.extend(connection.flush_delayed());
     write_all(&mut writer, last).await?;
     if faults.contains(Fault::IgnoresEof) || ignores_sigterm(faults) {
         std::future::pending::<()>().await;
@@ -123,19 +123,19 @@ where
     Ok(())
 }
 
-/// Whether a process that serves these faults is to ignore SIGTERM as well as the end of its input.
+/// Whether a process with these faults ignores SIGTERM as well as the end of its input.
 #[must_use]
 pub fn ignores_sigterm(faults: &FaultSet) -> bool {
     faults.contains(Fault::IgnoresSigterm)
 }
 
-/// What a process that serves these faults is to write to its standard error, a megabyte if anything.
+/// What a process with these faults writes to its standard error: one megabyte, or nothing.
 ///
-/// A client that does not drain standard error leaves whoever writes this waiting, so it is best
-/// written before the connection is served.
+/// The write blocks if the client does not read standard error, so write this before you serve the
+/// connection.
 #[must_use]
 pub fn stderr_noise(faults: &FaultSet) -> Option<String> {
-    let line = "[debug] mock: nothing happened, and it is reported at length nevertheless\n";
+    let line = "[debug] reference server: this line only exists to fill standard error\n";
     faults.contains(Fault::StderrNoise).then(|| line.repeat((1 << 20) / line.len()))
 }
 
@@ -148,7 +148,7 @@ async fn write_all<W: AsyncWrite + Unpin>(writer: &mut W, outputs: Vec<Output>) 
     writer.flush().await
 }
 
-/// Writes one letter as often as it is told, a chunk at a time.
+/// Writes the letter `x` this often, in chunks.
 async fn repeat<W: AsyncWrite + Unpin>(writer: &mut W, length: usize) -> io::Result<()> {
     let chunk = vec![b'x'; 64 << 10];
     let mut left = length;
@@ -160,11 +160,11 @@ async fn repeat<W: AsyncWrite + Unpin>(writer: &mut W, length: usize) -> io::Res
     Ok(())
 }
 
-/// Input cut into lines; a partial line survives a read that was given up.
+/// Splits input into lines; a partial line survives a cancelled read.
 #[derive(Debug, Default)]
 struct Lines {
     buffer: Vec<u8>,
-    /// How much of the buffer is known to have no line ending.
+    /// The length of the prefix of the buffer that has no line ending.
     searched: usize,
 }
 
@@ -186,7 +186,7 @@ impl Lines {
         Some(line)
     }
 
-    /// What is left when the input has ended without a line ending.
+    /// The last line, if the input ended without a line ending.
     fn rest(&mut self) -> Option<Vec<u8>> {
         self.searched = 0;
         (!self.buffer.is_empty()).then(|| std::mem::take(&mut self.buffer))

@@ -1,13 +1,13 @@
-//! Subscriptions of the stateless era: what is listened for, and what is told while somebody does.
+//! Subscriptions of 2026-07-28: what clients subscribe to, and the notifications that they receive.
 //!
-//! Lists and notes grow for as long as somebody listens, so that a server whose answers depend on no
-//! connection has something to tell.
+//! The lists and the notes only change for subscribers, since the responses of a stateless server do not
+//! depend on the connection.
 
 use serde_json::{Value, json};
 
-use super::connection::{Connection, Request, Stop};
+use super::connection::{Connection, NoResult, Request};
 use super::fault::Fault;
-use super::message::{INVALID_REQUEST, METHOD_NOT_FOUND, Object, Refusal, invalid_params, notification, object};
+use super::message::{INVALID_REQUEST, METHOD_NOT_FOUND, Object, RpcError, invalid_params, notification, object};
 use super::resource;
 use super::revision::Revision;
 
@@ -20,27 +20,27 @@ const LISTS: [(&str, &str); 3] = [
     ("resourcesListChanged", "notifications/resources/list_changed"),
 ];
 
-/// A subscription, with what was granted to it.
+/// A subscription and its accepted filter.
 #[derive(Debug)]
 pub(super) struct Subscription {
     id: Value,
     granted: Object,
-    /// Whether it was cancelled, which only a fault has no end to.
+    /// Whether it was cancelled; only a fault keeps it after that.
     cancelled: bool,
 }
 
 impl Connection<'_> {
-    /// Opens a subscription, which stays open where anything is granted, and ends at once otherwise.
-    pub(super) fn listen(&mut self, request: &Request, params: &Object) -> Result<Object, Stop> {
-        if self.fails(request, Fault::ListenRefused) {
-            return Err(Refusal::new(METHOD_NOT_FOUND, "Method not found: subscriptions/listen").into());
+    /// Opens a subscription. It ends at once if nothing of the filter is accepted.
+    pub(super) fn listen(&mut self, request: &Request, params: &Object) -> Result<Object, NoResult> {
+        if self.is_active_for(request, Fault::ListenRejected) {
+            return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: subscriptions/listen").into());
         }
-        if !self.subscriptions.is_empty() && self.fails(request, Fault::ListenOnlyOne) {
-            return Err(Refusal::new(INVALID_REQUEST, "There is a subscription already").into());
+        if !self.subscriptions.is_empty() && self.is_active_for(request, Fault::ListenOnlyOne) {
+            return Err(RpcError::new(INVALID_REQUEST, "There already is a subscription").into());
         }
         let filter = match params.get("notifications") {
             Some(Value::Object(filter)) => filter.clone(),
-            _ if self.fails(request, Fault::ListenFilterUnchecked) => Object::new(),
+            _ if self.is_active_for(request, Fault::ListenFilterUnchecked) => Object::new(),
             _ => return Err(invalid_params("notifications must be an object").into()),
         };
         let mut granted = granted(&filter);
@@ -48,44 +48,46 @@ impl Connection<'_> {
         if !tasks.is_empty() {
             granted.insert("taskIds".to_owned(), json!(tasks));
         }
-        let mut told = json!(granted);
-        if self.fails(request, Fault::ListenGrantsMore) {
-            told = json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
+        let mut notifications = json!(granted);
+        if self.is_active_for(request, Fault::ListenGrantsMore) {
+            notifications = json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
         }
-        if self.fails(request, Fault::ListenGrantString) {
-            told = json!("all");
+        if self.is_active_for(request, Fault::ListenGrantString) {
+            notifications = json!("all");
         }
         let meta = json!({ID: request.id});
-        if self.fails(request, Fault::ListenUpdateFirst) {
+        if self.is_active_for(request, Fault::ListenUpdateFirst) {
             let params = json!({"_meta": meta, "uri": resource::NOTES});
-            self.tell(notification("notifications/resources/updated", &params), request.revision);
+            self.send(notification("notifications/resources/updated", &params), request.revision);
         }
-        let params = json!({"_meta": meta, "notifications": told});
-        self.tell(notification("notifications/subscriptions/acknowledged", &params), request.revision);
-        if self.fails(request, Fault::ListenTellsMore) && !granted.contains_key("promptsListChanged") {
-            self.tell(notification("notifications/prompts/list_changed", &json!({"_meta": meta})), request.revision);
+        let params = json!({"_meta": meta, "notifications": notifications});
+        self.send(notification("notifications/subscriptions/acknowledged", &params), request.revision);
+        if self.is_active_for(request, Fault::ListenUnrequestedNotification)
+            && !granted.contains_key("promptsListChanged")
+        {
+            self.send(notification("notifications/prompts/list_changed", &json!({"_meta": meta})), request.revision);
         }
         if granted.is_empty() {
-            if self.fails(request, Fault::ListenEndsAbruptly) {
-                return Err(Stop::Ended);
+            if self.is_active_for(request, Fault::ListenEndsAbruptly) {
+                return Err(NoResult::Closed);
             }
-            let untagged = self.fails(request, Fault::ListenResultUntagged);
+            let untagged = self.is_active_for(request, Fault::ListenResultWithoutSubscriptionId);
             return Ok(if untagged { Object::new() } else { object(json!({"_meta": meta})) });
         }
         self.subscriptions.push(Subscription { id: request.id.clone(), granted, cancelled: false });
-        Err(Stop::Later)
+        Err(NoResult::Deferred)
     }
 
     /// Ends the subscription of a request, if there is one.
-    pub(super) fn cancel_listen(&mut self, id: &Value) {
-        let ignored = self.has(Fault::ListenCancelIgnored);
+    pub(super) fn cancel_subscription(&mut self, id: &Value) {
+        let ignored = self.is_enabled(Fault::ListenCancelIgnored);
         for subscription in self.subscriptions.iter_mut().filter(|subscription| subscription.id == *id) {
             subscription.cancelled = true;
         }
         self.subscriptions.retain(|subscription| !subscription.cancelled || ignored);
     }
 
-    /// Whether the lists have grown, and in the stateless era the notes.
+    /// Whether the lists have changed, and in 2026-07-28 the notes as well.
     pub(super) fn has_grown(&self, revision: Revision) -> bool {
         if !revision.is_modern() {
             return self.session.as_ref().is_some_and(|session| session.grown);
@@ -93,52 +95,52 @@ impl Connection<'_> {
         self.grown && self.subscriptions.iter().any(|subscription| !subscription.cancelled)
     }
 
-    /// Grows while somebody listens, and tells who does.
-    pub(super) fn grow_for_listeners(&mut self, request: &Request) -> bool {
+    /// Changes the lists if there are subscribers, and notifies them.
+    pub(super) fn grow_for_subscribers(&mut self, request: &Request) -> bool {
         self.grown = self.subscriptions.iter().any(|subscription| !subscription.cancelled);
-        let mut told = Vec::new();
+        let mut notifications = Vec::new();
         for subscription in self.subscriptions.iter().filter(|_| self.grown) {
             let granted = |member: &str| subscription.granted.contains_key(member);
             for (member, method) in LISTS.into_iter().filter(|(member, _)| granted(member)) {
                 let silent =
                     if member == "toolsListChanged" { Fault::ListenToolsSilent } else { Fault::ListenListsSilent };
-                if !self.fails(request, silent) {
-                    told.push((method, subscription.id.clone(), None));
+                if !self.is_active_for(request, silent) {
+                    notifications.push((method, subscription.id.clone(), None));
                 }
             }
             let watched = subscription.granted.get("resourceSubscriptions").and_then(Value::as_array);
             let notes = watched.is_some_and(|uris| uris.iter().any(|uri| uri == resource::NOTES));
-            if notes && !self.fails(request, Fault::ListenUpdatesSilent) {
-                told.push(("notifications/resources/updated", subscription.id.clone(), Some(resource::NOTES)));
+            if notes && !self.is_active_for(request, Fault::ListenUpdatesSilent) {
+                notifications.push(("notifications/resources/updated", subscription.id.clone(), Some(resource::NOTES)));
             }
         }
-        for (method, id, uri) in told {
+        for (method, id, uri) in notifications {
             let mut params = json!({"_meta": {ID: id}});
-            if self.fails(request, Fault::ListenUntagged) {
+            if self.is_active_for(request, Fault::ListenWithoutSubscriptionId) {
                 params = json!({});
             }
             if let Some(uri) = uri {
                 params["uri"] = json!(uri);
             }
-            self.tell(notification(method, &params), request.revision);
+            self.send(notification(method, &params), request.revision);
         }
         self.grown
     }
 
-    /// What a fault tells to those who do not listen any more.
-    pub(super) fn tell_cancelled(&mut self, request: &Request) {
-        if !self.fails(request, Fault::ListenCancelIgnored) {
+    /// Sends the notifications of a fault to cancelled subscriptions.
+    pub(super) fn notify_cancelled_subscriptions(&mut self, request: &Request) {
+        if !self.is_active_for(request, Fault::ListenCancelIgnored) {
             return;
         }
         let ids: Vec<Value> = self.subscriptions.iter().filter(|one| one.cancelled).map(|one| one.id.clone()).collect();
         for id in ids {
             let params = json!({"_meta": {ID: id}});
-            self.tell(notification("notifications/tools/list_changed", &params), request.revision);
+            self.send(notification("notifications/tools/list_changed", &params), request.revision);
         }
     }
 }
 
-/// The part of a filter that is granted.
+/// The part of a filter that the server supports.
 fn granted(filter: &Object) -> Object {
     let lists = LISTS.into_iter().filter(|(member, _)| filter.get(*member) == Some(&json!(true)));
     let mut granted: Object = lists.map(|(member, _)| (member.to_owned(), json!(true))).collect();

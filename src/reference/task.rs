@@ -1,24 +1,24 @@
-//! Tasks of the built-in server: what one is, how it moves, and what it looks like in each era.
+//! Tasks: their status, and their representation in each revision.
 //!
-//! A task works when somebody looks at it: each look is a step, and after a few of them it is done. So
-//! nothing here needs a clock but the times that a task tells.
+//! A task makes progress when the client requests its status: each request is one step. No clock is needed
+//! except for timestamps.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use super::message::{Object, Refusal, object};
+use super::message::{Object, RpcError, object};
 use super::revision::Revision;
 
-/// The key under which a message names the task that it belongs to.
+/// The `_meta` key that names the task of a message.
 pub(super) const RELATED: &str = "io.modelcontextprotocol/related-task";
-/// The extension of the stateless era.
+/// The identifier of the extension (2026-07-28).
 pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
-/// How many looks a stretch of work takes.
-const STEPS: u64 = 2;
+/// The number of steps in a phase of work.
+const STEPS_PER_PHASE: u64 = 2;
 
-/// Where a task stands.
+/// The status of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     Working,
@@ -33,7 +33,7 @@ impl Status {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 
-    const fn word(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::Working => "working",
             Self::InputRequired => "input_required",
@@ -44,25 +44,25 @@ impl Status {
     }
 }
 
-/// What a call that became a task comes to.
-pub(super) type Outcome = Result<Object, Refusal>;
+/// The outcome of a call that became a task.
+pub(super) type Outcome = Result<Object, RpcError>;
 
-/// A call that goes on after its answer.
+/// A call that continues after its response.
 #[derive(Debug)]
 pub(super) struct Task {
     pub(super) id: String,
     pub(super) status: Status,
-    /// What it comes to once it is done.
+    /// The outcome that it will have at the end.
     pub(super) outcome: Outcome,
     pub(super) progress_token: Option<Value>,
-    /// How often it still has to ask its client for a word.
-    pub(super) rounds: usize,
-    /// How often it has asked.
-    pub(super) asked: usize,
-    /// How many steps it has worked, in all and in the present stretch.
+    /// The total number of times that it requests input.
+    pub(super) input_rounds: usize,
+    /// The number of times that it has requested input.
+    pub(super) inputs_requested: usize,
+    /// The number of steps, in total and in the current phase.
     pub(super) steps: u64,
-    stretch: u64,
-    /// How long it is kept, in milliseconds.
+    phase_steps: u64,
+    /// The lifetime in milliseconds.
     ttl: Value,
     created: String,
     updated: String,
@@ -76,34 +76,34 @@ impl Task {
             status: Status::Working,
             outcome,
             progress_token: None,
-            rounds: 0,
-            asked: 0,
+            input_rounds: 0,
+            inputs_requested: 0,
             steps: 0,
-            stretch: 0,
+            phase_steps: 0,
             ttl,
             updated: created.clone(),
             created,
         }
     }
 
-    /// Moves to another status; a terminal one is never left.
+    /// Changes the status, unless it is terminal.
     pub(super) fn move_to(&mut self, status: Status) {
         if !self.status.is_terminal() {
             self.status = status;
-            self.stretch = 0;
+            self.phase_steps = 0;
             self.updated = timestamp(SystemTime::now());
         }
     }
 
-    /// Works a step; whether the stretch of work is done.
+    /// Works one step; true if the phase is complete.
     pub(super) fn work(&mut self) -> bool {
         self.steps += 1;
-        self.stretch += 1;
-        self.stretch >= STEPS
+        self.phase_steps += 1;
+        self.phase_steps >= STEPS_PER_PHASE
     }
 
-    /// Ends the work with its outcome. In the era of sessions a tool that fails makes a task that fails;
-    /// later only an error of the protocol does.
+    /// Ends the task with its outcome. In 2025-11-25 a tool error makes the task fail; later only a protocol
+    /// error does.
     pub(super) fn finish(&mut self, revision: Revision) {
         let failed = match &self.outcome {
             Ok(result) => !revision.is_modern() && result.get("isError") == Some(&json!(true)),
@@ -112,19 +112,19 @@ impl Task {
         self.move_to(if failed { Status::Failed } else { Status::Completed });
     }
 
-    /// The task as a message shows it.
-    pub(super) fn shown(&self, revision: Revision) -> Object {
+    /// The task object of a message.
+    pub(super) fn to_object(&self, revision: Revision) -> Object {
         let (ttl, interval) = if revision.is_modern() { ("ttlMs", "pollIntervalMs") } else { ("ttl", "pollInterval") };
         let text = match self.status {
-            Status::Working => "It is being worked on.",
-            Status::InputRequired => "It waits for a word of the user.",
-            Status::Completed => "It is done.",
+            Status::Working => "The task is in progress.",
+            Status::InputRequired => "The task waits for user input.",
+            Status::Completed => "The task is complete.",
             Status::Failed => "The tool failed.",
-            Status::Cancelled => "It was cancelled as asked.",
+            Status::Cancelled => "The task was cancelled.",
         };
         object(json!({
             "taskId": self.id,
-            "status": self.status.word(),
+            "status": self.status.as_str(),
             "statusMessage": text,
             "createdAt": self.created,
             "lastUpdatedAt": self.updated,
@@ -133,12 +133,13 @@ impl Task {
         }))
     }
 
-    /// The task with what its status brings along, as the stateless era shows it.
-    pub(super) fn detailed(&self) -> Object {
-        let mut task = self.shown(Revision::V2026_07_28);
+    /// The task object with its result, error or input requests (2026-07-28).
+    pub(super) fn to_detailed_object(&self) -> Object {
+        let mut task = self.to_object(Revision::V2026_07_28);
         match (self.status, &self.outcome) {
             (Status::InputRequired, _) => {
-                let request = json!({"method": "elicitation/create", "params": question(self.asked)});
+                let request =
+                    json!({"method": "elicitation/create", "params": elicitation_params(self.inputs_requested)});
                 task.insert("inputRequests".to_owned(), json!({ self.key(): request }));
             }
             (Status::Completed, Ok(result)) => {
@@ -146,8 +147,8 @@ impl Task {
                 result.insert("resultType".to_owned(), json!("complete"));
                 task.insert("result".to_owned(), json!(result));
             }
-            (Status::Failed, Err(refusal)) => {
-                let error = json!({"code": refusal.code, "message": refusal.message});
+            (Status::Failed, Err(error)) => {
+                let error = json!({"code": error.code, "message": error.message});
                 task.insert("error".to_owned(), error);
             }
             _ => {}
@@ -155,25 +156,25 @@ impl Task {
         task
     }
 
-    /// The name of the question that it waits for.
+    /// The key of the current input request.
     pub(super) fn key(&self) -> String {
-        format!("word-{}", self.asked)
+        format!("word-{}", self.inputs_requested)
     }
 }
 
-/// What the user is asked in the course of a task.
-pub(super) fn question(number: usize) -> Value {
+/// The params of the elicitation of a task.
+pub(super) fn elicitation_params(number: usize) -> Value {
     let schema = json!({"type": "object", "properties": {"word": {"type": "string"}}});
     json!({"mode": "form", "message": format!("Please say word {number}."), "requestedSchema": schema})
 }
 
-/// An id that nobody can guess: 128 bits from the keys of the system's hash maps, which are random.
-pub(super) fn unguessable() -> String {
+/// A random id of 128 bits, from the random keys of the standard library's hash maps.
+pub(super) fn random_id() -> String {
     let half = || RandomState::new().hash_one(SystemTime::now());
     format!("{:016x}{:016x}", half(), half())
 }
 
-/// A time by RFC 3339, to the millisecond.
+/// An RFC 3339 timestamp with milliseconds.
 fn timestamp(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let (seconds, days) = (since.as_secs() % 86_400, since.as_secs() / 86_400);
@@ -182,7 +183,7 @@ fn timestamp(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", since.subsec_millis())
 }
 
-/// Year, month and day of a day since 1970, by counting years from March, so that a leap day is the last.
+/// The year, month and day of a number of days since 1970. Years start in March, so that a leap day is last.
 const fn date(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468;
     let (era, of_era) = (shifted / 146_097, shifted % 146_097);
@@ -200,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_timestamp_tells_the_time_of_any_day() {
+    fn timestamps_are_correct_for_any_date() {
         let at = |seconds: u64| timestamp(UNIX_EPOCH + Duration::from_millis(seconds * 1_000 + 7));
         assert_eq!(at(0), "1970-01-01T00:00:00.007Z");
         assert_eq!(at(951_782_400), "2000-02-29T00:00:00.007Z");
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_status_is_never_left() {
+    fn a_terminal_status_never_changes() {
         let mut task = Task::new("a".to_owned(), Ok(Object::new()), json!(60_000));
         assert!(!task.work());
         assert!(task.work());
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_fails_makes_a_failed_task_in_sessions_only() {
+    fn a_tool_error_only_makes_a_task_fail_in_2025_11_25() {
         let status = |revision| {
             let mut task = Task::new("a".to_owned(), Ok(object(json!({"isError": true}))), json!(null));
             task.finish(revision);
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn ids_differ() {
-        assert_ne!(unguessable(), unguessable());
-        assert_eq!(unguessable().len(), 32);
+        assert_ne!(random_id(), random_id());
+        assert_eq!(random_id().len(), 32);
     }
 }

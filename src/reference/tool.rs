@@ -1,23 +1,23 @@
-//! The tools of the built-in server: which there are in a revision, and how each one is defined.
+//! The tools of the built-in server: which ones a revision has, and their definitions.
 
 use serde_json::{Value, json};
 
+use super::complex_tool;
 use super::content;
 use super::message::{Object, object};
 use super::revision::Revision;
 use super::revision::Revision::{V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
-use super::rich;
 
-/// What decides which tools a client is offered, beside the revision.
+/// What decides, besides the revision, which tools are listed.
 #[derive(Debug, Default)]
-pub(super) struct Offer {
-    /// Whether the tool `grow` was called on this connection.
+pub(super) struct ToolAvailability {
+    /// Whether the client has called `grow` on this connection.
     pub(super) grown: bool,
-    /// The tools that ask the client for something, as far as it may be asked.
-    pub(super) asking: Vec<&'static str>,
+    /// The tools that make requests which the client supports.
+    pub(super) client_request_tools: Vec<&'static str>,
 }
 
-struct Entry {
+struct ToolSpec {
     name: &'static str,
     title: &'static str,
     description: &'static str,
@@ -27,101 +27,101 @@ struct Entry {
     output: Option<fn() -> Value>,
 }
 
-const TABLE: &[Entry] = &[
-    Entry {
+const TOOLS: &[ToolSpec] = &[
+    ToolSpec {
         name: "echo",
         title: "Echo",
-        description: "Returns the text that it is given.",
+        description: "Returns its input text.",
         since: V2024_10_07,
         until: V2026_07_28,
-        input: || closed(&json!({"text": {"type": "string", "description": "What to return"}}), &["text"]),
+        input: || closed_object(&json!({"text": {"type": "string", "description": "What to return"}}), &["text"]),
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "add",
         title: "Add",
         description: "Adds two numbers.",
         since: V2024_10_07,
         until: V2026_07_28,
-        input: || closed(&json!({"a": {"type": "number"}, "b": {"type": "number"}}), &["a", "b"]),
-        output: Some(|| closed(&json!({"sum": {"type": "number"}}), &["sum"])),
+        input: || closed_object(&json!({"a": {"type": "number"}, "b": {"type": "number"}}), &["a", "b"]),
+        output: Some(|| closed_object(&json!({"sum": {"type": "number"}}), &["sum"])),
     },
-    Entry {
+    ToolSpec {
         name: "weather",
         title: "Weather",
-        description: "Tells the weather of a city, which is always fine.",
+        description: "Reports the weather in a city, which is always fine.",
         since: V2024_10_07,
         until: V2026_07_28,
         input: || {
             let unit = json!({"type": "string", "enum": ["celsius", "fahrenheit"], "default": "celsius"});
-            closed(&json!({"city": {"type": "string", "minLength": 1}, "unit": unit}), &["city"])
+            closed_object(&json!({"city": {"type": "string", "minLength": 1}, "unit": unit}), &["city"])
         },
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "image",
         title: "Image",
         description: "Returns a small PNG.",
         since: V2024_10_07,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "audio",
         title: "Audio",
         description: "Returns a short WAV.",
         since: V2025_03_26,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "link",
         title: "Link",
         description: "Returns a link to a resource of this server.",
         since: V2025_06_18,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "embed_text",
         title: "Embed text",
         description: "Returns a text resource of this server.",
         since: V2024_10_07,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "embed_blob",
         title: "Embed bytes",
         description: "Returns a binary resource of this server.",
         since: V2024_10_07,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "annotated",
         title: "Annotated",
         description: "Returns text with annotations.",
         since: V2024_11_05,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "count",
         title: "Count",
         description: "Counts to a number and reports progress on the way.",
         since: V2024_10_07,
         until: V2026_07_28,
-        input: || closed(&json!({"to": {"type": "integer", "minimum": 2, "maximum": 9}}), &["to"]),
+        input: || closed_object(&json!({"to": {"type": "integer", "minimum": 2, "maximum": 9}}), &["to"]),
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "log",
         title: "Log",
         description: "Writes three log messages of rising severity.",
@@ -130,205 +130,205 @@ const TABLE: &[Entry] = &[
         input: || json!({"type": "object"}),
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "no_arguments",
         title: "No arguments",
-        description: "Takes no arguments and says so.",
+        description: "Takes no arguments.",
         since: V2024_10_07,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "fail",
         title: "Fail",
-        description: "Works or fails, as it is told.",
+        description: "Succeeds or fails, as requested.",
         since: V2024_10_07,
         until: V2026_07_28,
-        input: || closed(&json!({"outcome": {"type": "string", "enum": ["works", "fails"]}}), &["outcome"]),
+        input: || closed_object(&json!({"outcome": {"type": "string", "enum": ["works", "fails"]}}), &["outcome"]),
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "research",
         title: "Research",
         description: "Looks something up, which may take a while.",
         since: V2025_11_25,
         until: V2026_07_28,
-        input: || closed(&json!({"topic": {"type": "string", "minLength": 1}}), &["topic"]),
+        input: || closed_object(&json!({"topic": {"type": "string", "minLength": 1}}), &["topic"]),
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "interview",
         title: "Interview",
-        description: "Takes a while, in which it may ask the user for a word.",
+        description: "Takes a while, and may ask the user for a word.",
         since: V2025_11_25,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "batch",
         title: "Batch",
-        description: "Takes so long that it is only to be had as a task.",
+        description: "Takes so long that it must run as a task.",
         since: V2025_11_25,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "primes",
         title: "Primes",
         description: "Returns the primes below ten as an array.",
         since: V2026_07_28,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: Some(|| json!({"type": "array", "items": {"type": "integer"}})),
     },
-    // Only where annotations exist, since a client may call what is not annotated at all.
-    Entry {
+    // Only in revisions with annotations, since a client may call any tool without them.
+    ToolSpec {
         name: "erase",
         title: "Erase",
-        description: "Pretends to erase everything; a careful client never calls it unasked.",
+        description: "Pretends to erase everything; only call it at the request of the user.",
         since: V2025_03_26,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "grow",
         title: "Grow",
-        description: "Adds the tool grown to the list, or takes it away again.",
+        description: "Adds the tool grown to the list, or removes it again.",
         since: V2024_10_07,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "ask_roots",
         title: "Ask for roots",
         description: "Asks the client for its roots.",
         since: V2024_11_05,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "ask_model",
         title: "Ask a model",
-        description: "Asks a model of the client for a word.",
+        description: "Asks the client's model for a word.",
         since: V2024_11_05,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "ask_model_with_tools",
         title: "Ask a model with tools",
-        description: "Asks a model of the client for a word that it may look up.",
+        description: "Asks the client's model for a word that it may look up.",
         since: V2025_11_25,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "ask_user",
         title: "Ask the user",
-        description: "Asks the user for a word, by a form.",
+        description: "Asks the user for a word in a form.",
         since: V2025_06_18,
         until: V2026_07_28,
-        input: || closed(&json!({"topic": {"type": "string"}}), &[]),
+        input: || closed_object(&json!({"topic": {"type": "string"}}), &[]),
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "ask_user_on_page",
         title: "Ask the user on a page",
-        description: "Asks the user for a word, on a page of its own.",
+        description: "Asks the user for a word on a web page.",
         since: V2025_11_25,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "ask_user_first",
         title: "Ask the user first",
-        description: "Does nothing before the user has visited a page.",
+        description: "Fails until the user has visited a web page.",
         since: V2025_11_25,
         until: V2025_11_25,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "withdraw",
         title: "Withdraw",
-        description: "Asks the client something and does not wait for the answer.",
+        description: "Sends a request to the client and cancels it.",
         since: V2024_11_05,
         until: V2025_11_25,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "grown",
         title: "Grown",
-        description: "Is there because grow was called.",
+        description: "Exists because grow was called.",
         since: V2024_10_07,
         until: V2026_07_28,
-        input: nothing,
+        input: no_arguments,
         output: None,
     },
-    Entry {
+    ToolSpec {
         name: "search",
         title: "Search",
-        description: "Searches a small catalogue, in many ways.",
+        description: "Searches a small catalogue with various options.",
         since: V2025_06_18,
         until: V2026_07_28,
-        input: || rich::search_schemas().0,
-        output: Some(|| rich::search_schemas().1),
+        input: || complex_tool::search_schemas().0,
+        output: Some(|| complex_tool::search_schemas().1),
     },
-    Entry {
+    ToolSpec {
         name: "transform",
         title: "Transform",
         description: "Transforms a text step by step.",
         since: V2025_06_18,
         until: V2026_07_28,
-        input: || rich::transform_schemas().0,
-        output: Some(|| rich::transform_schemas().1),
+        input: || complex_tool::transform_schemas().0,
+        output: Some(|| complex_tool::transform_schemas().1),
     },
-    Entry {
+    ToolSpec {
         name: "draft_open",
         title: "Open a draft",
-        description: "Opens a draft and returns its id; the last 64 are kept as long as the connection.",
+        description: "Opens a draft and returns its id. The server keeps the last 64 drafts of a connection.",
         since: V2025_06_18,
         until: V2026_07_28,
-        input: || rich::draft_open_schemas().0,
-        output: Some(|| rich::draft_open_schemas().1),
+        input: || complex_tool::draft_open_schemas().0,
+        output: Some(|| complex_tool::draft_open_schemas().1),
     },
-    Entry {
+    ToolSpec {
         name: "draft_read",
         title: "Read a draft",
         description: "Reads a draft that was opened.",
         since: V2025_06_18,
         until: V2026_07_28,
-        input: || rich::draft_read_schemas().0,
-        output: Some(|| rich::draft_read_schemas().1),
+        input: || complex_tool::draft_read_schemas().0,
+        output: Some(|| complex_tool::draft_read_schemas().1),
     },
 ];
 
-/// The definitions of every tool that is offered, in the order of the list.
-pub(super) fn offered(revision: Revision, offer: &Offer) -> Vec<Object> {
-    TABLE
+/// The definitions of all available tools, in list order.
+pub(super) fn available(revision: Revision, availability: &ToolAvailability) -> Vec<Object> {
+    TOOLS
         .iter()
         .filter(|entry| (entry.since..=entry.until).contains(&revision))
         .filter(|entry| match entry.name {
-            "grown" => offer.grown,
-            "withdraw" => !offer.asking.is_empty(),
-            name if name.starts_with("ask_") => offer.asking.contains(&name),
+            "grown" => availability.grown,
+            "withdraw" => !availability.client_request_tools.is_empty(),
+            name if name.starts_with("ask_") => availability.client_request_tools.contains(&name),
             _ => true,
         })
         .map(|entry| definition(entry, revision))
         .collect()
 }
 
-fn definition(entry: &Entry, revision: Revision) -> Object {
+fn definition(entry: &ToolSpec, revision: Revision) -> Object {
     let mut tool = object(json!({"name": entry.name}));
     if revision >= V2025_06_18 {
         tool.insert("title".to_owned(), json!(entry.title));
@@ -361,7 +361,7 @@ fn definition(entry: &Entry, revision: Revision) -> Object {
     tool
 }
 
-fn input_schema(entry: &Entry, revision: Revision) -> Value {
+fn input_schema(entry: &ToolSpec, revision: Revision) -> Value {
     let mut schema = (entry.input)();
     match entry.name {
         "add" if revision >= V2025_11_25 => {
@@ -379,7 +379,7 @@ fn input_schema(entry: &Entry, revision: Revision) -> Value {
     schema
 }
 
-fn annotations(entry: &Entry) -> Value {
+fn annotations(entry: &ToolSpec) -> Value {
     match entry.name {
         "echo" => json!({
             "title": entry.title,
@@ -390,14 +390,14 @@ fn annotations(entry: &Entry) -> Value {
         "search" | "transform" => json!({"readOnlyHint": true, "idempotentHint": true}),
         "draft_open" => json!({"readOnlyHint": false, "destructiveHint": false, "idempotentHint": false}),
         "erase" => json!({"readOnlyHint": false, "destructiveHint": true}),
-        // It changes the list, and takes the change back when it is called again.
+        // It changes the list; a second call reverts that.
         "grow" => json!({"readOnlyHint": false, "destructiveHint": false}),
         _ => json!({"readOnlyHint": true}),
     }
 }
 
-/// The schema of an object that has these properties and no others.
-fn closed(properties: &Value, required: &[&str]) -> Value {
+/// The schema of an object with these properties and no others.
+fn closed_object(properties: &Value, required: &[&str]) -> Value {
     json!({
         "type": "object",
         "properties": properties,
@@ -407,7 +407,7 @@ fn closed(properties: &Value, required: &[&str]) -> Value {
 }
 
 /// The schema of an object without properties.
-fn nothing() -> Value {
+fn no_arguments() -> Value {
     json!({"type": "object", "additionalProperties": false})
 }
 
@@ -416,17 +416,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_revision_offers_enough_tools_for_three_pages() {
+    fn every_revision_has_enough_tools_for_three_pages() {
         for revision in Revision::ALL {
-            let tools = offered(*revision, &Offer::default());
+            let tools = available(*revision, &ToolAvailability::default());
             assert!(tools.len() > 8, "{revision}: {}", tools.len());
         }
     }
 
     #[test]
-    fn only_erase_may_destroy_and_only_where_annotations_can_say_so() {
+    fn only_erase_is_destructive_and_it_only_exists_with_annotations() {
         for revision in Revision::ALL {
-            for tool in offered(*revision, &Offer::default()) {
+            for tool in available(*revision, &ToolAvailability::default()) {
                 let annotations = tool.get("annotations");
                 assert_eq!(annotations.is_some(), *revision >= V2025_03_26);
                 if tool["name"] == "erase" {

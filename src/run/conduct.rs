@@ -54,9 +54,9 @@ pub(super) struct Context {
     stop: Stop,
     /// Whether it is fuzzing, which ends by itself when it is asked to.
     fuzzing: Arc<AtomicUsize>,
-    /// BaselineComparison by whoever judges beside the connections.
+    /// Held by whoever judges beside the connections.
     bench: Arc<tokio::sync::Mutex<()>>,
-    /// BaselineComparison by whoever fuzzes a server that is one process for all.
+    /// Held by whoever fuzzes a server that is one process for all.
     turn: Arc<tokio::sync::Mutex<()>>,
     /// How many revisions are on their way through their cases.
     under_way: Arc<watch::Sender<usize>>,

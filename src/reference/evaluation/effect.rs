@@ -1,59 +1,59 @@
-//! What happens when a hidden fault shows.
+//! The effects of evaluation faults.
 
 use serde_json::{Value, json};
 
 use crate::reference::message::Object;
 
-/// What happens when a hidden fault shows.
+/// The effect of an evaluation fault.
 pub(super) enum Effect {
-    /// The process ends without an answer.
+    /// The process exits without a response.
     Crash,
     /// The call is never answered; others are.
     Hang,
-    /// Nothing is answered any more.
+    /// The server stops responding.
     Freeze,
-    /// An error of the protocol in place of the answer.
-    Refuse(i64, &'static str),
-    /// An error of the tool in place of the answer.
-    Fail(&'static str),
-    /// The result is changed.
-    Deform(fn(&mut Object)),
-    /// The result is another one each time.
-    Drift(fn(&mut Object, u64)),
-    /// The arguments are mended before they are checked, so that they are accepted.
-    Overlook(fn(&mut Object)),
-    /// The bytes of the answer are changed.
-    Write(fn(&mut Vec<u8>)),
-    /// The id of the answer is changed.
-    Readdress(fn(&mut Value)),
-    /// The answer goes to the next call in flight, and the answer of that one here.
-    Swap,
-    /// From now on this tool fails with these words.
-    Spoil(&'static str, &'static str),
-    /// So many bytes are never given back.
-    Retain(usize),
-    /// Each such call takes so many microseconds longer than the one before.
-    Slow(u64),
-    /// A file is opened and never closed.
-    Open,
-    /// A process is started and never ended.
-    Spawn,
-    /// From now on the list of tools has one more.
-    Grow,
-    /// A tool is listed whose definition is odd.
-    List(fn() -> Value),
-    /// A tool is listed whose calls all fail.
-    ListFailing(fn() -> Value),
+    /// A protocol error replaces the response.
+    ProtocolError(i64, &'static str),
+    /// A tool error replaces the result.
+    ToolError(&'static str),
+    /// Changes the result.
+    ChangeResult(fn(&mut Object)),
+    /// Changes the result, differently on each call.
+    ChangeResultEachCall(fn(&mut Object, u64)),
+    /// Corrects the arguments before validation, so that they are accepted.
+    SkipValidation(fn(&mut Object)),
+    /// Changes the bytes of the response.
+    ChangeBytes(fn(&mut Vec<u8>)),
+    /// Changes the response message.
+    ChangeMessage(fn(&mut Value)),
+    /// Swaps the response with that of the next concurrent call.
+    SwapResponses,
+    /// From now on this tool fails with this message.
+    BreakTool(&'static str, &'static str),
+    /// Leaks this number of bytes.
+    LeakMemory(usize),
+    /// Each call takes this number of microseconds longer than the one before.
+    SlowDown(u64),
+    /// Leaks a file descriptor.
+    LeakFile,
+    /// Leaks a child process.
+    LeakProcess,
+    /// Adds a tool to the list.
+    AddTool,
+    /// Lists a tool with an invalid definition.
+    ListTool(fn() -> Value),
+    /// Lists a tool whose calls all fail.
+    ListFailingTool(fn() -> Value),
 }
 
-/// Sets the text of the first block.
-pub(super) fn set_text(result: &mut Object, text: &str) {
+/// Sets the text of the first content block.
+pub(super) fn set_text(result: &mut Object, string: &str) {
     if let Some(block) = result.get_mut("content").and_then(|content| content.get_mut(0)) {
-        block["text"] = json!(text);
+        block["text"] = json!(string);
     }
 }
 
-/// Changes a member of the structured content, and the copy of it that is text.
+/// Sets a member of the structured content and of its serialized text.
 pub(super) fn set_structured(result: &mut Object, key: &str, value: Value) {
     let Some(structured) = result.get_mut("structuredContent") else { return };
     structured[key] = value;
@@ -61,28 +61,28 @@ pub(super) fn set_structured(result: &mut Object, key: &str, value: Value) {
     set_text(result, &copy);
 }
 
-/// Puts a log message before a line.
+/// Inserts a log line before a line.
 pub(super) fn add_noise(line: &mut Vec<u8>) {
     line.splice(0..0, *b"[debug] transform: took a shortcut\n");
 }
 
 /// Writes a line twice.
-pub(super) fn double(line: &mut Vec<u8>) {
+pub(super) fn duplicate(line: &mut Vec<u8>) {
     line.extend_from_within(..);
 }
 
 /// Writes the first half of a line as a line.
-pub(super) fn cut(line: &mut Vec<u8>) {
+pub(super) fn truncate(line: &mut Vec<u8>) {
     line.truncate(line.len() / 2);
     line.push(b'\n');
 }
 
-/// Writes quotes as whoever builds JSON by hand does.
+/// Removes the escapes of quotes, as in JSON built by hand.
 pub(super) fn unescape_quotes(line: &mut Vec<u8>) {
     *line = String::from_utf8_lossy(line).replace("\\\"", "\"").into_bytes();
 }
 
-/// Writes line breaks as whoever builds JSON by hand does.
+/// Removes the escapes of line breaks, as in JSON built by hand.
 pub(super) fn unescape_breaks(line: &mut Vec<u8>) {
     *line = String::from_utf8_lossy(line).replace("\\n", "\n").into_bytes();
 }

@@ -1,19 +1,19 @@
-//! Faults hidden in the argument space of the tools: plain calls never meet them, a fuzzer has to.
+//! Faults to evaluate the fuzzer with: only certain arguments or sequences of calls trigger them.
 //!
-//! Each row states the tool, what triggers the fault, what happens then, which finding of the fuzzer
-//! has to tell of it, and what the smallest call is that draws it. They are faults like the others for
-//! whoever serves them, and apart from them in that no case of the suite can see one.
+//! Each definition has the tool, the trigger, the effect, the fuzzing cases that have to report it and the
+//! minimal counterexample. They can be enabled like any other fault, but no other case of the suite can find
+//! them.
 
 mod effect;
-mod hook;
-mod invalid;
-mod row;
+mod fault;
+mod interception;
+mod invalid_arguments;
+mod sequence;
 mod state;
-mod time;
 mod trigger;
-mod valid;
+mod valid_arguments;
 
-pub use row::EvaluationFault;
+pub use fault::EvaluationFault;
 
-pub(super) use hook::Early;
+pub(super) use interception::Interception;
 pub(super) use state::State;

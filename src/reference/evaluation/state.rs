@@ -1,4 +1,4 @@
-//! What the hidden faults of a connection remember.
+//! The state of the evaluation faults on a connection.
 
 use std::fs::File;
 use std::process::{Child, Command, Stdio};
@@ -6,38 +6,38 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::row::Row;
-use super::trigger::{Served, Trigger};
+use super::fault::FaultSpec;
+use super::trigger::{ServedCall, Trigger};
 use crate::reference::fault::{Fault, FaultSet};
 use crate::reference::message::Object;
 
-/// How many earlier calls are remembered, the latest ones.
-const REMEMBERED: usize = 512;
-/// How many processes are left behind at most, for the sake of whoever tests with them.
-const CHILDREN: usize = 48;
-/// How many bytes are kept at most.
-const RETAINED: usize = 512 << 20;
+/// The number of recent calls that are stored.
+const MAX_STORED_CALLS: usize = 512;
+/// The maximum number of leaked processes, to protect the machine.
+const MAX_CHILD_PROCESSES: usize = 48;
+/// The maximum number of leaked bytes.
+const MAX_RETAINED_BYTES: usize = 512 << 20;
 
-/// What the hidden faults of a connection remember.
+/// The state of the evaluation faults on a connection.
 #[derive(Default)]
 pub(in crate::reference) struct State {
-    pub(super) rows: Vec<&'static Row>,
-    pub(super) served: Vec<Served>,
-    /// How many calls fitted.
+    pub(super) specs: Vec<&'static FaultSpec>,
+    pub(super) served: Vec<ServedCall>,
+    /// The number of valid calls.
     pub(super) calls: u64,
-    /// How often a fault with an effect that grows took effect.
-    pub(super) struck: u64,
-    /// The tool that fails from now on, and what it says.
-    pub(super) spoiled: Option<(&'static str, &'static str)>,
-    pub(super) grown: bool,
-    /// What is to be done to the result in hand.
-    pub(super) deform: Option<fn(&mut Object)>,
-    pub(super) drift: Option<fn(&mut Object, u64)>,
-    /// What is to be done to the answer in hand.
-    pub(super) write: Option<fn(&mut Vec<u8>)>,
-    pub(super) readdress: Option<fn(&mut Value)>,
+    /// How often a fault has been triggered.
+    pub(super) times_triggered: u64,
+    /// The tool that fails from now on, and its message.
+    pub(super) broken_tool: Option<(&'static str, &'static str)>,
+    pub(super) tool_added: bool,
+    /// The pending changes to the current result.
+    pub(super) change_result: Option<fn(&mut Object)>,
+    pub(super) change_result_each_call: Option<fn(&mut Object, u64)>,
+    /// The pending changes to the current response.
+    pub(super) change_bytes: Option<fn(&mut Vec<u8>)>,
+    pub(super) change_message: Option<fn(&mut Value)>,
     pub(super) delay: Option<Duration>,
-    pub(super) swap: bool,
+    pub(super) swap_responses: bool,
     retained: Vec<Vec<u8>>,
     retained_bytes: usize,
     files: Vec<File>,
@@ -46,39 +46,42 @@ pub(in crate::reference) struct State {
 
 impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("State").field("calls", &self.calls).field("struck", &self.struck).finish_non_exhaustive()
+        f.debug_struct("State")
+            .field("calls", &self.calls)
+            .field("struck", &self.times_triggered)
+            .finish_non_exhaustive()
     }
 }
 
 impl State {
     pub(in crate::reference) fn new(faults: &FaultSet) -> Self {
-        let hidden = |fault| match fault {
-            Fault::Evaluation(hidden) => Some(hidden.0),
+        let evaluation = |fault| match fault {
+            Fault::Evaluation(evaluation) => Some(evaluation.0),
             _ => None,
         };
         let mut state = Self::default();
-        state.rows.extend(faults.iter().filter_map(hidden));
+        state.specs.extend(faults.iter().filter_map(evaluation));
         state
     }
 
-    /// Whether no hidden fault is switched on.
-    pub(in crate::reference) fn is_idle(&self) -> bool {
-        self.rows.is_empty()
+    /// Whether no evaluation fault is enabled.
+    pub(in crate::reference) fn is_empty(&self) -> bool {
+        self.specs.is_empty()
     }
 
-    /// Keeps a call in mind that fitted its tool.
-    pub(super) fn remember(&mut self, tool: &str, arguments: &Object) {
-        let wanted = self.rows.iter().any(|row| matches!(row.trigger, Trigger::After(_)));
+    /// Stores a valid call.
+    pub(super) fn store_call(&mut self, tool: &str, arguments: &Object) {
+        let wanted = self.specs.iter().any(|spec| matches!(spec.trigger, Trigger::AfterCalls(_)));
         if wanted {
-            if self.served.len() >= REMEMBERED {
+            if self.served.len() >= MAX_STORED_CALLS {
                 self.served.remove(0);
             }
-            self.served.push(Served { tool: tool.to_owned(), arguments: arguments.clone(), draft_id: None });
+            self.served.push(ServedCall { tool: tool.to_owned(), arguments: arguments.clone(), draft_id: None });
         }
     }
 
-    /// Keeps in mind what the last call returned.
-    pub(in crate::reference) fn returned(&mut self, result: &Object) {
+    /// Stores the id that the last call returned.
+    pub(in crate::reference) fn store_result(&mut self, result: &Object) {
         let id = result.get("structuredContent").and_then(|structured| structured.get("draft_id"));
         if let (Some(served), Some(id)) = (self.served.last_mut(), id.and_then(Value::as_str)) {
             served.draft_id.get_or_insert_with(|| id.to_owned());
@@ -86,7 +89,7 @@ impl State {
     }
 
     pub(super) fn retain(&mut self, bytes: usize) {
-        if self.retained_bytes < RETAINED {
+        if self.retained_bytes < MAX_RETAINED_BYTES {
             self.retained_bytes += bytes;
             self.retained.push(vec![1; bytes]);
         }
@@ -97,9 +100,9 @@ impl State {
         self.files.extend(opened);
     }
 
-    /// Leaves a process behind that ends with this one, since its input does.
+    /// Leaks a process, which exits together with this one because its input ends.
     pub(super) fn spawn(&mut self) {
-        if self.children.len() < CHILDREN {
+        if self.children.len() < MAX_CHILD_PROCESSES {
             let child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
             self.children.extend(child);
         }
@@ -110,7 +113,7 @@ impl Drop for State {
     fn drop(&mut self) {
         for child in &mut self.children {
             drop(child.stdin.take());
-            // Without its input it ends at once; waiting leaves no zombie in a process that lives on.
+            // It exits when its input ends; `wait` prevents a zombie if this process continues.
             let _ended = child.wait();
         }
     }

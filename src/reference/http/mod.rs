@@ -1,16 +1,15 @@
-//! The built-in server over HTTP: Streamable HTTP at `/mcp` in every era, and the older HTTP+SSE at `/sse`.
+//! The built-in server over HTTP: Streamable HTTP at `/mcp` in every revision, and HTTP+SSE at `/sse`.
 //!
-//! What a message means is decided where it is decided for every transport, in the connection; here is
-//! only how messages travel: which session they belong to, which stream an answer goes to, which status
-//! says what, and which headers are asked for.
+//! The connection handles messages, as for every transport. This module only handles HTTP: sessions, streams,
+//! statuses and headers.
 
-mod answer;
-mod deviation;
+mod authorization;
 mod fault;
-mod gate;
-mod guard;
+mod injection;
+mod response;
 mod session;
-mod streaming;
+mod stream_injection;
+mod validation;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -29,9 +28,11 @@ use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-use answer::{Answer, empty, failed, refused};
-use deviation::{Asked, alter_answer, alter_post, alter_request, has, is_sessionless, session_id};
-use guard::Guard;
+use authorization::ProtectedResource;
+use injection::{
+    RequestInfo, has, inject_into_post, inject_into_request, inject_into_response, is_sessionless, session_id,
+};
+use response::{HttpResponse, empty, rpc_error, text_error};
 use session::{Post, Session};
 
 pub use fault::HttpFault;
@@ -39,25 +40,25 @@ pub use fault::HttpFault;
 use super::fault::FaultSet;
 use super::message::{INVALID_REQUEST, PARSE_ERROR};
 
-/// The longest message that is taken, in bytes.
-const LONGEST: usize = 8 << 20;
+/// The maximum size of a message.
+const MAX_MESSAGE_BYTES: usize = 8 << 20;
 
-/// The most sessions that are kept.
-const MOST_SESSIONS: usize = 4_096;
+/// The maximum number of sessions.
+const MAX_SESSIONS: usize = 4_096;
 
-/// What the connections of a server share.
+/// The state that all HTTP connections share.
 struct Server {
     faults: Arc<FaultSet>,
     sessions: Mutex<HashMap<String, Session>>,
-    /// The session of all that needs none.
+    /// The session of all stateless requests.
     stateless: Session,
-    /// The streams of `subscriptions/listen`, each a session of its own that sees what the others do.
+    /// The streams of `subscriptions/listen`, each a session of its own that observes the calls of others.
     listeners: Mutex<Vec<Session>>,
     ended: Arc<Notify>,
-    /// What stands before a protected server.
-    guard: Option<Guard>,
-    /// What a stream that was closed has left behind, where a fault wants it.
-    harmed: Arc<AtomicBool>,
+    /// Set if the server requires authorization.
+    guard: Option<ProtectedResource>,
+    /// Whether a dropped stream has broken the server, which only a fault causes.
+    broken: Arc<AtomicBool>,
 }
 
 /// Serves HTTP on a listener until a fault ends the server.
@@ -68,15 +69,15 @@ pub async fn serve_http(listener: TcpListener, faults: Arc<FaultSet>) -> io::Res
     serve_all(listener, faults, None).await
 }
 
-/// As [`serve_http`], as an OAuth resource server that serves who brings this token.
+/// Like [`serve_http`], as an OAuth protected resource that accepts this token.
 ///
 /// # Errors
 /// When a connection cannot be accepted.
 pub async fn serve_http_protected(listener: TcpListener, faults: Arc<FaultSet>, token: String) -> io::Result<()> {
-    serve_all(listener, faults, Some(Guard::new(token))).await
+    serve_all(listener, faults, Some(ProtectedResource::new(token))).await
 }
 
-async fn serve_all(listener: TcpListener, faults: Arc<FaultSet>, guard: Option<Guard>) -> io::Result<()> {
+async fn serve_all(listener: TcpListener, faults: Arc<FaultSet>, guard: Option<ProtectedResource>) -> io::Result<()> {
     let ended = Arc::new(Notify::new());
     let server = Arc::new(Server {
         stateless: Session::open(Arc::clone(&faults), Arc::clone(&ended), false),
@@ -85,7 +86,7 @@ async fn serve_all(listener: TcpListener, faults: Arc<FaultSet>, guard: Option<G
         listeners: Mutex::default(),
         ended: Arc::clone(&ended),
         guard,
-        harmed: Arc::default(),
+        broken: Arc::default(),
     });
     let mut connections = tokio::task::JoinSet::new();
     loop {
@@ -93,34 +94,35 @@ async fn serve_all(listener: TcpListener, faults: Arc<FaultSet>, guard: Option<G
             accepted = listener.accept() => accepted?,
             () = ended.notified() => return Ok(()),
         };
-        // Small answers are to go out at once.
+        // Send small responses at once.
         let _unsupported = stream.set_nodelay(true);
         let server = Arc::clone(&server);
         connections.spawn(async move {
-            let titled = has(&server.faults, HttpFault::HeaderNameCase) && is_titled(&stream).await;
-            let answer = service_fn(move |request| {
+            let title_case = has(&server.faults, HttpFault::HeaderNameCase) && uses_title_case_headers(&stream).await;
+            let response = service_fn(move |request| {
                 let server = Arc::clone(&server);
-                async move { Ok::<_, Infallible>(server.answer(request, titled).await) }
+                async move { Ok::<_, Infallible>(server.respond(request, title_case).await) }
             });
-            // A client that goes away is no concern of the others.
-            let _gone = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+            // A client that disconnects does not affect the others.
+            let _gone =
+                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), response).await;
         });
         while connections.try_join_next().is_some() {}
     }
 }
 
-/// Whether the names of headers that begin a connection are written in title case.
-async fn is_titled(stream: &TcpStream) -> bool {
+/// Whether the first request of a connection writes header names in title case.
+async fn uses_title_case_headers(stream: &TcpStream) -> bool {
     let mut head = [0; 2_048];
     let read = stream.peek(&mut head).await.unwrap_or(0);
     head[..read].windows(11).any(|window| window == b"Mcp-Method:")
 }
 
-/// A name that nobody can guess and no other session has.
-fn new_name() -> String {
+/// A unique session id that cannot be guessed.
+fn new_session_id() -> String {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    // Each of these is keyed anew from the system's randomness.
+    // Every `RandomState` has new random keys.
     format!("{:016x}{:016x}", RandomState::new().hash_one(number), RandomState::new().hash_one(number))
 }
 
@@ -133,112 +135,113 @@ impl Server {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The streams that somebody still listens to.
-    fn heard(&self) -> MutexGuard<'_, Vec<Session>> {
+    /// The subscription streams that are still open.
+    fn open_subscriptions(&self) -> MutexGuard<'_, Vec<Session>> {
         let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        listeners.retain(Session::is_heard);
+        listeners.retain(Session::is_running);
         listeners
     }
 
-    async fn answer(&self, mut request: Request<Incoming>, titled: bool) -> Answer {
+    async fn respond(&self, mut request: Request<Incoming>, title_case: bool) -> HttpResponse {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        alter_request(request.headers_mut(), &path, &method, titled, &self.faults);
+        inject_into_request(request.headers_mut(), &path, &method, title_case, &self.faults);
         let headers = request.headers().clone();
-        let asked = Asked { method: &method, path: &path, headers: &headers, message: None, stateless: false };
-        if let Some(refusal) = gate::origin(headers.get(HOST), headers.get(ORIGIN)) {
-            return alter_answer(refusal, &asked, &self.harmed, &self.faults).await;
+        let request_info =
+            RequestInfo { method: &method, path: &path, headers: &headers, message: None, stateless: false };
+        if let Some(rejection) = validation::origin(headers.get(HOST), headers.get(ORIGIN)) {
+            return inject_into_response(rejection, &request_info, &self.broken, &self.faults).await;
         }
         if let Some(guard) = &self.guard {
             let session = header(&request, "mcp-session-id").unwrap_or_default();
             let in_session = self.sessions().contains_key(session);
-            if let Some(answer) = guard.answer(&request, in_session, &self.faults) {
-                return answer;
+            if let Some(response) = guard.respond(&request, in_session, &self.faults) {
+                return response;
             }
         }
-        let answer = match (path.as_str(), &method) {
+        let response = match (path.as_str(), &method) {
             ("/mcp", &Method::POST) => return self.post(request).await,
             ("/messages", &Method::POST) => return self.post_to_stream(request).await,
             ("/mcp", &Method::GET) => self.listen(&request).await,
             ("/mcp", &Method::DELETE) => self.end(&request),
-            ("/mcp", _) => failed(StatusCode::METHOD_NOT_ALLOWED, "POST, GET and DELETE are served here"),
+            ("/mcp", _) => text_error(StatusCode::METHOD_NOT_ALLOWED, "use POST, GET or DELETE"),
             ("/sse", &Method::GET) => self.open_stream(&headers).await,
-            _ => failed(StatusCode::NOT_FOUND, "there is nothing here; MCP is served at /mcp"),
+            _ => text_error(StatusCode::NOT_FOUND, "not found; the MCP endpoint is /mcp"),
         };
-        alter_answer(answer, &asked, &self.harmed, &self.faults).await
+        inject_into_response(response, &request_info, &self.broken, &self.faults).await
     }
 
-    async fn post(&self, request: Request<Incoming>) -> Answer {
-        if let Some(refusal) = gate::kinds(&request) {
-            return refusal;
+    async fn post(&self, request: Request<Incoming>) -> HttpResponse {
+        if let Some(rejection) = validation::media_types(&request) {
+            return rejection;
         }
         let (mut parts, body) = request.into_parts();
         let Ok(body) = read(body).await else {
-            return failed(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long");
+            return text_error(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long");
         };
         let Ok(message) = serde_json::from_slice::<Value>(&body) else {
-            return refused(StatusCode::BAD_REQUEST, PARSE_ERROR, "Parse error");
+            return rpc_error(StatusCode::BAD_REQUEST, PARSE_ERROR, "Parse error");
         };
-        if let Some(refusal) =
-            self.guard.as_ref().and_then(|guard| guard.refuse_call(&parts.headers, &message, &self.faults))
+        if let Some(rejection) =
+            self.guard.as_ref().and_then(|guard| guard.reject_call(&parts.headers, &message, &self.faults))
         {
-            return refusal;
+            return rejection;
         }
-        let stateless = gate::is_stateless(&parts.headers, &message);
-        alter_post(&mut parts.headers, &message, stateless, &self.faults);
-        let answer = self.post_message(&parts.headers, body, message.clone(), stateless).await;
+        let stateless = validation::is_stateless(&parts.headers, &message);
+        inject_into_post(&mut parts.headers, &message, stateless, &self.faults);
+        let response = self.post_message(&parts.headers, body, message.clone(), stateless).await;
         let (method, headers) = (&Method::POST, &parts.headers);
-        let asked = Asked { method, path: "/mcp", headers, message: Some(&message), stateless };
-        alter_answer(answer, &asked, &self.harmed, &self.faults).await
+        let request_info = RequestInfo { method, path: "/mcp", headers, message: Some(&message), stateless };
+        inject_into_response(response, &request_info, &self.broken, &self.faults).await
     }
 
-    async fn post_message(&self, headers: &HeaderMap, body: Bytes, message: Value, stateless: bool) -> Answer {
+    async fn post_message(&self, headers: &HeaderMap, body: Bytes, message: Value, stateless: bool) -> HttpResponse {
         if stateless {
-            if let Some(refusal) = gate::stateless(headers, &message) {
-                return refusal;
+            if let Some(rejection) = validation::stateless(headers, &message) {
+                return rejection;
             }
             return self.post_stateless(body, message).await;
         }
         let session = self.session_named(headers);
-        if let Some(refusal) = gate::version(headers) {
-            return refusal;
+        if let Some(rejection) = validation::version(headers) {
+            return rejection;
         }
         if message.get("method").is_some_and(|method| method == "initialize") {
             return self.open(body, message).await;
         }
         let Some(name) = session else {
-            return refused(StatusCode::BAD_REQUEST, INVALID_REQUEST, "the Mcp-Session-Id header is missing");
+            return rpc_error(StatusCode::BAD_REQUEST, INVALID_REQUEST, "the Mcp-Session-Id header is missing");
         };
         let Some(session) = self.sessions().get(&name).cloned() else {
-            return refused(StatusCode::NOT_FOUND, INVALID_REQUEST, "there is no such session");
+            return rpc_error(StatusCode::NOT_FOUND, INVALID_REQUEST, "there is no such session");
         };
         session.post(Post { line: body, message, stateless: false }).await
     }
 
-    /// Opens a session; its name comes with the answer, unless the answer is a refusal.
-    async fn open(&self, body: Bytes, message: Value) -> Answer {
+    /// Opens a session, and adds its id to the response unless that is an error.
+    async fn open(&self, body: Bytes, message: Value) -> HttpResponse {
         let session = Session::open(Arc::clone(&self.faults), Arc::clone(&self.ended), false);
         let title = message.pointer("/params/clientInfo/title").and_then(Value::as_str).map(str::to_owned);
         let version = message.pointer("/params/protocolVersion").and_then(Value::as_str).map(str::to_owned);
-        let mut answer = session.post(Post { line: body, message, stateless: false }).await;
-        if answer.status() != StatusCode::OK || self.sessions().len() >= MOST_SESSIONS {
-            return answer;
+        let mut response = session.post(Post { line: body, message, stateless: false }).await;
+        if response.status() != StatusCode::OK || self.sessions().len() >= MAX_SESSIONS {
+            return response;
         }
         if is_sessionless(&self.faults) {
             self.sessions().insert(version.unwrap_or_default(), session);
-            return answer;
+            return response;
         }
         let mut sessions = self.sessions();
-        let name = session_id(new_name(), title.as_deref(), |id| sessions.contains_key(id), &self.faults);
-        answer
+        let name = session_id(new_session_id(), title.as_deref(), |id| sessions.contains_key(id), &self.faults);
+        response
             .headers_mut()
             .extend(name.parse().ok().map(|value| (hyper::header::HeaderName::from_static("mcp-session-id"), value)));
         sessions.insert(name, session);
         drop(sessions);
-        answer
+        response
     }
 
-    /// The name of the session that a request belongs to. Without sessions that is the version that was agreed
-    /// on, which is all that the server has to know.
+    /// The id of the session of a request. Without session ids it is the negotiated version, which is all that the
+    /// server needs to know.
     fn session_named(&self, headers: &HeaderMap) -> Option<String> {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         if is_sessionless(&self.faults) {
@@ -247,55 +250,55 @@ impl Server {
         text("mcp-session-id")
     }
 
-    async fn post_stateless(&self, line: Bytes, message: Value) -> Answer {
+    async fn post_stateless(&self, line: Bytes, message: Value) -> HttpResponse {
         let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
         if method == "subscriptions/listen" {
             let session = Session::open(Arc::clone(&self.faults), Arc::clone(&self.ended), false);
-            self.heard().push(session.clone());
+            self.open_subscriptions().push(session.clone());
             return session.post(Post { line, message, stateless: true }).await;
         }
         let calls = method == "tools/call";
         let post = Post { line: line.clone(), message, stateless: true };
-        let answer = self.stateless.post(post).await;
+        let response = self.stateless.post(post).await;
         if calls {
-            // What a call changes is told to whoever listens.
-            let listeners = self.heard().clone();
+            // Subscribers are notified of what a call changes.
+            let listeners = self.open_subscriptions().clone();
             for listener in listeners {
-                listener.shadow(line.clone()).await;
+                listener.observe(line.clone()).await;
             }
         }
-        answer
+        response
     }
 
-    /// The session that a request without a message belongs to.
-    fn session_of(&self, request: &Request<Incoming>) -> Result<(String, Session), Box<Answer>> {
+    /// The session of a GET or DELETE request.
+    fn session_of(&self, request: &Request<Incoming>) -> Result<(String, Session), Box<HttpResponse>> {
         if header(request, "mcp-protocol-version") == Some("2026-07-28") {
-            return Err(failed(StatusCode::METHOD_NOT_ALLOWED, "this revision has POST alone").into());
+            return Err(text_error(StatusCode::METHOD_NOT_ALLOWED, "this revision only supports POST").into());
         }
         let Some(name) = self.session_named(request.headers()) else {
-            return Err(failed(StatusCode::BAD_REQUEST, "the Mcp-Session-Id header is missing").into());
+            return Err(text_error(StatusCode::BAD_REQUEST, "the Mcp-Session-Id header is missing").into());
         };
         let session = self.sessions().get(&name).cloned();
         match session {
             Some(session) => Ok((name, session)),
-            None => Err(failed(StatusCode::NOT_FOUND, "there is no such session").into()),
+            None => Err(text_error(StatusCode::NOT_FOUND, "there is no such session").into()),
         }
     }
 
-    async fn listen(&self, request: &Request<Incoming>) -> Answer {
+    async fn listen(&self, request: &Request<Incoming>) -> HttpResponse {
         let accepts = header(request, "accept").unwrap_or_default();
         if !accepts.contains("text/event-stream") && !accepts.contains("*/*") {
-            return failed(StatusCode::NOT_ACCEPTABLE, "a stream of events is all that is served here");
+            return text_error(StatusCode::NOT_ACCEPTABLE, "the client must accept text/event-stream");
         }
         match self.session_of(request) {
             Ok((_, session)) => session.listen(header(request, "last-event-id")).await,
-            Err(refusal) => *refusal,
+            Err(rejection) => *rejection,
         }
     }
 
-    fn end(&self, request: &Request<Incoming>) -> Answer {
+    fn end(&self, request: &Request<Incoming>) -> HttpResponse {
         if is_sessionless(&self.faults) {
-            return failed(StatusCode::METHOD_NOT_ALLOWED, "there are no sessions to end");
+            return text_error(StatusCode::METHOD_NOT_ALLOWED, "the server has no sessions");
         }
         match self.session_of(request) {
             Ok((name, _)) => {
@@ -304,43 +307,44 @@ impl Server {
                 }
                 empty(StatusCode::NO_CONTENT)
             }
-            Err(refusal) => *refusal,
+            Err(rejection) => *rejection,
         }
     }
 
-    /// Opens the stream of the older transport, which names the endpoint for messages.
-    async fn open_stream(&self, headers: &HeaderMap) -> Answer {
+    /// Opens the stream of the HTTP+SSE transport, whose first event is the endpoint.
+    async fn open_stream(&self, headers: &HeaderMap) -> HttpResponse {
         let session = Session::open(Arc::clone(&self.faults), Arc::clone(&self.ended), true);
         let takes_json =
             headers.get("accept").and_then(|value| value.to_str().ok()).is_some_and(|accept| accept.contains("json"));
         let shared = takes_json && has(&self.faults, HttpFault::SseEndpointShared);
-        let name = if shared { "shared".to_owned() } else { new_name() };
-        let mut answer = session.stream(&format!("/messages?session={name}")).await;
+        let name = if shared { "shared".to_owned() } else { new_session_id() };
+        let mut response = session.stream(&format!("/messages?session={name}")).await;
         self.sessions().insert(name, session);
         if takes_json && has(&self.faults, HttpFault::SseAsText) {
-            answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
         }
-        answer
+        response
     }
 
-    async fn post_to_stream(&self, request: Request<Incoming>) -> Answer {
+    async fn post_to_stream(&self, request: Request<Incoming>) -> HttpResponse {
         let name = request.uri().query().and_then(|query| query.strip_prefix("session=")).unwrap_or_default();
         let Some(session) = self.sessions().get(name).cloned() else {
-            return failed(StatusCode::NOT_FOUND, "there is no such session");
+            return text_error(StatusCode::NOT_FOUND, "there is no such session");
         };
         let (parts, body) = request.into_parts();
         let Ok(line) = read(body).await else {
-            return failed(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long");
+            return text_error(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long");
         };
         let message: Value = serde_json::from_slice(&line).unwrap_or_default();
-        let answer = session.post(Post { line, message: message.clone(), stateless: false }).await;
+        let response = session.post(Post { line, message: message.clone(), stateless: false }).await;
         let (method, headers) = (&Method::POST, &parts.headers);
-        let asked = Asked { method, path: "/messages", headers, message: Some(&message), stateless: false };
-        alter_answer(answer, &asked, &self.harmed, &self.faults).await
+        let request_info =
+            RequestInfo { method, path: "/messages", headers, message: Some(&message), stateless: false };
+        inject_into_response(response, &request_info, &self.broken, &self.faults).await
     }
 }
 
 async fn read(body: Incoming) -> Result<Bytes, ()> {
-    let limited = http_body_util::Limited::new(body, LONGEST);
+    let limited = http_body_util::Limited::new(body, MAX_MESSAGE_BYTES);
     limited.collect().await.map(http_body_util::Collected::to_bytes).map_err(drop)
 }
