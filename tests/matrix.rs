@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use libtest_mimic::Trial;
-use mcp_conformance::case::{Body, Case, HttpKind};
 use mcp_conformance::event::CaseResult;
+use mcp_conformance::internals::case::{Body, Case, HttpKind};
 use mcp_conformance::reference::{Fault, FaultSet};
 use mcp_conformance::spec::Revision;
 use mcp_conformance::verdict::{Finding, Verdict};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use mcp_conformance::case::{Body, Case, HttpCall, Process, Shutdown, Step, WatchKind};
+use mcp_conformance::internals::case::{Body, Case, HttpCall, Process, Shutdown, Step, WatchKind};
 use mcp_conformance::reference::Fault;
 use mcp_conformance::report::prose::wrap;
 use mcp_conformance::report::visible::{excerpt, visible};
