@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_conformance::case::{Baseline, Change, Line};
+use mcp_conformance::internals::case::{Baseline, Change, Line};
 
 fn line() -> Line {
     Line {

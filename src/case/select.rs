@@ -48,6 +48,13 @@ impl SelectedCases {
         self.cases.iter().filter(|case| !self.stimuli.contains(&case.id)).cloned().collect()
     }
 
+    /// The requested ones of these cases, and their own stimuli.
+    #[must_use]
+    pub fn narrow(&self, requested: &BTreeSet<String>, all: &[Case]) -> Self {
+        let cases: Vec<&Case> = all.iter().filter(|case| requested.contains(&case.id)).collect();
+        Self::with_stimuli(&cases, all).retain(|case| self.cases.iter().any(|known| known.id == case.id))
+    }
+
     /// The same without the cases that do not fit.
     #[must_use]
     pub fn retain(mut self, fits: impl Fn(&Case) -> bool) -> Self {

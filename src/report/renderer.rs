@@ -11,7 +11,7 @@ use super::Report;
 /// ```
 /// use std::io;
 ///
-/// use mcp_conformance::Judge;
+/// use mcp_conformance::{Judge, Server, Settings};
 /// use mcp_conformance::report::{Renderer, Report};
 ///
 /// /// What failed, each on a line of its own.
@@ -24,7 +24,8 @@ use super::Report;
 ///     }
 /// }
 ///
-/// let report = Judge::built_in([]).select("lifecycle").run_blocking()?;
+/// let settings = Settings { select: vec!["lifecycle".to_owned()], ..Settings::default() };
+/// let report = Judge::new(Server::reference([])).settings(settings).run_blocking()?;
 /// assert_eq!(report.render(&Failed), "");
 /// # Ok::<(), mcp_conformance::JudgeError>(())
 /// ```
