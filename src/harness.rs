@@ -1,7 +1,7 @@
-//! Each case a test of your crate, named by its id.
+//! Runs each case as a test of your crate, named by its id.
 //!
-//! In a test of yours with `harness = false`, one call makes a trial of each case. `cargo test` and `cargo nextest
-//! run` list them, filter them and run them as they do any other test:
+//! In a test target with `harness = false`, one call makes a test of each case. `cargo test` and `cargo nextest run`
+//! list, filter and run them like any other test:
 //!
 //! ```toml
 //! [dev-dependencies]
@@ -14,26 +14,27 @@
 //!
 //! ```no_run
 //! // tests/conformance.rs
-//! use mcp_conformance::{Judge, harness};
+//! use mcp_conformance::{Judge, Server, harness};
 //!
 //! fn main() -> std::process::ExitCode {
 //! # const PROGRAM: &str = "./my-server"; /*
-//!     harness::main(Judge::command([env!("CARGO_BIN_EXE_my-server")]))
-//! # */ harness::main(Judge::command([PROGRAM]))
+//!     harness::main(Judge::new(Server::command(env!("CARGO_BIN_EXE_my-server"))))
+//! # */ harness::main(Judge::new(Server::command(PROGRAM)))
 //! }
 //! ```
 //!
-//! A server within the test's own process does as well: [`Judge::in_process`].
+//! A server in the process of the test works as well: [`Server::in_process`](crate::Server::in_process).
 //!
-//! - `cargo test --test conformance tools/` runs what has `tools/` in its name, `-- --exact <id>` one case,
-//!   `-- --list` none: nothing is started until the first trial is.
-//! - The trials of one process share one run of the server, so that each connection serves many of them. With
-//!   `cargo nextest run`, where each trial has a process of its own, a run judges that case alone. A case that only
-//!   watches is given the cases of its area for company, since it sends nothing itself.
-//! - A trial fails where the case fails in any revision that the server speaks, with its proof. A warning fails it
-//!   under [`FailOn::Should`](crate::FailOn) only. A case that does not apply is ignored, with the reason.
-//! - A [`Judge::baseline`] accepts what is known; the trial `baseline` then holds that it says nothing that is not
-//!   so any more, by a run of everything.
+//! - `cargo test --test conformance tools/` runs the tests with `tools/` in their name, `-- --exact <id>` runs one,
+//!   and `-- --list` lists them. The server is not started before the first test runs.
+//! - The tests of one process share one run, so that each connection serves many of them. Under `cargo nextest run`,
+//!   where each test has a process of its own, a run judges only that case. For a passive case, which sends nothing,
+//!   the active cases of its area run too.
+//! - A test fails if the case fails in any revision that the server supports; its output has the evidence. A warning
+//!   fails it only under [`FailOn::Should`](crate::FailOn). A case that does not apply is ignored, with the reason.
+//! - [`Settings::baseline`](crate::Settings::baseline) accepts known findings. The test `baseline` then checks, with a
+//!   run of all cases, that no entry is out of date.
+//! - Fuzzing is on unless [`Settings::fuzz`](crate::Settings::fuzz) is `None`.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -42,67 +43,70 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use libtest_mimic;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-use crate::case::{Body, Case};
+use crate::case::{Body, Case, SelectedCases};
 use crate::event::{CaseResult, ProblemKind};
-use crate::judge::{Judge, JudgeError, Part, block_on};
+use crate::judge::{Judge, JudgeError, Part, Server, Settings, block_on, load_cases, select_cases};
 use crate::report::{FailOn, Report, test_output};
 use crate::verdict::Verdict;
 
-/// The trial that holds a baseline to what a whole run finds.
-const BASELINE: &str = "baseline";
+/// The name of the test that checks that no baseline entry is out of date.
+const BASELINE_TEST: &str = "baseline";
 
-/// Runs each selected case as a test, as the arguments of the process say.
+/// Runs each selected case as a test, as the arguments of the process request.
 ///
 /// # Examples
 ///
 /// ```no_run
-/// use mcp_conformance::{Judge, harness};
+/// use mcp_conformance::{Judge, Server, Settings, harness};
 ///
 /// fn main() -> std::process::ExitCode {
-///     harness::main(Judge::command(["./my-server"]).baseline("tests/baseline.jsonc"))
+///     let settings = Settings { baseline: Some("tests/baseline.jsonc".into()), ..Settings::default() };
+///     harness::main(Judge::new(Server::command("./my-server")).settings(settings))
 /// }
 /// ```
-#[must_use = "the process has to end with this code for a failure to be seen"]
+#[must_use = "the process must exit with this code, or a failure is not seen"]
 pub fn main(judge: Judge) -> ExitCode {
     let arguments = Arguments::from_args();
     match trials(judge, &arguments) {
         Ok(trials) => libtest_mimic::run(&arguments, trials).exit_code(),
         Err(error) => {
-            // A setting that cannot be used is one failing test with the reason, however it is filtered.
-            let told = error.to_string();
-            let trial = Trial::test("settings", move || Err(Failed::from(told)));
+            // A setting that cannot be used fails one test with the reason, whatever the filters are.
+            let message = error.to_string();
+            let trial = Trial::test("settings", move || Err(Failed::from(message)));
             libtest_mimic::run(&Arguments { list: arguments.list, ..Arguments::default() }, vec![trial]).exit_code()
         }
     }
 }
 
-/// The trials, for a test binary that has others as well. The `arguments` say which of them will be run.
+/// The tests, for a test binary that has others as well. `arguments` determine which of them will run.
 ///
 /// # Errors
-/// When a setting of the judge cannot be used. Nothing is started yet.
+/// When a setting cannot be used. Nothing has been started then.
 ///
 /// # Examples
 ///
 /// ```no_run
 /// use mcp_conformance::harness::{self, libtest_mimic};
-/// use mcp_conformance::Judge;
+/// use mcp_conformance::{Judge, Server};
 ///
 /// let arguments = libtest_mimic::Arguments::from_args();
-/// let mut trials = harness::trials(Judge::command(["./my-server"]), &arguments)?;
+/// let mut trials = harness::trials(Judge::new(Server::command("./my-server")), &arguments)?;
 /// trials.push(libtest_mimic::Trial::test("one-of-mine", || Ok(())));
 /// libtest_mimic::run(&arguments, trials).exit();
 /// # Ok::<(), mcp_conformance::JudgeError>(())
 /// ```
 pub fn trials(judge: Judge, arguments: &Arguments) -> Result<Vec<Trial>, JudgeError> {
-    let all = judge.all_cases()?;
-    let selected = judge.selected(&all)?;
-    let baseline = judge.has_baseline();
-    let wanted: BTreeSet<String> =
-        selected.iter().map(|case| &case.id).filter(|id| runs(id, arguments)).cloned().collect();
-    let whole = wanted.len() == selected.len() || (baseline && runs(BASELINE, arguments));
-    let ids: Vec<String> = selected.iter().map(|case| case.id.clone()).collect();
-    let shared =
-        Arc::new(Shared { once: Mutex::new(Once::Asked { judge: Box::new(judge), all, selected, wanted, whole }) });
+    let (server, settings) = judge.parts();
+    let known = load_cases(settings.cases.as_deref())?;
+    let selected = applicable_cases(server, settings, &known)?;
+    let reported = selected.reported();
+    let has_baseline = settings.baseline.is_some();
+    let requested: BTreeSet<String> =
+        reported.iter().map(|case| &case.id).filter(|id| will_run(id, arguments)).cloned().collect();
+    let is_whole = requested.len() == reported.len() || (has_baseline && will_run(BASELINE_TEST, arguments));
+    let ids: Vec<String> = reported.iter().map(|case| case.id.clone()).collect();
+    let pending = PendingRun { judge, known, selected, requested, is_whole };
+    let shared = Arc::new(SharedRun(Mutex::new(RunState::Pending(Box::new(pending)))));
     let mut trials: Vec<Trial> = ids
         .into_iter()
         .map(|id| {
@@ -110,66 +114,71 @@ pub fn trials(judge: Judge, arguments: &Arguments) -> Result<Vec<Trial>, JudgeEr
             Trial::ignorable_test(id.clone(), move || shared.report().and_then(|report| outcome(&report, &id)))
         })
         .collect();
-    if baseline {
-        trials.push(Trial::test(BASELINE, move || shared.report().and_then(|report| up_to_date(&report))));
+    if has_baseline {
+        trials.push(Trial::test(BASELINE_TEST, move || shared.report().and_then(|report| check_baseline(&report))));
     }
     Ok(trials)
 }
 
-/// Whether a trial of this name will be run, by the rules of libtest.
-fn runs(name: &str, arguments: &Arguments) -> bool {
-    let fits = |filter: &String| if arguments.exact { name == filter } else { name.contains(filter.as_str()) };
-    // No trial is ignored before it runs.
-    !arguments.ignored && arguments.filter.as_ref().is_none_or(fits) && !arguments.skip.iter().any(fits)
+/// The selected cases that can run with this server and these settings.
+fn applicable_cases(server: &Server, settings: &Settings, known: &[Case]) -> Result<SelectedCases, JudgeError> {
+    let can_run = |case: &Case| settings.fuzz.is_some() || !matches!(case.body, Body::Fuzz(_));
+    Ok(select_cases(settings, known)?.retain(|case| can_run(case) && case.runs_over(server.transport())))
 }
 
-/// The one run that the trials of a process share.
-struct Shared {
-    once: Mutex<Once>,
+/// Whether a test of this name will run, by the rules of libtest.
+fn will_run(name: &str, arguments: &Arguments) -> bool {
+    let matches = |filter: &String| if arguments.exact { name == filter } else { name.contains(filter.as_str()) };
+    // No test is ignored before it runs.
+    !arguments.ignored && arguments.filter.as_ref().is_none_or(matches) && !arguments.skip.iter().any(matches)
 }
 
-enum Once {
-    Asked { judge: Box<Judge>, all: Vec<Case>, selected: Vec<Arc<Case>>, wanted: BTreeSet<String>, whole: bool },
-    Known(Result<Arc<Report>, String>),
+/// The one run that the tests of a process share.
+struct SharedRun(Mutex<RunState>);
+
+enum RunState {
+    Pending(Box<PendingRun>),
+    Finished(Result<Arc<Report>, String>),
 }
 
-impl Shared {
-    /// The report, for which the first trial that asks has everybody judged.
+struct PendingRun {
+    judge: Judge,
+    known: Vec<Case>,
+    selected: SelectedCases,
+    requested: BTreeSet<String>,
+    /// Whether every selected case is judged, rather than those requested.
+    is_whole: bool,
+}
+
+impl SharedRun {
+    /// The report of the run, which the first test that needs it starts.
     fn report(&self) -> Result<Arc<Report>, Failed> {
-        let mut once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
-        let unknown = Once::Known(Err("the run that this trial shares with others has failed".to_owned()));
-        let known = match std::mem::replace(&mut *once, unknown) {
-            Once::Known(known) => known,
-            Once::Asked { judge, all, selected, wanted, whole } => {
-                let (cases, part) =
-                    if whole { (selected, Part::Whole) } else { (with_company(&selected, &wanted), some(&wanted)) };
-                let judged = block_on(judge.judge(&all, cases, part)).and_then(|report| report);
-                judged.map(Arc::new).map_err(|error| error.to_string())
-            }
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // What the other tests see if this one panics.
+        let panicked = RunState::Finished(Err("the run that this test shares with others failed".to_owned()));
+        let report = match std::mem::replace(&mut *state, panicked) {
+            RunState::Finished(report) => report,
+            RunState::Pending(run) => run.judge(),
         };
-        *once = Once::Known(known.clone());
-        known.map_err(Failed::from)
+        *state = RunState::Finished(report.clone());
+        report.map_err(Failed::from)
     }
 }
 
-fn some(wanted: &BTreeSet<String>) -> Part {
-    Part::Some(wanted.iter().cloned().collect())
+impl PendingRun {
+    fn judge(self) -> Result<Arc<Report>, String> {
+        let Self { judge, known, selected, requested, is_whole } = self;
+        let (cases, part) = if is_whole {
+            (selected, Part::Whole)
+        } else {
+            (selected.narrow(&requested, &known), Part::Some(requested.into_iter().collect()))
+        };
+        let report = block_on(judge.judge(&known, cases, part)).and_then(|report| report);
+        report.map(Arc::new).map_err(|error| error.to_string())
+    }
 }
 
-/// The wanted cases, and what those among them that only watch are to see.
-fn with_company(selected: &[Arc<Case>], wanted: &BTreeSet<String>) -> Vec<Arc<Case>> {
-    let area = |case: &Case| case.id.split('/').next().unwrap_or_default().to_owned();
-    let is_wanted = |case: &Case| wanted.contains(&case.id);
-    let watched: BTreeSet<String> = selected
-        .iter()
-        .filter(|case| is_wanted(case) && matches!(case.body, Body::Watch { .. }))
-        .map(|case| area(case))
-        .collect();
-    let keeps_company = |case: &Case| matches!(case.body, Body::Act(_)) && watched.contains(&area(case));
-    selected.iter().filter(|case| is_wanted(case) || keeps_company(case)).cloned().collect()
-}
-
-/// What a case says of the server, all revisions together.
+/// The outcome of a test: the verdicts of its case in all revisions.
 fn outcome(report: &Report, id: &str) -> Result<Completion, Failed> {
     let results: Vec<&CaseResult> = report.results().filter(|result| result.case == id).collect();
     let verdict = results.iter().filter_map(|result| test_output::effective_verdict(result)).max();
@@ -179,51 +188,51 @@ fn outcome(report: &Report, id: &str) -> Result<Completion, Failed> {
         FailOn::Never => false,
     };
     if fails {
-        return Err(proof(&results, id).into());
+        return Err(failure_message(&results, id).into());
     }
     match verdict {
         Some(Verdict::Error) => Err(reasons(&results, Verdict::Error).into()),
         Some(Verdict::Skip) => Ok(Completion::ignored_with(reasons(&results, Verdict::Skip))),
         Some(Verdict::Pass | Verdict::Warn | Verdict::Fail) => Ok(Completion::Completed),
-        // All that it finds is accepted.
+        // The baseline accepts every finding.
         None if !results.is_empty() => Ok(Completion::Completed),
-        None => unseen(report),
+        None => outcome_without_result(report),
     }
 }
 
-/// What it means that a case was judged in no revision.
-fn unseen(report: &Report) -> Result<Completion, Failed> {
+/// The outcome of a test whose case was judged in no revision.
+fn outcome_without_result(report: &Report) -> Result<Completion, Failed> {
     let problem = report.summary.as_ref().and_then(|summary| summary.problem.as_ref());
     match problem {
         Some(problem) if problem.kind != ProblemKind::NothingToJudge || report.targets.is_empty() => {
             Err(test_output::problem(problem).into())
         }
         _ => {
-            let spoken: Vec<&str> = report.targets.iter().map(|target| target.summary.revision.as_str()).collect();
-            Ok(Completion::ignored_with(format!("it is for other revisions than {}", spoken.join(", "))))
+            let judged: Vec<&str> = report.targets.iter().map(|target| target.summary.revision.as_str()).collect();
+            Ok(Completion::ignored_with(format!("the case applies to none of the revisions {}", judged.join(", "))))
         }
     }
 }
 
 /// The reasons of the results with a verdict, each with its revisions.
 fn reasons(results: &[&CaseResult], verdict: Verdict) -> String {
-    let mut told: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
     for result in results.iter().filter(|result| result.verdict == verdict) {
         let reason = test_output::reason(result);
-        match told.iter_mut().find(|(known, _)| *known == reason) {
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, revisions)) => revisions.push(result.revision.as_str()),
-            None => told.push((reason, vec![result.revision.as_str()])),
+            None => reasons.push((reason, vec![result.revision.as_str()])),
         }
     }
-    let lines: Vec<String> = match told.as_slice() {
+    let lines: Vec<String> = match reasons.as_slice() {
         [(reason, revisions)] if revisions.len() == results.len() => vec![reason.clone()],
-        several => several.iter().map(|(reason, of)| format!("{reason} ({})", of.join(", "))).collect(),
+        several => several.iter().map(|(reason, in_these)| format!("{reason} ({})", in_these.join(", "))).collect(),
     };
     lines.join("; ")
 }
 
-/// The findings of a case, each with its proof.
-fn proof(results: &[&CaseResult], id: &str) -> String {
+/// The findings of a case, each with its evidence.
+fn failure_message(results: &[&CaseResult], id: &str) -> String {
     let mut lines = Vec::new();
     for result in results {
         for finding in result.findings.iter().filter(|finding| finding.accepted.is_none()) {
@@ -231,72 +240,79 @@ fn proof(results: &[&CaseResult], id: &str) -> String {
             lines.extend(test_output::lines(finding).into_iter().map(|line| format!("  {line}")));
         }
     }
-    lines.push(format!("this case alone: cargo test -- --exact {id}"));
+    lines.push(format!("to run only this case: cargo test -- --exact {id}"));
     lines.join("\n")
 }
 
-fn up_to_date(report: &Report) -> Result<(), Failed> {
-    let Some(held) = &report.baseline else { return Ok(()) };
-    let mut told: Vec<String> = held.complaints().collect();
-    told.extend(held.reminders());
-    if told.is_empty() { Ok(()) } else { Err(told.join("\n").into()) }
+fn check_baseline(report: &Report) -> Result<(), Failed> {
+    let Some(baseline) = &report.baseline else { return Ok(()) };
+    let mut messages: Vec<String> = baseline.complaints().collect();
+    messages.extend(baseline.reminders());
+    if messages.is_empty() { Ok(()) } else { Err(messages.join("\n").into()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reference::Fault;
 
-    fn ended(judge: Judge, words: &[&str]) -> libtest_mimic::Conclusion {
-        // What fails here is meant to, so it is no part of what these tests print.
-        let told = tempfile::NamedTempFile::new().expect("a file");
-        let path = told.path().to_str().expect("a name in Unicode");
-        let words = ["test", "--quiet", "--color=never", "--logfile", path].into_iter().chain(words.iter().copied());
-        let arguments = Arguments::from_iter(words);
-        let trials = trials(judge, &arguments).expect("the settings are sound");
+    fn run(judge: Judge, arguments: &[&str]) -> libtest_mimic::Conclusion {
+        // These tests make others fail on purpose, whose output would be misleading.
+        let log = tempfile::NamedTempFile::new().expect("a file");
+        let path = log.path().to_str().expect("a Unicode path");
+        let own = ["test", "--quiet", "--color=never", "--logfile", path];
+        let arguments = Arguments::from_iter(own.into_iter().chain(arguments.iter().copied()));
+        let trials = trials(judge, &arguments).expect("valid settings");
         libtest_mimic::run(&arguments, trials)
     }
 
+    fn reference(fault: &str) -> Judge {
+        Judge::new(Server::reference([fault.parse::<Fault>().expect("a known fault")]))
+    }
+
     #[test]
-    fn only_what_is_filtered_for_is_judged() {
-        let arguments = |words: &[&str]| Arguments::from_iter(["test"].iter().chain(words));
-        assert!(runs("tools/call", &arguments(&[])) && runs("tools/call", &arguments(&["tools/"])));
-        assert!(!runs("tools/call", &arguments(&["--exact", "tools"])));
+    fn only_tests_that_match_the_filter_will_run() {
+        let arguments = |arguments: &[&str]| Arguments::from_iter(["test"].iter().chain(arguments));
+        assert!(will_run("tools/call", &arguments(&[])) && will_run("tools/call", &arguments(&["tools/"])));
+        assert!(!will_run("tools/call", &arguments(&["--exact", "tools"])));
         assert!(
-            !runs("tools/call", &arguments(&["--skip", "call"])) && !runs("tools/call", &arguments(&["--ignored"]))
+            !will_run("tools/call", &arguments(&["--skip", "call"]))
+                && !will_run("tools/call", &arguments(&["--ignored"]))
         );
     }
 
     #[test]
-    fn a_conforming_server_fails_no_trial_and_a_fault_fails_its_own() {
-        let fine = ended(Judge::built_in([]), &["lifecycle/"]);
-        assert!(fine.num_failed == 0 && fine.num_passed > 10, "{fine:?}");
-        let fault: crate::reference::Fault = "structured-mismatch".parse().expect("it is known");
-        let broken = ended(Judge::built_in([fault]), &["--exact", "content/structured-conforms"]);
-        assert_eq!((broken.num_failed, broken.num_passed), (1, 0));
-        // What only ought to be is no failure, unless it is asked for.
-        let slack: crate::reference::Fault = "unknown-tool-is-error".parse().expect("it is known");
-        let lenient = Judge::built_in([slack]);
-        assert_eq!(ended(lenient.clone(), &["--exact", "tools/call/unknown-tool"]).num_failed, 0);
-        assert_eq!(ended(lenient.fail_on(FailOn::Should), &["--exact", "tools/call/unknown-tool"]).num_failed, 1);
+    fn a_conforming_server_fails_no_test_and_a_fault_fails_its_test() {
+        let conforming = run(Judge::new(Server::reference([])), &["lifecycle/"]);
+        assert!(conforming.num_failed == 0 && conforming.num_passed > 10, "{conforming:?}");
+        let faulty = run(reference("structured-mismatch"), &["--exact", "content/structured-conforms"]);
+        assert_eq!((faulty.num_failed, faulty.num_passed), (1, 0));
+        // A violated SHOULD rule fails a test only on request.
+        let should = reference("unknown-tool-is-error");
+        assert_eq!(run(should.clone(), &["--exact", "tools/call/unknown-tool"]).num_failed, 0);
+        let strict = should.settings(Settings { fail_on: FailOn::Should, ..Settings::default() });
+        assert_eq!(run(strict, &["--exact", "tools/call/unknown-tool"]).num_failed, 1);
     }
 
     #[test]
-    fn a_server_that_does_not_start_fails_every_trial() {
-        let nothing = ended(Judge::command(["/no/such/program"]), &["tools/list"]);
-        assert!(nothing.num_failed > 0 && nothing.num_passed == 0 && nothing.num_ignored == 0, "{nothing:?}");
+    fn a_server_that_does_not_start_fails_every_test() {
+        let result = run(Judge::new(Server::command("/no/such/program")), &["tools/list"]);
+        assert!(result.num_failed > 0 && result.num_passed == 0 && result.num_ignored == 0, "{result:?}");
     }
 
     #[test]
-    fn a_case_that_watches_has_its_area_for_company() {
-        let judge = Judge::built_in([]);
-        let all = judge.all_cases().expect("the cases are sound");
-        let selected = judge.selected(&all).expect("all of them");
-        let watches = |case: &&Arc<Case>| matches!(case.body, Body::Watch { .. }) && case.id.starts_with("tools/");
-        let watching = selected.iter().find(watches).expect("some watch");
-        let company = with_company(&selected, &BTreeSet::from([watching.id.clone()]));
-        assert!(company.len() > 5 && company.iter().all(|case| case.id.starts_with("tools/")));
-        let acts = |case: &&Arc<Case>| matches!(case.body, Body::Act(_));
-        let acting = selected.iter().find(acts).expect("some act");
-        assert_eq!(with_company(&selected, &BTreeSet::from([acting.id.clone()])).len(), 1);
+    fn a_passive_case_runs_with_its_stimuli_and_no_others() {
+        let known = load_cases(None).expect("valid cases");
+        let selected = applicable_cases(&Server::reference([]), &Settings::default(), &known).expect("valid settings");
+        let narrowed = |id: &str| {
+            let narrowed = selected.narrow(&BTreeSet::from([id.to_owned()]), &known);
+            let reported: Vec<String> = narrowed.reported().iter().map(|case| case.id.clone()).collect();
+            (reported, narrowed.stimuli)
+        };
+        let provoked = known.iter().find(|case| case.id == "tasks/ids-unique").expect("a passive case with stimuli");
+        let stimuli: BTreeSet<String> = provoked.provoked_by().iter().cloned().collect();
+        assert_eq!(narrowed(&provoked.id), (vec![provoked.id.clone()], stimuli));
+        let active = "tools/call/unknown-tool";
+        assert_eq!(narrowed(active), (vec![active.to_owned()], BTreeSet::new()));
     }
 }

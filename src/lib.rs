@@ -1,16 +1,16 @@
 //! Judges Model Context Protocol servers against every revision of the specification.
 //!
-//! A [`Judge`] is told which server and what to ask of it, and makes a [`Report`]: the verdict of each case in
-//! each revision that the server speaks, with the proof of each finding.
+//! A [`Judge`] takes a [`Server`] and [`Settings`] and makes a [`Report`]: the verdict of each case in each revision
+//! that the server supports, with the evidence of each finding. The defaults are those of the command line.
 //!
 //! ```
-//! use mcp_conformance::{Conclusion, Judge};
+//! use mcp_conformance::{Conclusion, Judge, Server, Settings};
 //!
-//! # let (program, faults) = ("./my-server", []);
-//! # let _unused = Judge::command([program]);
-//! let judge = Judge::command(["./my-server", "--stdio"]).select("tools");
-//! # let judge = Judge::built_in(faults).select("tools");
-//! let report = judge.run_blocking()?;
+//! // The built-in reference server stands in for yours.
+//! let server = Server::reference([]);
+//! let settings = Settings { select: vec!["tools/*".to_owned()], ..Settings::default() };
+//!
+//! let report = Judge::new(server).settings(settings).run_blocking()?;
 //! for result in report.results().filter(|result| !result.findings.is_empty()) {
 //!     println!("{} in {}: {}", result.case, result.revision, result.findings[0].message);
 //! }
@@ -18,44 +18,104 @@
 //! # Ok::<(), mcp_conformance::JudgeError>(())
 //! ```
 //!
-//! A server need not be a program: [`Judge::in_process`] judges one within this process, [`Judge::connect`] one
-//! behind any stream of bytes, [`Judge::http`] one behind an address.
+//! # Kinds of servers
 //!
-//! # Each case a test
+//! A program that speaks over its standard streams ([`ServerCommand`]):
+//!
+//! ```
+//! # use mcp_conformance::{Judge, Server, Settings};
+//! # let settings = Settings { select: vec!["tools/list/*".to_owned()], ..Settings::default() };
+//! let server = Server::command("./my-server").arg("--stdio").env("API_KEY", "for-tests").current_dir(".");
+//! let report = Judge::new(server).settings(settings).run_blocking()?;
+//! # assert!(report.to_text().contains("./my-server"), "{}", report.to_text());
+//! # Ok::<(), mcp_conformance::JudgeError>(())
+//! ```
+//!
+//! A server over HTTP ([`HttpServer`]), here one that runs already; [`HttpServer::start_command`] starts one:
+//!
+//! ```
+//! # use mcp_conformance::{Conclusion, Judge, Server, Settings};
+//! # let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+//! # let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
+//! # let url = format!("http://{}/mcp", listener.local_addr()?);
+//! # runtime.spawn(mcp_conformance::reference::serve_http(listener, Default::default()));
+//! # let settings = Settings { select: vec!["tools/list/*".to_owned()], ..Settings::default() };
+//! # let _shown = stringify!(
+//! let url = "http://127.0.0.1:3000/mcp";
+//! # );
+//! let server = Server::http(url).header("X-Api-Key", "for-tests");
+//! let report = Judge::new(server).settings(settings).run_blocking()?;
+//! # assert_eq!(report.conclusion(), Conclusion::Passed, "{}", report.to_text());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A server in this process, which serves one connection per call of a function:
+//!
+//! ```
+//! # use mcp_conformance::{Conclusion, Judge, Server, Settings, reference};
+//! # let settings = Settings { select: vec!["tools/list/*".to_owned()], ..Settings::default() };
+//! let server = Server::in_process(|pipe| async move {
+//!     // With the official SDK: `MyServer.serve(pipe).await?.waiting().await`
+//!     let (reader, writer) = tokio::io::split(pipe);
+//!     reference::serve(reader, writer, &Default::default()).await
+//! });
+//! let report = Judge::new(server).settings(settings).run_blocking()?;
+//! # assert_eq!(report.conclusion(), Conclusion::Passed, "{}", report.to_text());
+//! # Ok::<(), mcp_conformance::JudgeError>(())
+//! ```
+//!
+//! A server behind any byte stream, such as a socket:
+//!
+//! ```
+//! # use mcp_conformance::{Conclusion, Judge, Server, Settings, reference};
+//! # let settings = Settings { select: vec!["tools/list/*".to_owned()], ..Settings::default() };
+//! # let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+//! # let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
+//! # let address = listener.local_addr()?;
+//! # runtime.spawn(async move {
+//! #     while let Ok((stream, _)) = listener.accept().await {
+//! #         let (reader, writer) = stream.into_split();
+//! #         tokio::spawn(async move { reference::serve(reader, writer, &Default::default()).await });
+//! #     }
+//! # });
+//! use tokio::net::TcpStream;
+//!
+//! let server = Server::connect(move || TcpStream::connect(address));
+//! let report = Judge::new(server).settings(settings).run_blocking()?;
+//! # assert_eq!(report.conclusion(), Conclusion::Passed, "{}", report.to_text());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Cases as tests
 //!
 //! With the feature `harness` every case is a test of your crate, named by its id and run by `cargo test` or
 //! `cargo nextest run`: see the module `harness`.
 //!
 //! # Fuzzing
 //!
-//! [`Judge::fuzz`] calls tools over the wire with arguments made from their inputSchema by the module [`fuzz`]. The
-//! module [`guided`] makes the same arguments from the bytes of a coverage-guided fuzzer, so that a fuzz target of
-//! your own calls your tools within its process.
+//! A run also fuzzes: it calls tools over the wire with arguments that the module [`fuzz`] generates from their
+//! `inputSchema`. [`Settings::fuzz`] configures it or turns it off. The module [`guided`] makes the same arguments
+//! from the bytes of a coverage-guided fuzzer, so that a fuzz target of yours calls your tools in its own process.
 //!
 //! # Features
 //!
-//! - `cli` (on by default): the program, and what only it needs. A library goes without:
-//!   `default-features = false`.
-//! - `harness`: each case a test.
+//! - `cli` (on by default): the program `mcp-conformance`. As a library, use `default-features = false`.
+//! - `harness`: cases as tests.
 //!
-//! # How it is built
+//! # Design
 //!
-//! The flow runs one way:
+//! Data flows in one direction:
 //!
 //! ```text
 //! Judge -> Plan -> Case -> Session -> Transcript -> Verdict -> Event -> Report -> bytes
 //! ```
 //!
-//! Sending (`run`, `client`), judging (`check`) and rendering ([`report`]) never mix: a check is a pure function
-//! of a transcript, and a renderer cannot change a verdict. Modules that are not shown here are for the program
-//! and its tests, and may change in any version.
+//! Sending (`run`, `client`), judging (`check`) and rendering ([`report`]) never mix: a check is a pure function of a
+//! transcript, and a renderer cannot change a verdict.
 
-#[doc(hidden)]
-pub mod case;
-#[doc(hidden)]
-pub mod check;
-#[doc(hidden)]
-pub mod client;
+mod case;
+mod check;
+mod client;
 pub mod event;
 pub mod fuzz;
 pub mod guided;
@@ -64,19 +124,50 @@ pub mod harness;
 mod judge;
 pub mod reference;
 pub mod report;
-#[doc(hidden)]
-pub mod run;
+mod run;
 pub mod spec;
-#[doc(hidden)]
-pub mod transcript;
+mod transcript;
 pub mod verdict;
-#[doc(hidden)]
-pub mod wire;
+mod wire;
 
 pub use case::{LoadError, SelectError};
 pub use client::SiteError;
-pub use judge::{Fuzzing, Judge, JudgeError};
+pub use judge::{FuzzRevisions, FuzzSettings, HttpServer, Judge, JudgeError, Server, Settings};
 pub use report::{Conclusion, FailOn, Report};
-pub use run::{Calls, Revisions};
+pub use run::{Calls, Revisions, ServerCommand};
 pub use spec::Revision;
 pub use verdict::Verdict;
+
+/// What the program `mcp-conformance` and the tests, benchmarks and fuzz targets of this package need in addition.
+/// It may change in any version.
+#[doc(hidden)]
+pub mod internals {
+    pub mod case {
+        pub use crate::case::{
+            Answer, Ask, Baseline, Body, Case, CaseText, Change, Count, Counts, Coverage, Entry, Hint, HttpCall,
+            HttpKind, Line, LoadError, Process, Reason, SelectError, SelectedCases, Selection, Shard, Shutdown, Source,
+            Step, Trust, WatchKind, load, load_hints, read_embedded, reasons, understand, understand_hints,
+        };
+    }
+    pub mod check {
+        pub use crate::check::{Connected, Judged, Pass, Watched, act, watch};
+    }
+    pub mod client {
+        pub use crate::client::{Site, SiteError, adopt_orphans, end_every_process, headers};
+    }
+    pub mod judge {
+        pub use crate::judge::{load_cases, plan, report_options, select_cases};
+    }
+    pub mod run {
+        pub use crate::run::{
+            Calls, Found, HttpServer, Launcher, Plan, Regression, RegressionError, Revisions, Stop, TriedOut, run,
+            try_out,
+        };
+    }
+    pub mod transcript {
+        pub use crate::transcript::{Entry, Event, Mark, ShutdownStep, Terms, Transcript};
+    }
+    pub mod wire {
+        pub use crate::wire::{Damage, Frame, Splitter, SseDecoder, SseEvent};
+    }
+}

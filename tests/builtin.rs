@@ -1,17 +1,18 @@
-//! Runs the suite against the built-in server, within this process.
+//! Runs the suite against the built-in server, in this process.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use mcp_conformance::case::{self, Case};
-use mcp_conformance::client::Site;
 use mcp_conformance::event::{CaseResult, Event, RunSummary, Sink};
+use mcp_conformance::internals::case::{self, Case, SelectedCases};
+use mcp_conformance::internals::client::Site;
+use mcp_conformance::internals::run::{Calls, HttpServer, Launcher, Plan, Revisions, run};
 use mcp_conformance::reference::{Fault, FaultSet, HttpFault, serve_http, serve_http_protected};
-use mcp_conformance::run::{Calls, HttpServer, Launcher, Plan, Revisions, run};
 use mcp_conformance::spec::Revision;
 use tokio::sync::watch;
 
-/// What a run found.
+/// The results of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// The result of each case in each revision.
@@ -21,7 +22,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// What a case says in a revision.
+    /// The result of a case in a revision.
     pub(crate) fn result(&self, case: &str, revision: Revision) -> Option<&CaseResult> {
         self.results.iter().find(|result| result.case == case && result.revision == revision)
     }
@@ -41,55 +42,77 @@ impl Sink for Collect {
     }
 }
 
-/// The embedded cases, proved as a stranger's are.
+/// The built-in cases, checked as strictly as those of a user.
 pub(crate) fn cases() -> &'static [Arc<Case>] {
     static CASES: OnceLock<Vec<Arc<Case>>> = OnceLock::new();
     CASES.get_or_init(|| {
         let faults: Vec<&str> = Fault::all().iter().copied().map(Fault::name).collect();
         let cases = case::understand(case::read_embedded(), &faults, case::Trust::Nothing);
         cases
-            .unwrap_or_else(|error| panic!("the embedded cases are not sound:\n{error}"))
+            .unwrap_or_else(|error| panic!("the built-in cases are invalid:\n{error}"))
             .into_iter()
             .map(Arc::new)
             .collect()
     })
 }
 
-/// The address of Streamable HTTP at the built-in server, and that of the older transport.
+/// The paths of the built-in server: that of Streamable HTTP, and that of the older HTTP+SSE transport.
 pub(crate) const ENDPOINTS: [&str; 2] = ["mcp", "sse"];
 
-/// Runs cases against the built-in server with these faults.
-pub(crate) fn judge(faults: FaultSet, revisions: &[Revision], cases: Vec<Arc<Case>>) -> Found {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
-    runtime.block_on(carry_out(Launcher::BuiltIn(Arc::new(faults)), revisions, cases))
+/// The cases of a run: those of a selection with their stimuli, or all of a list.
+pub(crate) struct Chosen(SelectedCases);
+
+impl From<SelectedCases> for Chosen {
+    fn from(selected: SelectedCases) -> Self {
+        Self(selected)
+    }
 }
 
-/// The same over HTTP, at one of its endpoints.
+impl From<Vec<Arc<Case>>> for Chosen {
+    fn from(cases: Vec<Arc<Case>>) -> Self {
+        Self(SelectedCases { cases, stimuli: BTreeSet::new() })
+    }
+}
+
+/// Runs cases against the built-in server with these faults.
+pub(crate) fn judge(faults: FaultSet, revisions: &[Revision], cases: impl Into<Chosen>) -> Found {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+    runtime.block_on(run_cases(Launcher::BuiltIn(Arc::new(faults)), revisions, cases))
+}
+
+/// Runs cases over HTTP against the built-in server with these faults, at one of its endpoints.
 pub(crate) fn judge_over_http(
     faults: FaultSet,
     revisions: &[Revision],
-    cases: Vec<Arc<Case>>,
+    cases: impl Into<Chosen>,
     endpoint: &str,
 ) -> Found {
-    // What shows in a protected server only is looked for in one, with a token that it takes.
+    // Faults of authorization have an effect only in a protected server, which needs a valid token.
     let token = faults.iter().any(Fault::requires_authorization).then(|| {
-        let narrow = faults.contains(Fault::Http(HttpFault::AuthScopeNoChallenge));
+        let narrow = faults.iter().any(Fault::requires_narrow_token);
         if narrow { NARROW.to_owned() } else { TOKEN.to_owned() }
     });
     judge_with_token(faults, revisions, cases, endpoint, token)
 }
 
+/// Runs cases over HTTP against the conforming server, protected as one with this fault would be.
+pub(crate) fn judge_like(fault: Fault, revisions: &[Revision], cases: impl Into<Chosen>, endpoint: &str) -> Found {
+    let token = if fault.requires_narrow_token() { NARROW } else { TOKEN };
+    let token = fault.requires_authorization().then(|| token.to_owned());
+    judge_with_token(FaultSet::none(), revisions, cases, endpoint, token)
+}
+
 /// The token of the protected server.
 const TOKEN: &str = "conformance-token";
 
-/// A token that it takes for everything but calls.
+/// A token that is valid for everything except tool calls.
 const NARROW: &str = "conformance-token-narrow";
 
-/// The same, of a protected server where a token is given.
+/// Runs cases over HTTP; where a token is given, against a protected server.
 fn judge_with_token(
     faults: FaultSet,
     revisions: &[Revision],
-    cases: Vec<Arc<Case>>,
+    cases: impl Into<Chosen>,
     endpoint: &str,
     token: Option<String>,
 ) -> Found {
@@ -105,17 +128,19 @@ fn judge_with_token(
         let headers: Vec<(String, String)> =
             token.map(|token| ("Authorization".to_owned(), format!("Bearer {token}"))).into_iter().collect();
         let site = Site::new(&format!("http://{address}/{endpoint}"), &headers, false).expect("it is an address");
-        let found = carry_out(Launcher::Http(HttpServer { site, command: None }), revisions, cases).await;
+        let found = run_cases(Launcher::Http(HttpServer { site, command: None }), revisions, cases).await;
         server.abort();
         found
     })
 }
 
-async fn carry_out(launcher: Launcher, revisions: &[Revision], cases: Vec<Arc<Case>>) -> Found {
+async fn run_cases(launcher: Launcher, revisions: &[Revision], cases: impl Into<Chosen>) -> Found {
+    let Chosen(SelectedCases { cases, stimuli }) = cases.into();
     let plan = Plan {
         launcher,
         revisions: Revisions::Named(revisions.to_vec()),
         cases,
+        stimuli,
         calls: Calls::NonDestructive,
         hints: Vec::new(),
         timeout: Duration::from_secs(2),
@@ -124,20 +149,20 @@ async fn carry_out(launcher: Launcher, revisions: &[Revision], cases: Vec<Arc<Ca
         jobs: 4,
         seed: 1,
         fuzz: None,
-        // The built-in server does the same each time; `tests/gating.rs` holds what is tried again.
+        // The built-in server is deterministic; `tests/gating.rs` tests retries.
         retries: 0,
         show_wire: false,
-        replay_prefix: "mcp-conformance".to_owned(),
-        replay_suffix: String::new(),
+        reproduce_prefix: "mcp-conformance".to_owned(),
+        reproduce_suffix: String::new(),
     };
     let found = Arc::new(Mutex::new(Found::default()));
     let sink: Arc<Mutex<dyn Sink>> = Arc::new(Mutex::new(Collect(Arc::clone(&found))));
-    let (_going, stop) = watch::channel(false);
+    let (_running, stop) = watch::channel(false);
     run(plan, sink, stop).await.expect("the sink takes every event");
     std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Variants of the built-in server that conform, for what the plain one cannot show.
+/// Conforming variants of the built-in server, for behaviour that the default one does not have.
 pub(crate) const VARIANTS: [Fault; 5] =
     [Fault::WithoutTools, Fault::WithoutTasks, Fault::EmptyCursor, Fault::Awkward, Fault::ChoosyTools];
 
@@ -150,7 +175,7 @@ pub(crate) fn variants() -> &'static [(Fault, Found)] {
     })
 }
 
-/// The cases that speak of HTTP.
+/// The cases about HTTP.
 pub(crate) fn http_cases() -> Vec<Arc<Case>> {
     cases().iter().filter(|case| case.speaks_of_http()).cloned().collect()
 }
@@ -161,7 +186,7 @@ pub(crate) fn clean_over_http() -> &'static [(String, Found)] {
     RUNS.get_or_init(|| {
         let mut runs = Vec::new();
         for endpoint in ENDPOINTS {
-            // Some only see what cases of every transport send.
+            // Passive cases about HTTP need the cases of every transport as stimuli.
             let all = cases().to_vec();
             let revisions: &[Revision] =
                 if endpoint == ENDPOINTS[0] { &Revision::ALL } else { &[Revision::V2024_11_05] };
@@ -176,23 +201,24 @@ pub(crate) fn clean_over_http() -> &'static [(String, Found)] {
         let found = judge_with_token(FaultSet::none(), &every, http_cases(), ENDPOINTS[0], Some(TOKEN.to_owned()));
         runs.push(("protected".to_owned(), found));
         for variant in PROTECTED_VARIANTS {
-            let speaks = |revision: &Revision| variant.revisions().iter().any(|own| own.name() == revision.as_str());
-            let revisions: Vec<Revision> = Revision::ALL.into_iter().filter(speaks).collect();
+            let has_effect =
+                |revision: &Revision| variant.revisions().iter().any(|own| own.name() == revision.as_str());
+            let revisions: Vec<Revision> = Revision::ALL.into_iter().filter(has_effect).collect();
             let found = judge_over_http(FaultSet::from(variant), &revisions, http_cases(), ENDPOINTS[0]);
             runs.push((variant.to_string(), found));
         }
-        // With this token calls are refused, which is all that is looked at.
-        let of_auth = http_cases().into_iter().filter(|case| case.id.starts_with("auth/")).collect();
+        // With this token only tool calls are rejected, which matters to these cases alone.
+        let of_auth: Vec<Arc<Case>> = http_cases().into_iter().filter(|case| case.id.starts_with("auth/")).collect();
         let found = judge_with_token(FaultSet::none(), &every, of_auth, ENDPOINTS[0], Some(NARROW.to_owned()));
-        runs.push(("protected, with a token of little scope".to_owned(), found));
+        runs.push(("protected, with a token of narrow scope".to_owned(), found));
         runs
     })
 }
 
-/// Variants of the protected server that conform in the revisions in which they show.
+/// Variants of the protected server that conform in the revisions in which they have an effect.
 const PROTECTED_VARIANTS: [Fault; 2] = [Fault::Http(HttpFault::AuthPathOnly), Fault::Http(HttpFault::AuthDefaults)];
 
-/// Variants of the built-in server that conform over HTTP, for what the plain one cannot show.
+/// Variants of the built-in server that conform over HTTP, for behaviour that the default one does not have.
 pub(crate) const HTTP_VARIANTS: [Fault; 2] = [Fault::Http(HttpFault::Sessionless), Fault::Http(HttpFault::Polls)];
 
 /// The run of every case against the conforming server in every revision, made once.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use libtest_mimic::Trial;
-use mcp_conformance::case::{Answer, Body, Case, Coverage, Reason, reasons};
+use mcp_conformance::internals::case::{Answer, Body, Case, Coverage, Reason, reasons};
 use mcp_conformance::spec::{Catalogue, Level, Requirement, Revision};
 use similar::TextDiff;
 
@@ -67,7 +67,7 @@ fn a_reason_is_for_a_requirement_without_a_case() -> Result<(), String> {
         if !known.insert(id) {
             return Err(format!("`{id}` has more than one reason"));
         }
-        let cites = |case: &&std::sync::Arc<mcp_conformance::case::Case>| {
+        let cites = |case: &&std::sync::Arc<mcp_conformance::internals::case::Case>| {
             case.requirements.iter().any(|requirement| requirement.id == id)
         };
         if let Some(case) = cases().iter().find(cites) {

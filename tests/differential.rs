@@ -18,13 +18,13 @@ use std::time::Duration;
 
 use jsonschema::Validator;
 use libtest_mimic::Trial;
-use mcp_conformance::case::Body;
-use mcp_conformance::check::{Connected, Watched, watch};
+use mcp_conformance::internals::case::Body;
+use mcp_conformance::internals::check::{Connected, Watched, watch};
+use mcp_conformance::internals::transcript::{Entry, Event, Terms, Transcript};
+use mcp_conformance::internals::wire::Frame;
 use mcp_conformance::reference::{FaultSet, serve};
 use mcp_conformance::spec::{Era, Level, Revision};
-use mcp_conformance::transcript::{Entry, Event, Terms, Transcript};
 use mcp_conformance::verdict::Verdict;
-use mcp_conformance::wire::Frame;
 use serde_json::{Value, json};
 
 use self::deform::deform;
@@ -574,7 +574,7 @@ fn finding(written: &Written, message: &Value, revision: Revision) -> Option<Str
     let connected = [Connected { label: String::new(), transcript }];
     let watched = Watched::new(&connected, revision);
     cases().iter().filter(|case| case.runs_in(revision)).find_map(|case| {
-        let Body::Watch { watch: what, rules } = &case.body else { return None };
+        let Body::Watch { watch: what, rules, .. } = &case.body else { return None };
         let judged = watch(case, what, rules, revision, &watched);
         let binds = |level| matches!(level, Level::Must | Level::Schema);
         let found = judged.findings.iter().find(|finding| finding.verdict == Verdict::Fail || binds(finding.level))?;

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use libtest_mimic::Trial;
-use mcp_conformance::case::{Ask, Hint, load_hints, understand_hints};
 use mcp_conformance::event::CaseResult;
+use mcp_conformance::internals::case::{Ask, Hint, load_hints, understand_hints};
 use mcp_conformance::report::Report;
 use mcp_conformance::spec::Revision;
 use mcp_conformance::verdict::Verdict;
@@ -152,14 +152,14 @@ fn no_server_leaves_no_file() -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(told)?;
     let path = folder.path().join("hints.jsonc");
     let output = run(&["hints", "--output", &path.display().to_string()], &["/does/not/exist"])?;
-    expect(&output, 2, &["failed to try the server out", "/does/not/exist"])?;
+    expect(&output, 2, &["failed to try out the server", "/does/not/exist"])?;
     if path.exists() { Err("an empty file was left behind".to_owned()) } else { Ok(()) }
 }
 
 fn destructive_tools_are_not_tried_unasked() -> Result<(), String> {
     let server = [PROGRAM, "serve"];
     let output = run(&["hints", "--revision", REVISION.as_str()], &server)?;
-    expect(&output, 0, &["not called: erase, as it is annotated destructive"])?;
+    expect(&output, 0, &["not called: erase, because it is annotated destructive"])?;
     let output = run(&["hints", "--call-destructive", "--revision", REVISION.as_str()], &server)?;
     if words(&output).contains("not called") { Err(words(&output)) } else { Ok(()) }
 }
@@ -168,7 +168,7 @@ fn what_is_written_changes_what_is_judged() -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(told)?;
     let path = folder.path().join("hints.jsonc").display().to_string();
     let output = run(&["hints", "--revision", REVISION.as_str(), "--output", &path], &CHOOSY)?;
-    expect(&output, 0, &["tried out in 2025-11-25"])?;
+    expect(&output, 0, &["tried in 2025-11-25"])?;
     let hints = load_hints(Path::new(&path), &[]).map_err(told)?;
     if !hints.iter().any(|hint| calls(hint, "echo").is_some_and(|arguments| arguments["text"] == "hello")) {
         return Err(format!("no word was found for echo: {hints:#?}"));
@@ -253,5 +253,5 @@ fn every_fault_of_a_file_is_told() -> Result<(), String> {
     let output = run(&["--hints", &path], &CHOOSY)?;
     expect(&output, 2, &["hints.jsonc:2:12: ", "hints.jsonc:3:12: ", "did you mean `content-image`?"])?;
     let output = run(&["--hints", "/does/not/exist"], &CHOOSY)?;
-    expect(&output, 2, &["--hints", "/does/not/exist"])
+    expect(&output, 2, &["failed to read the hints", "/does/not/exist"])
 }

@@ -1,7 +1,7 @@
-//! The cases as tests of a user's crate: `tests/harness/` is one, and these run it as a user does.
+//! The cases as tests of a user's crate: runs the test binaries of `tests/harness/` as a user does.
 //!
-//! Its binaries are those that cargo has built beside this one. `cargo nextest` is run where it is installed, and
-//! missed where `MCP_CONFORMANCE_NEXTEST=required` is set; what it asks of a test binary is held either way.
+//! Cargo has built them into the folder of this binary. `cargo nextest` is run if it is installed; with
+//! `MCP_CONFORMANCE_NEXTEST=required` it must be. What nextest requires of a test binary is checked in any case.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -10,39 +10,39 @@ use std::time::{Duration, Instant, SystemTime};
 use libtest_mimic::{Completion, Trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let trial = |name: &str, test: fn() -> Result<(), Outcome>| {
+    let trial = |name: &str, test: fn() -> Result<(), Problem>| {
         Trial::ignorable_test(format!("libtest/{name}"), move || match test() {
             Ok(()) => Ok(Completion::Completed),
-            Err(Outcome::Failed(told)) => Err(told.into()),
-            Err(Outcome::NotThere(told)) => Ok(Completion::ignored_with(told)),
+            Err(Problem::Failed(message)) => Err(message.into()),
+            Err(Problem::NotAvailable(message)) => Ok(Completion::ignored_with(message)),
         })
     };
     vec![
-        trial("a-list-starts-nothing-and-has-every-case", a_list_starts_nothing),
-        trial("a-server-within-the-process-passes", a_server_within_the_process_passes),
-        trial("a-program-passes-what-it-is-filtered-for", a_program_passes),
-        trial("one-case-alone-is-judged-alone", one_case_alone),
-        trial("a-fault-fails-its-case-with-its-proof", a_fault_fails_its_case),
-        trial("what-nextest-asks-for-is-answered", what_nextest_asks_for),
-        trial("nextest-runs-them", nextest_runs_them),
+        trial("a-list-starts-no-server-and-has-every-case", a_list_starts_no_server),
+        trial("a-server-in-the-process-passes", a_server_in_the_process_passes),
+        trial("a-program-passes-the-filtered-cases", a_program_passes),
+        trial("an-exact-name-runs-one-case", an_exact_name_runs_one_case),
+        trial("a-fault-fails-its-case-with-evidence", a_fault_fails_its_case),
+        trial("the-list-suits-nextest", the_list_suits_nextest),
+        trial("nextest-runs-the-tests", nextest_runs_the_tests),
     ]
 }
 
-enum Outcome {
+enum Problem {
     Failed(String),
-    NotThere(String),
+    NotAvailable(String),
 }
 
-impl From<String> for Outcome {
-    fn from(told: String) -> Self {
-        Self::Failed(told)
+impl From<String> for Problem {
+    fn from(message: String) -> Self {
+        Self::Failed(message)
     }
 }
 
-/// The test binary of a name: of several that cargo has left there, the newest.
-fn binary(name: &str) -> Result<PathBuf, Outcome> {
+/// The newest test binary of this name.
+fn binary(name: &str) -> Result<PathBuf, Problem> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
-    let folder = own.parent().ok_or_else(|| "it stands nowhere".to_owned())?;
+    let folder = own.parent().ok_or_else(|| "this binary is in no folder".to_owned())?;
     let built = |path: &PathBuf| path.metadata().and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
     let files = std::fs::read_dir(folder).map_err(|error| error.to_string())?;
     files
@@ -53,105 +53,110 @@ fn binary(name: &str) -> Result<PathBuf, Outcome> {
             stem.strip_prefix(name).is_some_and(|rest| rest.starts_with('-')) && path.extension().is_none()
         })
         .max_by_key(built)
-        .ok_or_else(|| Outcome::NotThere(format!("{name} is not built: cargo test --all-features builds it")))
+        .ok_or_else(|| Problem::NotAvailable(format!("{name} is not built: cargo test --all-features builds it")))
 }
 
-/// What came of a command: its exit code, and everything that it wrote.
-struct Ran {
+/// The result of a command: its exit code and its output.
+struct Output {
     code: Option<i32>,
-    told: String,
+    text: String,
 }
 
-fn run(mut command: Command) -> Result<Ran, Outcome> {
+fn run(mut command: Command) -> Result<Output, Problem> {
     let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{command:?}: {error}"))?;
     let [out, error] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-    Ok(Ran { code: output.status.code(), told: format!("{out}{error}") })
+    Ok(Output { code: output.status.code(), text: format!("{out}{error}") })
 }
 
-fn ran(name: &str, words: &[&str], fault: Option<&str>) -> Result<Ran, Outcome> {
+/// Runs a test binary with these arguments, against a server with this fault.
+fn run_tests(name: &str, arguments: &[&str], fault: Option<&str>) -> Result<Output, Problem> {
     let mut command = Command::new(binary(name)?);
-    command.args(words).current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("MCP_CONFORMANCE_FAULT");
+    command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("MCP_CONFORMANCE_FAULT");
     if let Some(fault) = fault {
         command.env("MCP_CONFORMANCE_FAULT", fault);
     }
     run(command)
 }
 
-impl Ran {
-    fn with_code(self, code: i32) -> Result<Self, Outcome> {
+impl Output {
+    fn with_code(self, code: i32) -> Result<Self, Problem> {
         if self.code == Some(code) {
             Ok(self)
         } else {
-            Err(format!("exit code {:?}:\n{}", self.code, self.told).into())
+            Err(format!("exit code {:?}:\n{}", self.code, self.text).into())
         }
     }
 
-    fn says(self, wanted: &str) -> Result<Self, Outcome> {
-        if self.told.contains(wanted) { Ok(self) } else { Err(format!("`{wanted}` is not in:\n{}", self.told).into()) }
+    fn shows(self, expected: &str) -> Result<Self, Problem> {
+        if self.text.contains(expected) {
+            Ok(self)
+        } else {
+            Err(format!("`{expected}` is not in:\n{}", self.text).into())
+        }
     }
 
     fn lines(&self, ending: &str) -> usize {
-        self.told.lines().filter(|line| line.ends_with(ending)).count()
+        self.text.lines().filter(|line| line.ends_with(ending)).count()
     }
 }
 
-fn check(what: &str, holds: bool) -> Result<(), Outcome> {
-    if holds { Ok(()) } else { Err(format!("it does not hold: {what}").into()) }
+fn check(expectation: &str, is_met: bool) -> Result<(), Problem> {
+    if is_met { Ok(()) } else { Err(format!("not met: {expectation}").into()) }
 }
 
-fn a_list_starts_nothing() -> Result<(), Outcome> {
+fn a_list_starts_no_server() -> Result<(), Problem> {
     let began = Instant::now();
-    // A server that ends at once would be seen, and so would one that is waited for.
-    let list = ran("program", &["--list"], Some("never-answers"))?.with_code(0)?;
-    check("it lists at least 150 trials", list.lines(": test") >= 150)?;
-    check("it takes no time", began.elapsed() < Duration::from_secs(4))?;
-    list.says("tools/call/unknown-tool: test").map(drop)
+    // With this fault a server that is started would take until its timeout.
+    let list = run_tests("program", &["--list"], Some("never-answers"))?.with_code(0)?;
+    check("the list has at least 150 tests", list.lines(": test") >= 150)?;
+    check("the list takes less than 4 seconds", began.elapsed() < Duration::from_secs(4))?;
+    list.shows("tools/call/unknown-tool: test").map(drop)
 }
 
-fn a_server_within_the_process_passes() -> Result<(), Outcome> {
-    let all = ran("in_process", &[], None)?.with_code(0)?;
+fn a_server_in_the_process_passes() -> Result<(), Problem> {
+    let all = run_tests("in_process", &[], None)?.with_code(0)?;
     let passed = all.lines("... ok");
     check(&format!("at least 150 pass, and {passed} do"), passed >= 150)?;
-    // A skip says why.
-    all.says("ignored (it is for servers with the completions capability)")?.says("test result: ok").map(drop)
+    // A skipped case has a reason.
+    all.shows("ignored (it is for servers with the completions capability)")?.shows("test result: ok").map(drop)
 }
 
-fn a_program_passes() -> Result<(), Outcome> {
-    let part = ran("program", &["tools/list"], None)?.with_code(0)?;
-    check("only what was filtered for ran", part.lines("... ok") < 60 && part.lines("... ok") > 5)?;
-    part.says("tools/list/result-array").map(drop)
+fn a_program_passes() -> Result<(), Problem> {
+    let part = run_tests("program", &["tools/list"], None)?.with_code(0)?;
+    check("only the filtered tests ran", part.lines("... ok") < 60 && part.lines("... ok") > 5)?;
+    part.shows("tools/list/result-array").map(drop)
 }
 
-fn one_case_alone() -> Result<(), Outcome> {
+fn an_exact_name_runs_one_case() -> Result<(), Problem> {
     for name in ["in_process", "program"] {
-        ran(name, &["--exact", "tools/call/unknown-tool"], None)?
+        run_tests(name, &["--exact", "tools/call/unknown-tool"], None)?
             .with_code(0)?
-            .says("1 passed; 0 failed; 0 ignored")?;
+            .shows("1 passed; 0 failed; 0 ignored")?;
     }
     Ok(())
 }
 
-/// The case that is to fail, and the fault that it names.
+/// The case that must fail, and its fault.
 const CASE: &str = "content/structured-conforms";
 const FAULT: &str = "structured-mismatch";
 
-fn a_fault_fails_its_case() -> Result<(), Outcome> {
-    let alone = ran("program", &["--exact", CASE], Some(FAULT))?.with_code(101)?;
-    alone.says("requirement: ")?.says("sent ")?.says(&format!("cargo test -- --exact {CASE}"))?;
-    let all = ran("program", &[], Some(FAULT))?.with_code(101)?;
-    check("the others pass", all.lines("... ok") >= 150)
+fn a_fault_fails_its_case() -> Result<(), Problem> {
+    let alone = run_tests("program", &["--exact", CASE], Some(FAULT))?.with_code(101)?;
+    alone.shows("requirement: ")?.shows("sent ")?.shows(&format!("cargo test -- --exact {CASE}"))?;
+    let all = run_tests("program", &[], Some(FAULT))?.with_code(101)?;
+    check("the other tests pass", all.lines("... ok") >= 150)
 }
 
-fn what_nextest_asks_for() -> Result<(), Outcome> {
-    let list = ran("in_process", &["--list", "--format", "terse"], None)?.with_code(0)?;
-    let others = list.told.lines().filter(|line| !line.is_empty() && !line.ends_with(": test")).count();
-    check("the list is of tests and of nothing else", others == 0 && list.lines(": test") >= 150)?;
-    let ignored = ran("in_process", &["--list", "--format", "terse", "--ignored"], None)?.with_code(0)?;
-    check("none is ignored before it runs", ignored.lines(": test") == 0)?;
-    ran("in_process", &["--exact", CASE, "--nocapture"], None)?.with_code(0).map(drop)
+fn the_list_suits_nextest() -> Result<(), Problem> {
+    let list = run_tests("in_process", &["--list", "--format", "terse"], None)?.with_code(0)?;
+    let others = list.text.lines().filter(|line| !line.is_empty() && !line.ends_with(": test")).count();
+    check("the list has only tests", others == 0 && list.lines(": test") >= 150)?;
+    let ignored = run_tests("in_process", &["--list", "--format", "terse", "--ignored"], None)?.with_code(0)?;
+    check("no test is ignored before it runs", ignored.lines(": test") == 0)?;
+    run_tests("in_process", &["--exact", CASE, "--nocapture"], None)?.with_code(0).map(drop)
 }
 
-fn nextest_runs_them() -> Result<(), Outcome> {
+fn nextest_runs_the_tests() -> Result<(), Problem> {
     let cargo = || {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.current_dir(env!("CARGO_MANIFEST_DIR"));
@@ -160,15 +165,15 @@ fn nextest_runs_them() -> Result<(), Outcome> {
     let mut version = cargo();
     version.args(["nextest", "--version"]);
     if run(version)?.code != Some(0) {
-        let told = "cargo nextest is not installed: cargo install cargo-nextest --locked".to_owned();
+        let message = "cargo nextest is not installed: cargo install cargo-nextest --locked".to_owned();
         let required = std::env::var_os("MCP_CONFORMANCE_NEXTEST").is_some_and(|value| value == "required");
-        return Err(if required { Outcome::Failed(told) } else { Outcome::NotThere(told) });
+        return Err(if required { Problem::Failed(message) } else { Problem::NotAvailable(message) });
     }
-    let mut words = cargo();
-    words.args(["nextest", "run", "--color", "never", "--features", "harness", "--test", "program", "--retries", "1"]);
-    words.args(["-E", "test(/^lifecycle.*version/) | test(=content/structured-conforms)"]);
-    words.env("MCP_CONFORMANCE_FAULT", FAULT);
-    let told = run(words)?.with_code(100)?;
-    check("others pass", told.told.contains("PASS [") && told.told.contains(" 1 failed"))?;
-    told.says("requirement: ").map(drop)
+    let mut tests = cargo();
+    tests.args(["nextest", "run", "--color", "never", "--features", "harness", "--test", "program", "--retries", "1"]);
+    tests.args(["-E", "test(/^lifecycle.*version/) | test(=content/structured-conforms)"]);
+    tests.env("MCP_CONFORMANCE_FAULT", FAULT);
+    let output = run(tests)?.with_code(100)?;
+    check("other tests pass", output.text.contains("PASS [") && output.text.contains(" 1 failed"))?;
+    output.shows("requirement: ").map(drop)
 }

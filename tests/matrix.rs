@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use libtest_mimic::Trial;
-use mcp_conformance::case::{Body, Case, HttpKind};
 use mcp_conformance::event::CaseResult;
+use mcp_conformance::internals::case::{Body, Case, HttpKind};
 use mcp_conformance::reference::{Fault, FaultSet};
 use mcp_conformance::spec::Revision;
 use mcp_conformance::verdict::{Finding, Verdict};
@@ -14,6 +14,7 @@ use crate::builtin::{
     ENDPOINTS, Found, HTTP_VARIANTS, cases, clean, clean_over_http, http_cases, judge, judge_over_http, variants,
 };
 use crate::evaluation::fuzz_in;
+use crate::reproduce::printed;
 use crate::trial;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -158,6 +159,7 @@ fn passed_nowhere(results: &[&CaseResult]) -> String {
 }
 
 fn it_passes_on_the_conforming_server(case: &Case) -> Result<(), String> {
+    its_command_finds_nothing_without_the_fault(case)?;
     if case.speaks_of_http() {
         return it_passes_over_http(case);
     }
@@ -246,26 +248,17 @@ fn is_red(case: &Case, fault: Fault, result: &CaseResult) -> Result<(), String> 
 }
 
 fn its_fault_turns_it_red(case: &Arc<Case>) -> Result<(), String> {
+    let printed = printed().get(&case.id).ok_or("`explain` prints no command for it")?;
     let fault = fault_of(case)?;
     let revisions = common(case, fault);
-    // The oldest and the newest stand for those between them.
+    // The newest is what the command names; the oldest and the newest represent those between them.
     let mut ends: Vec<Revision> = revisions.first().into_iter().chain(revisions.last()).copied().collect();
     ends.dedup();
-    if ends.is_empty() {
-        return Err(format!("the fault `{fault}` shows in no revision that the case runs in"));
+    if ends.last() != Some(&printed.revision) || printed.fault != fault {
+        return Err(format!("the printed command is not about `{fault}` in {:?}", ends.last()));
     }
     for revision in ends {
-        // Everything runs, as it does for a user: the fault may show in what another case sends.
-        let found = if case.speaks_of_http() {
-            let older = case.http_kind() == Some(HttpKind::Sse);
-            let endpoint = ENDPOINTS[usize::from(older)];
-            let found = judge_over_http(FaultSet::from(fault), &[revision], http_cases(), endpoint);
-            let told = found.result(&case.id, revision).is_some_and(|result| !result.findings.is_empty());
-            // Some faults show in what cases of every transport send.
-            if told { found } else { judge_over_http(FaultSet::from(fault), &[revision], cases().to_vec(), endpoint) }
-        } else {
-            judge(FaultSet::from(fault), &[revision], cases().to_vec())
-        };
+        let found = if runs_everything() { run_everything(case, fault, revision) } else { printed.run(revision, true) };
         let Some(result) = found.result(&case.id, revision) else {
             return Err(format!("nothing was judged in {revision}: {:?}", found.summary.and_then(|s| s.problem)));
         };
@@ -275,4 +268,28 @@ fn its_fault_turns_it_red(case: &Arc<Case>) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Without its fault, the printed command finds nothing.
+fn its_command_finds_nothing_without_the_fault(case: &Case) -> Result<(), String> {
+    let printed = printed().get(&case.id).ok_or("`explain` prints no command for it")?;
+    let found = printed.run(printed.revision, false);
+    if let Some(other) = found.results.iter().find(|result| result.case != case.id) {
+        return Err(format!("the command for one case reports {} as well", other.case));
+    }
+    has_no_finding_in(&found, &[])
+}
+
+/// Whether every case runs under every fault, rather than the case that names the fault and its stimuli.
+fn runs_everything() -> bool {
+    std::env::var_os("MCP_CONFORMANCE_MATRIX").is_some_and(|value| value == "full")
+}
+
+/// All cases against the server with a fault: the fault may show in what any of them sends.
+fn run_everything(case: &Case, fault: Fault, revision: Revision) -> Found {
+    if !case.speaks_of_http() {
+        return judge(FaultSet::from(fault), &[revision], cases().to_vec());
+    }
+    let older = case.http_kind() == Some(HttpKind::Sse);
+    judge_over_http(FaultSet::from(fault), &[revision], cases().to_vec(), ENDPOINTS[usize::from(older)])
 }

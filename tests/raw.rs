@@ -1,6 +1,6 @@
-//! Small servers on raw sockets, for what no well-kept server would ever send.
+//! Small HTTP servers on raw sockets, for responses that no ordinary server sends.
 //!
-//! Each connection is served by a thread of its own until it ends; a listener lives as long as the suite.
+//! Each connection has a thread of its own; a listener lives as long as the test process.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
@@ -8,15 +8,15 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is read of a request at most, in bytes.
-const LONGEST: usize = 1 << 20;
+/// The maximum size of a request, in bytes.
+const MAX_REQUEST_BYTES: usize = 1 << 20;
 
-/// A request as it was read off a socket.
+/// A request that was read from a socket.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Asked {
     pub(crate) method: String,
     pub(crate) target: String,
-    /// Names in lower case.
+    /// The names are in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
@@ -27,13 +27,13 @@ impl Asked {
         self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
-    /// The message that it carries.
+    /// The JSON-RPC message in the body.
     pub(crate) fn message(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
-/// Serves every connection to a free port of this machine.
+/// Serves every connection to a free port on the loopback interface.
 pub(crate) fn listen(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port is found");
     let address = listener.local_addr().expect("a listener has an address");
@@ -42,15 +42,15 @@ pub(crate) fn listen(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync +
         for stream in listener.incoming().flatten() {
             let serve = Arc::clone(&serve);
             std::thread::spawn(move || {
-                // A judge that hangs up ends the connection, which is what is tried.
-                let _gone = serve(stream);
+                // The client may close the connection at any time; that is no error of the test.
+                let _ended = serve(stream);
             });
         }
     });
     address
 }
 
-/// Answers the one request of every connection; the answer is written as it stands.
+/// Responds to the one request of every connection; the bytes of the response are written unchanged.
 pub(crate) fn answering(answer: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> SocketAddr {
     listen(move |mut stream| {
         let asked = read(&mut stream)?;
@@ -59,19 +59,19 @@ pub(crate) fn answering(answer: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'stat
     })
 }
 
-/// An address that nobody listens at.
+/// An address at which nothing listens.
 pub(crate) fn nobody() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port is found");
     listener.local_addr().expect("a listener has an address")
 }
 
-/// Reads a request with its body, as far as a length tells where that ends.
+/// Reads a request, with its body if it has a content length.
 pub(crate) fn read(stream: &mut impl Read) -> io::Result<Asked> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 8 << 10];
     let mut more = |bytes: &mut Vec<u8>| -> io::Result<()> {
         let count = stream.read(&mut buffer)?;
-        if count == 0 || bytes.len() > LONGEST {
+        if count == 0 || bytes.len() > MAX_REQUEST_BYTES {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         bytes.extend_from_slice(&buffer[..count]);
@@ -100,7 +100,7 @@ pub(crate) fn read(stream: &mut impl Read) -> io::Result<Asked> {
     Ok(asked)
 }
 
-/// A whole answer, after which the connection ends.
+/// A complete response, after which the connection closes.
 pub(crate) fn answer(status: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
     let mut text = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
     for (name, value) in headers {
@@ -111,14 +111,14 @@ pub(crate) fn answer(status: &str, headers: &[(&str, &str)], body: &str) -> Vec<
     text.into_bytes()
 }
 
-/// Ends our side and reads what still comes, so that nothing is lost by closing too soon.
+/// Closes the sending half and reads the rest, so that the response is not lost to a reset.
 pub(crate) fn linger(stream: &mut TcpStream) -> io::Result<()> {
     stream.shutdown(std::net::Shutdown::Write)?;
     stream.set_read_timeout(Some(Duration::from_secs(2)))?;
     io::copy(stream, &mut io::sink()).map(drop)
 }
 
-/// The smallest server that can be judged: it opens in every revision with a handshake and offers nothing.
+/// The smallest server that can be judged: it supports every revision with a handshake, and has no capabilities.
 pub(crate) fn smallest(asked: &Asked) -> Vec<u8> {
     let message = asked.message();
     let json = [("content-type", "application/json")];

@@ -1,14 +1,13 @@
-//! The one test binary: every trial that is no unit test.
+//! The integration tests, in one binary.
 //!
-//! `cargo test` runs everything. A part is run by the front of its names: `case/` (every case in both
-//! colours), `data/` (what the data promises), `differential/` (our shapes against the official schemas),
-//! `fuzzing/` (fuzzing, end to end), `hidden/` (faults for the fuzzer alone), `hints/` (hint files and what they
-//! change), `hostile/` (what the judge must bear), `house/` (who imports whom), `libtest/` (cases as tests of a
-//! user's crate, with the feature `harness`), `real/` (real servers),
-//! `runner/` (package runners), `schemas/` (the fuzzer's schemas against the official test suite of JSON Schema),
-//! `browser/` (the HTML report in a browser), `formats/` (what reports are rendered into), `gating/` (what
-//! fails a run, and what is made of several), `parity/` (the same findings over both transports), `auth/` (protected
-//! servers).
+//! `cargo test` runs everything. A prefix of the names selects a part: `case/` (every case against its fault and against
+//! a conforming server), `data/` (the case files and the requirements), `differential/` (the cases against the official
+//! schemas), `fuzzing/` (fuzzing, end to end), `hidden/` (faults that only fuzzing finds), `hints/` (hint files and
+//! their effect), `hostile/` (hostile servers), `house/` (the allowed imports), `libtest/` (cases as tests of a user's
+//! crate, with the feature `harness`), `real/` (real servers), `runner/` (package runners), `schemas/` (the fuzzer's
+//! schemas against the official test suite of JSON Schema), `browser/` (the HTML report in a browser), `formats/` (the
+//! formats of reports), `gating/` (baselines, thresholds, shards and comparisons), `parity/` (the same findings over both
+//! transports), `auth/` (protected servers).
 
 mod browser;
 mod builtin;
@@ -31,6 +30,7 @@ mod libtest;
 mod matrix;
 mod raw;
 mod real;
+mod reproduce;
 mod runner;
 mod schemas;
 
@@ -55,6 +55,7 @@ fn main() -> std::process::ExitCode {
     #[cfg(feature = "harness")]
     trials.extend(libtest::trials());
     trials.extend(real::trials());
+    trials.extend(reproduce::trials());
     trials.extend(runner::trials());
     trials.extend(schemas::trials());
     trials.extend(browser::trials());
@@ -63,7 +64,7 @@ fn main() -> std::process::ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// What came of running the program: its exit code and what it wrote to both streams.
+/// The result of running the program: its exit code and its output.
 struct Ran {
     code: Option<i32>,
     out: String,
@@ -71,7 +72,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// Fails with everything that is known unless it ended with this exit code.
+    /// Fails, with the output, unless the program ended with this exit code.
     fn with_code(self, code: i32) -> Result<Self, String> {
         if self.code == Some(code) {
             Ok(self)
@@ -80,7 +81,7 @@ impl Ran {
         }
     }
 
-    /// Fails unless one of its streams holds a text.
+    /// Fails unless the output contains a text.
     fn says(self, wanted: &str) -> Result<Self, String> {
         if self.told.contains(wanted) { Ok(self) } else { Err(format!("`{wanted}` is not in:\n{}", self.told)) }
     }
@@ -93,7 +94,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-conformance");
 fn program(folder: &std::path::Path, arguments: &[&str]) -> Result<Ran, String> {
     let mut command = std::process::Command::new(PROGRAM);
     command.current_dir(folder).args(arguments).stdin(std::process::Stdio::null());
-    // What a CI sets must not decide about a trial.
+    // Variables of a CI system must not change the result.
     command.env_remove("CI").env_remove("NO_COLOR").env_remove("GITHUB_ACTIONS");
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -101,7 +102,7 @@ fn program(folder: &std::path::Path, arguments: &[&str]) -> Result<Ran, String> 
     Ok(Ran { code: output.status.code(), out: out.into_owned(), told })
 }
 
-/// A trial that fails with what its function says.
+/// A trial that fails with the error of its function.
 fn trial(name: impl Into<String>, test: impl FnOnce() -> Result<(), String> + Send + 'static) -> Trial {
     Trial::test(name, move || test().map_err(Into::into))
 }

@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_conformance::case::{Baseline, BaselineEntry, Change};
+use mcp_conformance::internals::case::{Baseline, BaselineEntry, Change};
 
 fn line() -> BaselineEntry {
     BaselineEntry {

@@ -8,7 +8,7 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use mcp_conformance::case::{CaseText, LoadError, Selection, Source, Trust, understand, understand_hints};
+use mcp_conformance::internals::case::{CaseText, LoadError, Selection, Source, Trust, understand, understand_hints};
 use mcp_conformance_fuzz::faults;
 
 fn errors_have_positions(error: &LoadError, text: &str) {

@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_conformance::wire::{Damage, Frame, Splitter};
+use mcp_conformance::internals::wire::{Damage, Frame, Splitter};
 
 fn frames<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Frame> {
     let mut splitter = Splitter::default();

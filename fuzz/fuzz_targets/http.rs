@@ -9,8 +9,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use libfuzzer_sys::fuzz_target;
-use mcp_conformance::client::{Site, headers};
-use mcp_conformance::wire::Frame;
+use mcp_conformance::internals::client::{Site, headers};
+use mcp_conformance::internals::wire::Frame;
 
 fn is_valid_value(value: &str) -> bool {
     value.bytes().all(|byte| matches!(byte, 0x20..=0x7e | b'\t')) && value.trim_matches([' ', '\t']) == value

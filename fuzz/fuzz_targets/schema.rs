@@ -8,7 +8,7 @@
 use jsonschema::Draft;
 use libfuzzer_sys::fuzz_target;
 use mcp_conformance::fuzz::{Breakage, Bytes, Dialect, ToolSchema};
-use mcp_conformance::wire::Frame;
+use mcp_conformance::internals::wire::Frame;
 
 /// How many constraints of a schema are violated.
 const MAX_CONSTRAINTS: usize = 4;

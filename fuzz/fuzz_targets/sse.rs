@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_conformance::wire::{SseDecoder, SseEvent};
+use mcp_conformance::internals::wire::{SseDecoder, SseEvent};
 
 fn decoded<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<SseEvent>, usize, usize, bool) {
     let mut decoder = SseDecoder::default();

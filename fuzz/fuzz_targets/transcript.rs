@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use mcp_conformance::case::Body;
-use mcp_conformance::check::{self, Connected, Judged, Pass, Watched};
+use mcp_conformance::internals::case::Body;
+use mcp_conformance::internals::check::{self, Connected, Judged, Pass, Watched};
 use mcp_conformance::spec::Revision;
-use mcp_conformance::transcript::{Entry, Event, Mark, ShutdownStep, Terms, Transcript};
+use mcp_conformance::internals::transcript::{Entry, Event, Mark, ShutdownStep, Terms, Transcript};
 use mcp_conformance::verdict::Verdict;
-use mcp_conformance::wire::Frame;
+use mcp_conformance::internals::wire::Frame;
 use mcp_conformance_fuzz::cases;
 
 fn event(line: &[u8]) -> Option<Event> {

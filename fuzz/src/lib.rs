@@ -5,7 +5,7 @@ pub mod poison;
 
 use std::sync::{Arc, OnceLock};
 
-use mcp_conformance::case::{self, Case};
+use mcp_conformance::internals::case::{self, Case};
 use mcp_conformance::reference::Fault;
 
 /// The built-in cases.

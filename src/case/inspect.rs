@@ -160,8 +160,17 @@ impl Inspection {
             self.tell_on_name("/rules", "`rules` speaks of nothing without `watch`");
         }
         if has("fuzz") {
-            let foreign =
-                ["watch", "rules", "steps", "for-each", "process", "client-capabilities", "across-steps", "needs"];
+            let foreign = [
+                "watch",
+                "rules",
+                "provoked-by",
+                "steps",
+                "for-each",
+                "process",
+                "client-capabilities",
+                "across-steps",
+                "needs",
+            ];
             for name in foreign.into_iter().filter(|name| has(name)) {
                 self.tell_on_name(format!("/{name}"), format!("`{name}` has no place in a case that fuzzes"));
             }
@@ -186,6 +195,12 @@ impl Inspection {
                 {
                     self.tell_on_name(format!("/{name}"), format!("`{name}` speaks of steps, and the case watches"));
                 }
+            }
+            (false, _) if has("provoked-by") => {
+                self.tell_on_name(
+                    "/provoked-by",
+                    "`provoked-by` is for a case that watches, and this one sends messages itself",
+                );
             }
             (false, _) => {}
         }

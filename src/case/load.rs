@@ -17,6 +17,7 @@ use super::jsonc::{Document, position};
 use super::loaded::{Case, Source};
 use super::model::CaseFile;
 use super::shape::{self, Form};
+use super::stimuli::{BadStimulus, bad_stimuli};
 
 /// The largest case file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1024 * 1024;
@@ -29,6 +30,9 @@ const MAX_ENTRIES: usize = 10 * MAX_FILES;
 
 /// The greatest number of faults that are told of one file; of more, their number is told.
 const MAX_FAULTS: usize = 200;
+
+/// The member that names the stimuli of a passive case.
+const PROVOKED_BY: &str = "\"provoked-by\"";
 
 /// The ending of a case file.
 const ENDING: &str = "jsonc";
@@ -89,7 +93,11 @@ pub fn understand(texts: Vec<CaseText>, faults: &[&str], trust: Trust) -> Result
     let mut cases = Vec::with_capacity(texts.len());
     let mut told = Vec::new();
     let mut taken: HashMap<String, String> = HashMap::with_capacity(texts.len());
+    let mut passive = HashMap::new();
     for text in texts {
+        if text.text.contains(PROVOKED_BY) {
+            passive.insert(text.id.clone(), (text.file.clone(), text.text.clone()));
+        }
         told.extend(fault_of_id(&text, &taken));
         taken.entry(text.id.clone()).or_insert_with(|| text.file.clone());
         match understand_one(text, faults, trust) {
@@ -97,12 +105,31 @@ pub fn understand(texts: Vec<CaseText>, faults: &[&str], trust: Trust) -> Result
             Err(faults) => told.extend(faults),
         }
     }
+    cases.sort_by(|a, b| a.id.cmp(&b.id));
+    // Where a file is broken, what it would have named cannot be known.
     if told.is_empty() {
-        cases.sort_by(|a, b| a.id.cmp(&b.id));
+        told.extend(bad_stimuli(&cases).into_iter().map(|bad| stimulus_fault(bad, &passive)));
+    }
+    if told.is_empty() {
         return Ok(cases);
     }
     told.sort();
     Err(LoadError { faults: told })
+}
+
+/// A fault of a stimulus at the place where the file names it.
+fn stimulus_fault(bad: BadStimulus, files: &HashMap<String, (String, String)>) -> CaseFault {
+    let (file, text) = files.get(&bad.case).map_or(("", ""), |(file, text)| (file.as_str(), text.as_str()));
+    let list = text.find(PROVOKED_BY).unwrap_or(0);
+    let offset = text[list..].find(&format!("\"{}\"", bad.name)).map_or(list, |at| list + at);
+    let (line, column) = position(text, offset);
+    CaseFault {
+        line,
+        column,
+        pointer: "/provoked-by".to_owned(),
+        suggestion: bad.suggestion,
+        ..CaseFault::of_file(file, bad.message)
+    }
 }
 
 fn fault_of_id(text: &CaseText, taken: &HashMap<String, String>) -> Option<CaseFault> {
@@ -382,7 +409,7 @@ mod tests {
         let case = loaded(WATCHING);
         assert_eq!((case.id.as_str(), case.area()), ("tools/x", "tools"));
         assert_eq!(case.revisions, crate::spec::RevisionSet::ALL);
-        let Body::Watch { watch, rules } = &case.body else { panic!("it watches") };
+        let Body::Watch { watch, rules, .. } = &case.body else { panic!("it watches") };
         assert_eq!(watch.kind, WatchKind::Result);
         assert_eq!(watch.path.as_ref().map(super::super::Place::as_str), Some("/tools/*"));
         let pattern = rules[0].schema.as_ref().expect("the first rule is a schema");

@@ -57,6 +57,8 @@ pub enum Body {
         watch: Watch,
         /// What holds of each thing that it watches: never empty, each a schema or a check.
         rules: Vec<Rule>,
+        /// The cases, by id or area, that provoke it; none where discovery alone does.
+        provoked_by: Vec<String>,
     },
     /// It acts.
     Act(Act),
@@ -91,7 +93,7 @@ impl Case {
         let revisions = file.revisions.unwrap_or(RevisionSet::ALL).intersection(stated);
         let body = match (file.watch, file.fuzz) {
             (Some(watch), None) if !file.rules.is_empty() && file.steps.is_empty() => {
-                Body::Watch { watch, rules: file.rules }
+                Body::Watch { watch, rules: file.rules, provoked_by: file.provoked_by }
             }
             (None, Some(oracle)) if file.rules.is_empty() && file.steps.is_empty() => Body::Fuzz(oracle),
             (None, None) if file.rules.is_empty() && !file.steps.is_empty() => Body::Act(Act {
@@ -125,6 +127,22 @@ impl Case {
         self.id.split('/').next().unwrap_or_default()
     }
 
+    /// The cases, by id or area, that provoke what the case watches; none for a case that is not passive.
+    #[must_use]
+    pub fn provoked_by(&self) -> &[String] {
+        match &self.body {
+            Body::Watch { provoked_by, .. } => provoked_by,
+            Body::Act(_) | Body::Fuzz(_) => &[],
+        }
+    }
+
+    /// The same case with other stimuli.
+    pub(super) fn set_provoked_by(&mut self, names: Vec<String>) {
+        if let Body::Watch { provoked_by, .. } = &mut self.body {
+            *provoked_by = names;
+        }
+    }
+
     /// Whether the case runs in `revision`.
     #[must_use]
     pub fn runs_in(&self, revision: Revision) -> bool {
@@ -154,7 +172,7 @@ impl Case {
                 let of_row = step.expect.iter().any(|row| !row.status.is_empty() || row.exchange.is_some());
                 step.http.is_some() || step.close.is_some() || of_row
             }),
-            Body::Watch { watch, rules } => {
+            Body::Watch { watch, rules, .. } => {
                 let of_http = |rule: &Rule| matches!(rule.check, Some(Check::Connection(check)) if check.is_of_http());
                 watch.kind == WatchKind::Exchange || rules.iter().any(of_http)
             }

@@ -24,6 +24,7 @@ mod schema;
 mod select;
 mod shape;
 mod shard;
+mod stimuli;
 
 pub use asking::{InputResponses, Reply, RequestState, Retry};
 pub use baseline::{BASELINE_SCHEMA, Baseline, BaselineEntry, Change, NO_REASON_YET};
@@ -41,6 +42,7 @@ pub use model::{
 pub use pattern::Pattern;
 pub use place::{Place, PlaceError};
 pub use placeholder::{MAX_TEXT, Placeholder, UnknownPlaceholder, fill, fill_text, find};
-pub use select::{SelectError, Selection};
+pub use select::{SelectError, SelectedCases, Selection};
 pub use shape::{HINTS_SCHEMA, SCHEMA};
 pub use shard::{NoShard, Shard, stable_hash};
+pub use stimuli::stimuli;

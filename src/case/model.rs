@@ -59,6 +59,9 @@ pub struct CaseFile {
     /// What holds of everything that it watches.
     #[serde(default)]
     pub rules: Vec<Rule>,
+    /// The cases, by id or area, that provoke what it watches; by default discovery alone provokes it.
+    #[serde(default)]
+    pub provoked_by: Vec<String>,
     /// What it looks at in the answers to generated calls.
     #[serde(default)]
     pub fuzz: Option<Oracle>,

@@ -1,9 +1,13 @@
 //! Which cases run: globs against the id, the area and the tags of each.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use globset::{GlobBuilder, GlobMatcher};
 
 use super::fault::nearest;
 use super::loaded::Case;
+use super::stimuli::stimuli;
 
 /// Which cases run, as globs; `*` matches across slashes, so `tools/*` is everything below `tools`.
 ///
@@ -15,6 +19,48 @@ pub struct Selection {
     pub select: Vec<String>,
     /// The cases among them that do not run.
     pub skip: Vec<String>,
+}
+
+/// The cases that a run carries out.
+#[derive(Debug, Clone, Default)]
+pub struct SelectedCases {
+    /// Those that were selected and their stimuli, sorted by id.
+    pub cases: Vec<Arc<Case>>,
+    /// The ids of those among them that were not selected: they only provoke what a selected passive case
+    /// watches, and have no result.
+    pub stimuli: BTreeSet<String>,
+}
+
+impl SelectedCases {
+    /// These cases, and the stimuli that they need out of all cases.
+    #[must_use]
+    pub fn with_stimuli(selected: &[&Case], all: &[Case]) -> Self {
+        let stimuli = stimuli(selected, all);
+        let ids = stimuli.iter().map(|case| case.id.clone()).collect();
+        let mut cases: Vec<&Case> = selected.iter().copied().chain(stimuli).collect();
+        cases.sort_by(|a, b| a.id.cmp(&b.id));
+        Self { cases: cases.into_iter().cloned().map(Arc::new).collect(), stimuli: ids }
+    }
+
+    /// The cases that have results.
+    #[must_use]
+    pub fn reported(&self) -> Vec<Arc<Case>> {
+        self.cases.iter().filter(|case| !self.stimuli.contains(&case.id)).cloned().collect()
+    }
+
+    /// The requested ones of these cases, and their own stimuli.
+    #[must_use]
+    pub fn narrow(&self, requested: &BTreeSet<String>, all: &[Case]) -> Self {
+        let cases: Vec<&Case> = all.iter().filter(|case| requested.contains(&case.id)).collect();
+        Self::with_stimuli(&cases, all).retain(|case| self.cases.iter().any(|known| known.id == case.id))
+    }
+
+    /// The same without the cases that do not fit.
+    #[must_use]
+    pub fn retain(mut self, fits: impl Fn(&Case) -> bool) -> Self {
+        self.cases.retain(|case| fits(case));
+        self
+    }
 }
 
 /// Why a selection cannot be used.
@@ -57,6 +103,18 @@ impl Selection {
         let skip = matchers("--skip", &self.skip, cases)?;
         let named = |globs: &[GlobMatcher], case: &Case| globs.iter().any(|glob| matches(glob, case));
         Ok(cases.iter().filter(|case| (select.is_empty() || named(&select, case)) && !named(&skip, case)).collect())
+    }
+}
+
+impl Selection {
+    /// The cases that run, with the stimuli of the passive ones among them; what is skipped is no stimulus.
+    ///
+    /// # Errors
+    /// As [`Selection::of`].
+    pub fn with_stimuli(&self, all: &[Case]) -> Result<SelectedCases, SelectError> {
+        let selected = SelectedCases::with_stimuli(&self.of(all)?, all);
+        let skip = matchers("--skip", &self.skip, all)?;
+        Ok(selected.retain(|case| !skip.iter().any(|glob| matches(glob, case))))
     }
 }
 

@@ -1,8 +1,8 @@
-//! `coverage`: which requirements of the specification the cases check, area by area.
+//! `coverage`: which requirements of the specification have cases, by area and by revision.
 
 use std::io::{self, Write};
 
-use mcp_conformance::case::{Answer, Count, Counts, Coverage, Entry};
+use mcp_conformance::internals::case::{Answer, Count, Counts, Coverage, Entry};
 use mcp_conformance::report::layout::wrap;
 use mcp_conformance::report::visible::visible;
 use mcp_conformance::spec::{Level, Revision};
@@ -11,15 +11,15 @@ use serde_json::{Map, Value, json};
 use super::args::CoverageArgs;
 use super::cases;
 use super::error::CliError;
-use super::word::TableFormat;
+use super::values::TableFormat;
 
-/// How many columns prose takes.
+/// The line width of prose, in columns.
 const WIDTH: usize = 100;
 const LEVELS: [Level; 4] = [Level::Must, Level::Schema, Level::Should, Level::May];
 const HEAD: [&str; 9] = ["area", "MUST", "SCHEMA", "SHOULD", "MAY", "all", "by a case", "by a reason", "no case yet"];
-const LEGEND: &str = "Under a level stands how many of its requirements are answered, by a case or by a reason for having none, and how many there are.";
+const LEGEND: &str = "The column of a level shows how many of its requirements have a case or a documented reason for having none, out of how many.";
 
-/// Writes what the cases cover in the format that is asked for.
+/// Writes the coverage in the requested format.
 pub(super) fn coverage(args: &CoverageArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let cases = cases::all(args.cases.as_deref())?;
     let mut coverage = Coverage::of(&cases);
@@ -32,16 +32,16 @@ pub(super) fn coverage(args: &CoverageArgs, out: &mut dyn Write) -> Result<(), C
         coverage.entries.retain(|entry| args.area.contains(&entry.requirement.area));
     }
     let named: Vec<&Entry<'_>> =
-        coverage.entries.iter().filter(|entry| args.all || (args.unanswered && entry.answer == Answer::None)).collect();
+        coverage.entries.iter().filter(|entry| args.all || (args.uncovered && entry.answer == Answer::None)).collect();
     match args.format {
         TableFormat::Text => text(&coverage, &named, out)?,
         TableFormat::Markdown => markdown(&coverage, &named, out)?,
-        TableFormat::Json => json_report(&coverage, args.unanswered, out)?,
+        TableFormat::Json => json_report(&coverage, args.uncovered, out)?,
     }
     Ok(())
 }
 
-/// The row of an area, or of all of them.
+/// The row of an area or of the total.
 fn row(name: &str, counts: &Counts) -> [String; 9] {
     let Count { all, by_case, by_reason } = counts.total;
     let level = |level| {
@@ -54,7 +54,7 @@ fn row(name: &str, counts: &Counts) -> [String; 9] {
     [name.to_owned(), must, schema, should, may, all, by_case, by_reason, unanswered]
 }
 
-/// The same table by revision: what each of them states.
+/// The same table by revision.
 fn rows_by_revision(coverage: &Coverage<'_>) -> Vec<[String; 9]> {
     coverage.revisions().iter().map(|(revision, counts)| row(revision.as_str(), counts)).collect()
 }
@@ -66,10 +66,10 @@ fn rows(coverage: &Coverage<'_>) -> Vec<[String; 9]> {
     rows
 }
 
-/// A table of such rows, with an empty line after it.
-fn table(of: &str, rows: &[[String; 9]], out: &mut dyn Write) -> io::Result<()> {
+/// Writes a table and an empty line.
+fn table(first_column: &str, rows: &[[String; 9]], out: &mut dyn Write) -> io::Result<()> {
     let mut head = HEAD.map(str::to_owned);
-    of.clone_into(&mut head[0]);
+    first_column.clone_into(&mut head[0]);
     let width = |column: usize| {
         let cells = rows.iter().chain([&head]).map(|row| row[column].chars().count());
         cells.max().unwrap_or_default()
@@ -104,14 +104,14 @@ fn text(coverage: &Coverage<'_>, named: &[&Entry<'_>], out: &mut dyn Write) -> i
     Ok(())
 }
 
-/// What answers for a requirement, in words.
+/// The coverage of a requirement, in words.
 fn answer(answer: &Answer<'_>) -> String {
     match answer {
         Answer::Cases(cases) => {
             let cases: Vec<_> = cases.iter().map(|id| visible(id)).collect();
             format!("Checked by {}.", cases.join(", "))
         }
-        Answer::Reason(reason) => format!("Checked by no case: {}. {}", reason.as_str(), reason.meaning()),
+        Answer::Reason(reason) => format!("No case: {}. {}", reason.as_str(), reason.meaning()),
         Answer::None => "No case yet.".to_owned(),
     }
 }
@@ -151,7 +151,7 @@ fn json_count(count: Count) -> Value {
         "all": count.all,
         "byCase": count.by_case,
         "byReason": count.by_reason,
-        "unanswered": count.unanswered(),
+        "uncovered": count.unanswered(),
     })
 }
 
@@ -161,8 +161,8 @@ fn json_counts(counts: &Counts) -> Value {
     json!({ "total": json_count(counts.total), "levels": levels })
 }
 
-/// A program gets every requirement, or those without an answer where it asks for them.
-fn json_report(coverage: &Coverage<'_>, unanswered: bool, out: &mut dyn Write) -> io::Result<()> {
+/// Writes every requirement, or only those that are not covered.
+fn json_report(coverage: &Coverage<'_>, uncovered: bool, out: &mut dyn Write) -> io::Result<()> {
     let areas: Map<String, Value> =
         coverage.areas().iter().map(|(name, counts)| ((*name).to_owned(), json_counts(counts))).collect();
     let revisions: Map<String, Value> =
@@ -170,7 +170,7 @@ fn json_report(coverage: &Coverage<'_>, unanswered: bool, out: &mut dyn Write) -
     let requirements: Vec<Value> = coverage
         .entries
         .iter()
-        .filter(|entry| !unanswered || entry.answer == Answer::None)
+        .filter(|entry| !uncovered || entry.answer == Answer::None)
         .map(|entry| {
             let requirement = entry.requirement;
             let revisions: Vec<&str> = requirement.revisions().iter().map(Revision::as_str).collect();
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     fn written(format: TableFormat, change: impl FnOnce(&mut CoverageArgs)) -> String {
-        let mut args = CoverageArgs { format, unanswered: false, all: false, area: Vec::new(), cases: None };
+        let mut args = CoverageArgs { format, uncovered: false, all: false, area: Vec::new(), cases: None };
         change(&mut args);
         let mut bytes = Vec::new();
         coverage(&args, &mut bytes).expect("it can be written");
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_a_row_for_each_area_and_one_for_all() {
+    fn the_table_has_a_row_for_each_area_and_a_total() {
         let text = written(TableFormat::Text, |_| {});
         let rows: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
         let cases = cases::all(None).expect("they are embedded");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn an_area_can_be_asked_for_alone() {
+    fn one_area_can_be_requested() {
         let text = written(TableFormat::Text, |args| {
             args.area = vec!["tools-call".to_owned()];
             args.all = true;
@@ -230,31 +230,31 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_area_is_told() {
+    fn an_unknown_area_is_an_error() {
         let args = CoverageArgs {
             format: TableFormat::Text,
-            unanswered: false,
+            uncovered: false,
             all: false,
             area: vec!["nowhere".to_owned()],
             cases: None,
         };
         let error = coverage(&args, &mut Vec::new()).expect_err("there is no such area");
-        assert!(error.to_string().contains("no area is named `nowhere`"), "{error}");
+        assert!(error.to_string().contains("unknown area `nowhere`"), "{error}");
     }
 
     #[test]
-    fn a_program_gets_every_requirement() {
+    fn the_json_format_has_every_requirement() {
         let report: Value = serde_json::from_str(&written(TableFormat::Json, |_| {})).expect("JSON");
         let listed = report["requirements"].as_array().map(Vec::len);
         assert_eq!(report["all"]["total"]["all"].as_u64().and_then(|all| usize::try_from(all).ok()), listed);
         let open: Value =
-            serde_json::from_str(&written(TableFormat::Json, |args| args.unanswered = true)).expect("JSON");
-        let unanswered = open["requirements"].as_array().map(Vec::len);
-        assert_eq!(open["all"]["total"]["unanswered"].as_u64().and_then(|all| usize::try_from(all).ok()), unanswered);
+            serde_json::from_str(&written(TableFormat::Json, |args| args.uncovered = true)).expect("JSON");
+        let uncovered = open["requirements"].as_array().map(Vec::len);
+        assert_eq!(open["all"]["total"]["uncovered"].as_u64().and_then(|all| usize::try_from(all).ok()), uncovered);
     }
 
     #[test]
-    fn a_document_gets_tables() {
+    fn the_markdown_format_has_tables() {
         let text = written(TableFormat::Markdown, |args| args.all = true);
         assert!(text.starts_with("| area | MUST |"), "{text}");
         assert!(text.contains("`tools/call/unknown-tool`"), "{text}");

@@ -1,75 +1,78 @@
-//! `demo`: what a run looks like, on the built-in server with three faults switched on; and a proof that
-//! the suite finds exactly those.
+//! `demo`: judges the built-in server with three faults, to show what a run looks like, and checks that the run finds
+//! exactly these.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use mcp_conformance::event::CaseResult;
+use mcp_conformance::internals::judge::{plan, report_options};
 use mcp_conformance::report::{Conclusion, Report};
 use mcp_conformance::verdict::Verdict;
+use mcp_conformance::{Server, Settings};
 
 use super::args::DemoArgs;
 use super::error::CliError;
-use super::judge::{conduct, usual_plan};
 use super::output::Output;
+use super::run::run_plan;
 
-/// The faults that are switched on: one in how a call is answered, one in what it returns, one on the wire.
+/// The faults that are switched on: one in the response to a call, one in its content, one in the framing.
 const FAULTS: [&str; 3] = ["unknown-tool-succeeds", "image-data-url", "banner-on-stdout"];
 
-/// Judges the built-in server and says whether exactly its faults were found.
+/// Judges the built-in server and reports whether exactly its faults were found.
 pub(super) fn demo(args: &DemoArgs) -> Result<Conclusion, CliError> {
     let output = Output::open(&args.output)?;
-    let program = std::env::current_exe().map_err(CliError::Own)?;
-    let mut command = vec![program.to_string_lossy().into_owned(), "serve".to_owned()];
-    command.extend(FAULTS.iter().flat_map(|fault| ["--fault".to_owned(), (*fault).to_owned()]));
-    let (plan, options) = usual_plan(command, &output)?;
+    let program = std::env::current_exe().map_err(CliError::OwnProgram)?;
+    let server = Server::command(program).arg("serve").args(FAULTS.iter().flat_map(|fault| ["--fault", fault]));
+    let settings = Settings { fuzz: None, ..Settings::default() };
+    let mut plan = plan(&server.into(), &settings)?;
+    plan.show_wire = output.shows_wire();
+    let options = report_options(&settings, plan.calls);
     let fault_of: BTreeMap<String, String> =
         plan.cases.iter().filter_map(|case| Some((case.id.clone(), case.fault.clone()?))).collect();
-    let (report, lost) = conduct(plan, options, &output)?;
-    let found = Found::of(&report, &fault_of);
+    let (report, live_error) = run_plan(plan, options, &output)?;
+    let outcome = DemoOutcome::of(&report, &fault_of);
     let stream = output.stream_writer();
-    output.write(&report, lost)?;
-    tell(&found, stream).map_err(|source| CliError::Lost {
+    output.write(&report, live_error)?;
+    print_outcome(&outcome, stream).map_err(|source| CliError::Write {
         what: "the outcome of the demo".to_owned(),
         source,
-        conclusion: found.conclusion(),
+        conclusion: outcome.conclusion(),
     })?;
-    Ok(found.conclusion())
+    Ok(outcome.conclusion())
 }
 
-/// What a run on the faulty server found, held against what it ought to find.
+/// The findings of the run, compared with the expected ones.
 #[derive(Debug, PartialEq, Eq)]
-struct Found {
+struct DemoOutcome {
     /// The faults that no case found.
     missed: Vec<&'static str>,
-    /// The cases that complain though their fault is off, or that could not judge, with their verdicts.
+    /// The cases with findings although their fault is off, and those with an error, with their verdicts.
     unexpected: BTreeSet<(String, &'static str)>,
-    /// Whether the run came to its end without a problem.
-    whole: bool,
+    /// Whether the run ended without a problem.
+    is_complete: bool,
 }
 
-impl Found {
+impl DemoOutcome {
     fn of(report: &Report, fault_of: &BTreeMap<String, String>) -> Self {
         let switched_on = |result: &CaseResult| {
             fault_of.get(&result.case).and_then(|fault| FAULTS.into_iter().find(|name| name == fault))
         };
-        let complains = |result: &&CaseResult| matches!(result.verdict, Verdict::Fail | Verdict::Warn);
-        let found: BTreeSet<&str> = report.results().filter(complains).filter_map(switched_on).collect();
-        // Other cases may see the same breach from their side; what breaks another requirement is
-        // something else.
-        let broken: BTreeSet<&str> = report
+        let has_finding = |result: &&CaseResult| matches!(result.verdict, Verdict::Fail | Verdict::Warn);
+        let found: BTreeSet<&str> = report.results().filter(has_finding).filter_map(switched_on).collect();
+        // Several cases may find the same violation. A violation of another requirement is unexpected.
+        let violated: BTreeSet<&str> = report
             .results()
             .filter(|result| switched_on(result).is_some())
             .flat_map(|result| result.findings.iter().map(|finding| finding.requirement.as_str()))
             .collect();
-        let same_breach = |result: &CaseResult| {
+        let is_same_violation = |result: &CaseResult| {
             !result.findings.is_empty()
-                && result.findings.iter().all(|finding| broken.contains(finding.requirement.as_str()))
+                && result.findings.iter().all(|finding| violated.contains(finding.requirement.as_str()))
         };
         let unexpected = report
             .results()
             .filter(|result| match result.verdict {
-                Verdict::Fail | Verdict::Warn => switched_on(result).is_none() && !same_breach(result),
+                Verdict::Fail | Verdict::Warn => switched_on(result).is_none() && !is_same_violation(result),
                 Verdict::Error => true,
                 Verdict::Pass | Verdict::Skip => false,
             })
@@ -78,12 +81,12 @@ impl Found {
         Self {
             missed: FAULTS.into_iter().filter(|fault| !found.contains(fault)).collect(),
             unexpected,
-            whole: report.summary.as_ref().is_some_and(|summary| summary.problem.is_none()),
+            is_complete: report.summary.as_ref().is_some_and(|summary| summary.problem.is_none()),
         }
     }
 
     fn conclusion(&self) -> Conclusion {
-        if self.whole && self.missed.is_empty() && self.unexpected.is_empty() {
+        if self.is_complete && self.missed.is_empty() && self.unexpected.is_empty() {
             Conclusion::Passed
         } else {
             Conclusion::Failed
@@ -91,28 +94,25 @@ impl Found {
     }
 }
 
-fn tell(found: &Found, mut out: impl Write) -> io::Result<()> {
+fn print_outcome(outcome: &DemoOutcome, mut out: impl Write) -> io::Result<()> {
     let faults = FAULTS.join(", ");
-    match found.conclusion() {
+    match outcome.conclusion() {
         Conclusion::Passed => writeln!(
             out,
-            "DEMO: the built-in server was started with the faults {faults}; exactly these were found, so the demo itself exits with 0"
+            "DEMO: the run found exactly the three faults of the built-in server ({faults}), so the demo succeeded (exit code 0)"
         )?,
         Conclusion::Failed | Conclusion::Unjudged | Conclusion::Nothing => {
-            writeln!(
-                out,
-                "DEMO: the built-in server was started with the faults {faults}; the run did not find exactly these:"
-            )?;
-            for fault in &found.missed {
-                writeln!(out, "  not found: {fault}")?;
+            writeln!(out, "DEMO: the run did not find exactly the three faults of the built-in server ({faults}):")?;
+            for fault in &outcome.missed {
+                writeln!(out, "  missed: {fault}")?;
             }
-            for (case, verdict) in &found.unexpected {
-                writeln!(out, "  not expected: {case} ({verdict})")?;
+            for (case, verdict) in &outcome.unexpected {
+                writeln!(out, "  unexpected: {case} ({verdict})")?;
             }
-            if !found.whole {
-                writeln!(out, "  the run did not come to its end")?;
+            if !outcome.is_complete {
+                writeln!(out, "  the run was incomplete")?;
             }
-            writeln!(out, "the demo exits with 1")?;
+            writeln!(out, "The demo failed (exit code 1).")?;
         }
     }
     out.flush()
@@ -136,9 +136,9 @@ mod tests {
                 (*case).clone_into(&mut result.case);
                 result.verdict = *verdict;
                 if matches!(verdict, Verdict::Fail | Verdict::Warn) {
-                    // Each breaks a requirement of its own, but for the last: it sees what `a` sees.
+                    // Each violates a requirement of its own, except the last, which finds the violation of `a`.
                     let mut finding = finding.clone();
-                    finding.requirement = if *case == "other-side-of-a" { "a".to_owned() } else { (*case).to_owned() };
+                    finding.requirement = if *case == "same-as-a" { "a".to_owned() } else { (*case).to_owned() };
                     result.findings = vec![finding];
                 }
                 result
@@ -157,11 +157,11 @@ mod tests {
     #[test]
     fn exactly_the_three_faults_have_to_be_found() {
         use Verdict::{Error, Fail, Pass, Skip, Warn};
-        let found = |rows: &[(&str, Verdict)]| Found::of(&report(rows), &faults());
+        let found = |rows: &[(&str, Verdict)]| DemoOutcome::of(&report(rows), &faults());
         let all = [("a", Fail), ("b", Warn), ("c", Fail), ("d", Pass), ("e", Skip)];
         assert_eq!(found(&all).conclusion(), Conclusion::Passed);
-        let seen_twice = [("a", Fail), ("b", Warn), ("c", Fail), ("other-side-of-a", Warn)];
-        assert_eq!(found(&seen_twice).conclusion(), Conclusion::Passed);
+        let found_twice = [("a", Fail), ("b", Warn), ("c", Fail), ("same-as-a", Warn)];
+        assert_eq!(found(&found_twice).conclusion(), Conclusion::Passed);
         let missed = found(&[("a", Fail), ("b", Pass), ("c", Fail)]);
         assert_eq!((missed.missed.as_slice(), missed.conclusion()), ([FAULTS[1]].as_slice(), Conclusion::Failed));
         for verdict in [Warn, Error] {
@@ -172,10 +172,10 @@ mod tests {
     }
 
     #[test]
-    fn a_run_with_a_problem_proves_nothing() {
+    fn a_run_with_a_problem_fails_the_demo() {
         let mut report = report(&[("a", Verdict::Fail), ("b", Verdict::Fail), ("c", Verdict::Fail)]);
         report.summary = None;
-        assert_eq!(Found::of(&report, &faults()).conclusion(), Conclusion::Failed);
+        assert_eq!(DemoOutcome::of(&report, &faults()).conclusion(), Conclusion::Failed);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use mcp_conformance::case::{Body, Case, HttpCall, Process, Shutdown, Step, WatchKind};
+use mcp_conformance::JudgeError;
+use mcp_conformance::internals::case::{Body, Case, HttpCall, Process, Selection, Shutdown, Step, WatchKind};
 use mcp_conformance::reference::Fault;
 use mcp_conformance::report::layout::wrap;
 use mcp_conformance::report::visible::{excerpt, visible};
@@ -12,6 +13,7 @@ use serde_json::Value;
 use super::args::ExplainArgs;
 use super::cases;
 use super::error::CliError;
+use super::fault_command::fault_command;
 use super::list::span;
 
 /// How many columns prose takes.
@@ -21,7 +23,29 @@ const OFFERED: usize = 3;
 
 /// Explains the case or the requirement of that name.
 pub(super) fn explain(args: &ExplainArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    explain_among(&cases::all(args.cases.as_deref())?, &args.name, out)
+    let cases = cases::all(args.cases.as_deref())?;
+    for (index, name) in args.names.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        explain_named(&cases, name, out)?;
+    }
+    Ok(())
+}
+
+/// Explains the case or the requirement of that name, or every case that a glob matches.
+fn explain_named(cases: &[Case], name: &str, out: &mut dyn Write) -> Result<(), CliError> {
+    if !name.contains('*') {
+        return explain_among(cases, name, out);
+    }
+    let selection = Selection { select: vec![name.to_owned()], skip: Vec::new() };
+    for (index, case) in selection.of(cases).map_err(JudgeError::from)?.into_iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        explain_case(case, out)?;
+    }
+    Ok(())
 }
 
 /// Explains what goes by the name among these cases and the requirements.
@@ -66,12 +90,9 @@ fn explain_case(case: &Case, out: &mut dyn Write) -> io::Result<()> {
         section("The fault that it is proved by", out)?;
         let does = fault.parse::<Fault>().map(|fault| format!(": {}", fault.description())).unwrap_or_default();
         prose(&format!("The built-in server with `{}`{does}.", visible(fault)), 2, out)?;
-        writeln!(
-            out,
-            "  mcp-conformance --select {} -- mcp-conformance serve --fault {}",
-            visible(&case.id),
-            visible(fault)
-        )?;
+        if let Some(command) = fault.parse().ok().and_then(|fault| fault_command(case, fault)) {
+            writeln!(out, "  {command}")?;
+        }
     }
     section("To run just it", out)?;
     writeln!(out, "  mcp-conformance --select {} -- <SERVER>", visible(&case.id))
@@ -137,7 +158,7 @@ fn rule_head(requirement: &Requirement, indent: usize, out: &mut dyn Write) -> i
 /// What a case does, a line each.
 fn deeds(case: &Case) -> Vec<String> {
     match &case.body {
-        Body::Watch { watch, rules } => {
+        Body::Watch { watch, rules, .. } => {
             let what = match watch.kind {
                 WatchKind::Line => "every line that the server writes",
                 WatchKind::Message => "every message",
@@ -274,7 +295,7 @@ mod tests {
 
     fn explained(name: &str) -> Result<String, CliError> {
         let mut bytes = Vec::new();
-        explain(&ExplainArgs { name: name.to_owned(), cases: None }, &mut bytes)?;
+        explain(&ExplainArgs { names: vec![name.to_owned()], cases: None }, &mut bytes)?;
         Ok(String::from_utf8(bytes).expect("UTF-8"))
     }
 

@@ -1,66 +1,49 @@
-//! `hints`: tries a server out and writes what it found as a file that an author commits.
+//! `hints`: tries out a server and writes a hint file, which its author can edit and commit.
 
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::sync::Arc;
 
-use mcp_conformance::case::{Ask, Hint};
+use mcp_conformance::internals::case::{Ask, Hint};
+use mcp_conformance::internals::judge::plan;
+use mcp_conformance::internals::run::{DiscoveredHint, DiscoveredHints, discover_hints};
 use mcp_conformance::report::Conclusion;
 use mcp_conformance::report::visible::{is_treacherous, visible};
-use mcp_conformance::run::{DiscoveredHint, DiscoveredHints, Plan, discover_hints, side_by_side};
 use mcp_conformance::spec::{Revision, RevisionSet};
 use serde_json::{Value, json};
 
 use super::args::HintsArgs;
-use super::command::written;
+use super::dispatch::print;
 use super::error::CliError;
-use super::http::Named;
-use super::judge::{SHUTDOWN_GRACE, calls, refuse_misplaced_word, revisions, until_stopped};
-use super::{cases, replay};
+use super::run::block_on_until_signal;
+use super::server::reject_misplaced_subcommand;
 
-/// Tries the server of the command line out and writes the hints.
+/// Tries out the server of the command line and writes the hints.
 pub(super) fn hints(args: &HintsArgs) -> Result<Conclusion, CliError> {
-    refuse_misplaced_word(&args.server, std::env::args())?;
-    let named = Named { http: &args.http, server: &args.server, env: &args.env, cwd: args.cwd.as_ref() };
-    let launcher = named.launcher()?;
-    let plan = Plan {
-        revisions: revisions(&args.revision)?,
-        cases: cases::all(None)?.into_iter().map(Arc::new).collect(),
-        calls: calls(args.safe, args.call_destructive, &launcher),
-        launcher,
-        hints: Vec::new(),
-        timeout: args.timeout,
-        startup_timeout: args.startup_timeout,
-        shutdown_grace: SHUTDOWN_GRACE,
-        jobs: side_by_side(),
-        seed: 0,
-        fuzz: None,
-        retries: 0,
-        show_wire: false,
-        replay_prefix: String::new(),
-        replay_suffix: String::new(),
-    };
-    // Opened before anything is started; a file that is there may hold an author's own hints.
+    reject_misplaced_subcommand(&args.server, std::env::args_os())?;
+    let server = args.connection.server(&args.server)?;
+    let plan = plan(&server, &args.settings()?)?;
+    let server_words = plan.reproduce_suffix.clone();
+    // Opened before the server is started; an existing file may contain an author's own hints.
     let file = args.output.as_ref().map(|path| {
         let created = File::create_new(path);
         created.map_err(|source| CliError::Create { path: path.clone(), source }).map(|file| (file, path))
     });
     let file = file.transpose()?;
-    let tried = until_stopped(|stop| discover_hints(plan, stop))?;
-    let tried = tried.map_err(|problem| {
+    let discovered = block_on_until_signal(|stop| discover_hints(plan, stop))?;
+    let discovered = discovered.map_err(|problem| {
         if let Some((_, path)) = &file {
-            // What was created for nothing is not left behind; that it cannot be removed changes nothing.
+            // An empty file is of no use; failing to remove it changes nothing about the error.
             drop(std::fs::remove_file(path));
         }
-        CliError::Untried { message: problem.message, hint: problem.hint }
+        CliError::HintDiscovery { message: problem.message, hint: problem.hint }
     })?;
-    let text = text(&tried, &replay::suffix(&args.http, &args.server));
-    tell(&tried);
+    let text = hint_file(&discovered, &server_words);
+    print_summary(&discovered);
     match file {
-        None => written(|out| Ok(out.write_all(text.as_bytes())?)),
+        None => print(|out| Ok(out.write_all(text.as_bytes())?)),
         Some((mut file, path)) => {
-            file.write_all(text.as_bytes()).map_err(|source| CliError::Lost {
+            file.write_all(text.as_bytes()).map_err(|source| CliError::Write {
                 what: path.display().to_string(),
                 source,
                 conclusion: Conclusion::Passed,
@@ -70,36 +53,39 @@ pub(super) fn hints(args: &HintsArgs) -> Result<Conclusion, CliError> {
     }
 }
 
-/// Says on standard error what came of it.
-fn tell(tried: &DiscoveredHints) {
-    let mut said = String::new();
-    let requirements: usize = tried.found.iter().map(|found| found.hint.purposes.len()).sum();
-    let mut say = |line: String| {
-        let _infallible = writeln!(said, "{line}");
+/// Prints a summary on standard error.
+fn print_summary(discovered: &DiscoveredHints) {
+    let mut text = String::new();
+    let requirements: usize = discovered.found.iter().map(|found| found.hint.purposes.len()).sum();
+    let mut add = |line: String| {
+        let _infallible = writeln!(text, "{line}");
     };
-    say(format!("tried out in {}: {} hints, for {requirements} requirements", tried.revisions, tried.found.len()));
-    for (tool, reason) in &tried.not_called {
-        say(format!("not called: {}, as {}", visible(tool), visible(reason)));
+    add(format!("tried in {}: {} hints for {requirements} requirements", discovered.revisions, discovered.found.len()));
+    for (tool, reason) in &discovered.not_called {
+        add(format!("not called: {}, because {}", visible(tool), visible(reason)));
     }
-    // A closed standard error is no reason to lose the hints.
-    drop(io::stderr().lock().write_all(said.as_bytes()));
+    // A closed standard error must not lose the hints.
+    drop(io::stderr().lock().write_all(text.as_bytes()));
 }
 
-/// The hints as the text of a file.
-fn text(tried: &DiscoveredHints, command: &str) -> String {
+/// The text of the hint file.
+fn hint_file(discovered: &DiscoveredHints, server_words: &str) -> String {
     let mut text = String::new();
     let mut line = |line: String| {
         let _infallible = writeln!(text, "{line}");
     };
-    line(format!("// What shows what in this server, tried out by: mcp-conformance hints{}", visible(command)));
+    line(format!(
+        "// Requests that show more of this server, written by: mcp-conformance hints{}",
+        visible(server_words)
+    ));
     line(
-        "// A run with --hints follows them: `for` names the requirements that an answer shows. Mend the arguments"
+        "// A run with --hints sends them; `for` lists the requirements that can be checked in their responses."
             .to_owned(),
     );
-    line("// where others show more, and take out what is of no use.".to_owned());
+    line("// Edit the arguments where others show more, and remove what is not useful.".to_owned());
     line("{".to_owned());
     line("  \"hints\": [".to_owned());
-    for found in &tried.found {
+    for found in &discovered.found {
         if !found.contents.is_empty() {
             line(format!("    // {}", found.contents.join(", ")));
         }
@@ -123,7 +109,7 @@ fn text(tried: &DiscoveredHints, command: &str) -> String {
     text
 }
 
-/// The members of a hint, in the order in which they are written.
+/// The members of a hint, in the order of the file.
 fn members(found: &DiscoveredHint) -> Vec<(&'static str, Value)> {
     let Hint { purposes, revisions, ask } = &found.hint;
     let mut members = Vec::new();
@@ -159,7 +145,7 @@ fn range(revisions: RevisionSet) -> String {
     }
 }
 
-/// A value as JSON on one line, with spaces for the eye.
+/// A value as JSON on one line, with spaces after commas and colons.
 fn spaced(value: &Value) -> String {
     let join = |parts: Vec<String>| parts.join(", ");
     match value {
@@ -172,7 +158,7 @@ fn spaced(value: &Value) -> String {
     }
 }
 
-/// A text of JSON in which nothing acts on a terminal or an editor; it reads back as the same.
+/// JSON with characters escaped that would affect a terminal or an editor; it parses to the same value.
 fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for character in json.chars() {
@@ -189,7 +175,7 @@ fn escaped(json: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mcp_conformance::case::understand_hints;
+    use mcp_conformance::internals::case::understand_hints;
 
     use super::*;
 
@@ -205,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back_as_the_same() {
+    fn a_written_hint_file_reads_back_as_the_same() {
         let arguments = json!({"text": "a\u{202e}b\u{1b}[2J\"\\ é\n", "n": [1, 2.5]});
         let arguments = arguments.as_object().expect("an object").clone();
         let long = ["tool-name-string", "tool-name-unique", "image-data-base64", "tools-call-unknown-tool-error"];
@@ -214,7 +200,7 @@ mod tests {
             long.into_iter().filter(|id| known.contains(id)).chain(known.iter().take(4).copied()).collect();
         let mut purposes = long.clone();
         purposes.dedup();
-        let tried = DiscoveredHints {
+        let discovered = DiscoveredHints {
             found: vec![
                 found(
                     &purposes,
@@ -232,11 +218,11 @@ mod tests {
             ],
             ..DiscoveredHints::default()
         };
-        let text = text(&tried, " -- ./server 'a\nb'");
+        let text = hint_file(&discovered, " -- ./server 'a\nb'");
         assert!(!text.chars().any(|c| c != '\n' && c.is_control()) && !text.contains('\u{202e}'), "{text}");
         assert!(text.contains("// image\n") && text.contains("\"2025-03-26..2025-11-25\""), "{text}");
         let read = understand_hints("h", &text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let written: Vec<Hint> = tried.found.into_iter().map(|found| found.hint).collect();
+        let written: Vec<Hint> = discovered.found.into_iter().map(|found| found.hint).collect();
         assert_eq!(read, written);
     }
 }

@@ -1,13 +1,13 @@
-//! `--list`: what would run, one line a case.
+//! `--list`: the cases that would run, one line each.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use mcp_conformance::case::Case;
+use mcp_conformance::internals::case::Case;
 use mcp_conformance::report::visible::visible;
 use mcp_conformance::spec::{Level, Revision, RevisionSet};
 
-/// Lists the cases with the revisions in which they would run, and how many there are.
+/// Lists the cases with the revisions in which they would run, and their number.
 pub(super) fn list(cases: &[Arc<Case>], possible: RevisionSet, out: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<[String; 4]> = cases
         .iter()
@@ -33,7 +33,7 @@ fn level(case: &Case) -> Option<Level> {
     case.requirements.iter().map(|requirement| requirement.level).min()
 }
 
-/// A set of revisions in the fewest words that mean the same on a command line of ours or in a case:
+/// A set of revisions in its shortest form, as case files write it:
 /// `2025-03-26..2025-11-25`, `2025-06-18..`, several joined by commas.
 pub(super) fn span(set: RevisionSet) -> String {
     let mut spans: Vec<(Revision, Revision)> = Vec::new();
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_means_the_set_that_it_was_made_of() {
+    fn a_span_parses_to_the_set_that_it_was_made_of() {
         for bits in 1_u8..64 {
             let set: RevisionSet =
                 Revision::ALL.into_iter().enumerate().filter(|(at, _)| bits & (1 << at) != 0).map(|(_, r)| r).collect();

@@ -1,26 +1,28 @@
-//! The command line: turns words into a plan, prints what came of it, and says so in the exit code.
+//! The command line: parses options into settings, prints the results, and sets the exit code.
 //!
-//! The only part that knows clap, and the only one that prints.
+//! The only module that uses clap, and the only one that prints.
 
-mod again;
 mod args;
+mod baseline;
 mod cases;
-mod command;
 mod coverage;
 mod demo;
+mod dispatch;
 mod error;
-mod exit;
+mod exit_code;
 mod explain;
-mod gate;
+mod fault_command;
 mod hints;
-mod http;
-mod inert;
 mod judge;
 mod list;
 mod output;
-mod render;
 mod replay;
+mod run;
+mod saved_reports;
 mod serve;
-mod word;
+mod server;
+mod settings;
+mod values;
+mod workflow_commands;
 
-pub(crate) use command::main;
+pub(crate) use dispatch::main;

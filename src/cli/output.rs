@@ -1,4 +1,4 @@
-//! Where a run's words go: the terminal, and the reports, all opened before anything is started.
+//! The outputs of a run: the terminal and the report files, all opened before the run starts.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
@@ -11,8 +11,8 @@ use mcp_conformance::report::{
 
 use super::args::OutputArgs;
 use super::error::CliError;
-use super::inert::Inert;
-use super::word::{Color, Format, WantedReport};
+use super::values::{Color, Format, RequestedReport};
+use super::workflow_commands::WorkflowCommandEscaper;
 
 /// A standard stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,10 +29,10 @@ impl Stream {
         }
     }
 
-    /// The writer for text that a server had a hand in.
+    /// The writer for text that the server influences.
     fn text_writer(self) -> Box<dyn Write + Send> {
         if std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
-            Box::new(Inert::new(self.writer()))
+            Box::new(WorkflowCommandEscaper::new(self.writer()))
         } else {
             self.writer()
         }
@@ -53,29 +53,29 @@ impl Stream {
     }
 }
 
-/// Every place that a run writes to.
+/// The outputs of a run.
 #[derive(Debug)]
 pub(super) struct Output {
-    /// Where the text for the user goes.
+    /// The stream of the text report.
     stream: Stream,
     color: bool,
     detail: Detail,
-    /// What goes to standard output beside, or instead of, the text.
+    /// The format of the report on standard output, where that is not the text.
     out: Option<Format>,
     files: Vec<(Format, PathBuf, File)>,
 }
 
 impl Output {
-    /// Opens every place, so that a bad path is told before anything runs.
+    /// Opens every output, so that a bad path is reported before the run.
     pub(super) fn open(args: &OutputArgs) -> Result<Self, CliError> {
         let mut out = None;
         let mut files: Vec<(Format, PathBuf, File)> = Vec::new();
-        for WantedReport { format, path } in &args.report {
+        for RequestedReport { format, path } in &args.report {
             match path {
-                None if out.is_some() => return Err(CliError::SamePlace("standard output".to_owned())),
+                None if out.is_some() => return Err(CliError::DuplicateReport("standard output".to_owned())),
                 None => out = Some(*format),
                 Some(path) if files.iter().any(|(_, known, _)| known == path) => {
-                    return Err(CliError::SamePlace(path.display().to_string()));
+                    return Err(CliError::DuplicateReport(path.display().to_string()));
                 }
                 Some(path) => {
                     let file = File::create(path).map_err(|source| CliError::Open { path: path.clone(), source })?;
@@ -94,17 +94,17 @@ impl Output {
         Ok(Self { stream, color, detail, out, files })
     }
 
-    /// Whether every message is wanted as it goes by.
+    /// Whether every message is shown during the run.
     pub(super) fn shows_wire(&self) -> bool {
         self.detail == Detail::Everything
     }
 
-    /// The stream of the text, for words after the report.
+    /// The stream of the text report, for text after it.
     pub(super) fn stream_writer(&self) -> Box<dyn Write + Send> {
         self.stream.writer()
     }
 
-    /// What shows the run while it goes on.
+    /// The display of the run while it is in progress.
     pub(super) fn live(&self) -> Live<Box<dyn Write + Send>> {
         let writer = self.stream.text_writer();
         let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb") || std::env::var_os("CI").is_some();
@@ -116,32 +116,32 @@ impl Output {
         }
     }
 
-    /// Writes the report to every place. One that fails does not keep the others from theirs; the first
-    /// failure is told, and what was lost while the run was shown counts as one.
-    pub(super) fn write(self, report: &Report, shown: Option<io::Error>) -> Result<(), CliError> {
+    /// Writes the report to every output. An output that fails does not stop the others; the first failure is returned.
+    /// `live_error` is the failure of the display during the run.
+    pub(super) fn write(self, report: &Report, live_error: Option<io::Error>) -> Result<(), CliError> {
         let text = Text { color: self.color, detail: self.detail, ..Text::default() };
-        let mut lost = None;
-        let mut note = |what: String, result: io::Result<()>| {
+        let mut failure = None;
+        let mut record = |what: String, result: io::Result<()>| {
             if let Err(source) = result {
                 let conclusion = Conclusion::of(report);
-                lost.get_or_insert(CliError::Lost { what, source, conclusion });
+                failure.get_or_insert(CliError::Write { what, source, conclusion });
             }
         };
-        note("what the run showed".to_owned(), shown.map_or(Ok(()), Err));
+        record("the progress of the run".to_owned(), live_error.map_or(Ok(()), Err));
         for (format, path, file) in self.files {
             let plain = Text { color: false, ..text };
-            note(format!("the report to {}", path.display()), render(&*renderer(format, plain), report, file));
+            record(format!("the report to {}", path.display()), render(&*renderer(format, plain), report, file));
         }
-        note(format!("the report to {}", self.stream.name()), render(&text, report, self.stream.text_writer()));
+        record(format!("the report to {}", self.stream.name()), render(&text, report, self.stream.text_writer()));
         if let Some(format) = self.out {
             let written = render(&*renderer(format, text), report, Stream::Out.writer());
-            note("the report to standard output".to_owned(), written);
+            record("the report to standard output".to_owned(), written);
         }
-        lost.map_or(Ok(()), Err)
+        failure.map_or(Ok(()), Err)
     }
 }
 
-/// What writes a format; `text` is how the text is to look.
+/// The renderer of a format; `text` has the settings of the text format.
 fn renderer(format: Format, text: Text) -> Box<dyn Renderer> {
     match format {
         Format::Text => Box::new(text),
@@ -168,35 +168,35 @@ fn colored(when: Color, terminal: bool, variable: impl Fn(&str) -> Option<String
         Color::Always => true,
         Color::Never => false,
         Color::Auto => {
-            let refused = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
-            terminal && !refused && variable("TERM").is_none_or(|term| term != "dumb")
+            let disabled = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+            terminal && !disabled && variable("TERM").is_none_or(|term| term != "dumb")
         }
     }
 }
 
-/// Both listeners of a run: the report, and what is shown meanwhile.
+/// The listeners of a run: the report and the live display.
 pub(super) struct Listeners {
     fold: Option<Fold>,
     live: Live<Box<dyn Write + Send>>,
-    lost: Option<io::Error>,
+    live_error: Option<io::Error>,
 }
 
 impl Listeners {
     pub(super) fn new(report: Report, live: Live<Box<dyn Write + Send>>) -> Self {
-        Self { fold: Some(Fold::new(report)), live, lost: None }
+        Self { fold: Some(Fold::new(report)), live, live_error: None }
     }
 
-    /// The report so far, once, and what was lost of the lines meanwhile.
+    /// The report so far, once, and the first failure of the live display.
     pub(super) fn take(&mut self) -> Option<(Report, Option<io::Error>)> {
-        self.fold.take().map(|fold| (fold.into_report(), self.lost.take()))
+        self.fold.take().map(|fold| (fold.into_report(), self.live_error.take()))
     }
 }
 
 impl Sink for Listeners {
-    /// A line that nobody can read keeps neither the report from being made nor the run from its end.
+    /// A failure of the live display stops neither the run nor the report.
     fn on(&mut self, event: &Event) -> io::Result<()> {
         if let Err(error) = self.live.on(event) {
-            self.lost.get_or_insert(error);
+            self.live_error.get_or_insert(error);
         }
         self.fold.as_mut().map_or(Ok(()), |fold| fold.on(event))
     }
@@ -220,32 +220,32 @@ mod tests {
         assert!(colored(Color::Always, false, no_color) && colored(Color::Always, false, dumb));
     }
 
-    fn args(report: Vec<WantedReport>) -> OutputArgs {
+    fn args(report: Vec<RequestedReport>) -> OutputArgs {
         OutputArgs { report, color: Color::Auto, quiet: true, verbose: false }
     }
 
     #[test]
-    fn a_bad_path_is_told_before_anything_runs() {
+    fn a_bad_path_is_reported_before_the_run() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("missing/report.json");
-        let error = Output::open(&args(vec![WantedReport { format: Format::Json, path: Some(path) }]));
+        let error = Output::open(&args(vec![RequestedReport { format: Format::Json, path: Some(path) }]));
         assert!(matches!(error, Err(CliError::Open { .. })), "{error:?}");
     }
 
     #[test]
-    fn two_reports_want_two_places() {
-        let out = |format| WantedReport { format, path: None };
+    fn two_reports_need_two_destinations() {
+        let out = |format| RequestedReport { format, path: None };
         let error = Output::open(&args(vec![out(Format::Text), out(Format::Json)]));
-        assert!(matches!(error, Err(CliError::SamePlace(_))), "{error:?}");
+        assert!(matches!(error, Err(CliError::DuplicateReport(_))), "{error:?}");
     }
 
     #[test]
-    fn every_file_gets_the_report_in_its_format() {
+    fn every_file_contains_the_report_in_its_format() {
         let folder = tempfile::tempdir().expect("a folder");
         let [json, text] = ["r.json", "r.txt"].map(|name| folder.path().join(name));
         let wanted = vec![
-            WantedReport { format: Format::Json, path: Some(json.clone()) },
-            WantedReport { format: Format::Text, path: Some(text.clone()) },
+            RequestedReport { format: Format::Json, path: Some(json.clone()) },
+            RequestedReport { format: Format::Text, path: Some(text.clone()) },
         ];
         let output = Output::open(&args(wanted)).expect("both can be opened");
         output.write(&example(), None).expect("both can be written");

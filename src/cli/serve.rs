@@ -1,4 +1,4 @@
-//! `serve`: the built-in server as a process of its own.
+//! `serve`: runs the built-in server.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Conclusion, CliError> {
     let faults: FaultSet = args.fault.iter().copied().collect();
     let token = args.protected.as_ref().map(|variable| {
         let token = std::env::var(variable).ok().filter(|token| !token.trim().is_empty());
-        token.ok_or_else(|| CliError::NoServedToken(variable.clone()))
+        token.ok_or_else(|| CliError::ProtectionToken(variable.clone()))
     });
     let token = token.transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::Runtime)?;
@@ -26,7 +26,7 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Conclusion, CliError> {
         }
         if let Some(address) = args.http {
             let listener = tokio::net::TcpListener::bind(address).await?;
-            // Whoever took any free port has to learn which.
+            // With port 0 this is how the user learns the port.
             writeln!(io::stderr(), "listening at http://{}/mcp", listener.local_addr()?)?;
             let faults = faults.clone().into();
             return match token {
@@ -36,19 +36,19 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Conclusion, CliError> {
         }
         reference::serve(tokio::io::stdin(), tokio::io::stdout(), &faults).await
     });
-    // A read of standard input cannot be called back, and a server that is done does not wait for it.
+    // A blocking read of standard input cannot be cancelled, and must not delay the end.
     runtime.shutdown_background();
     if let Err(error) = &served
         && let Some(crash) = error.get_ref().and_then(|inner| inner.downcast_ref::<reference::Crash>())
     {
-        // Whoever watches the process is to see what a bug would have left: a panic and its exit code.
+        // This fault imitates a bug, so the process ends as after one: with a panic.
         panic!("{crash}");
     }
     served.map_err(CliError::Serve)?;
     Ok(Conclusion::Passed)
 }
 
-/// From the first listener on, the signal no longer ends the process, and nobody listens.
+/// Registering a signal handler disables the default action, which is to end the process.
 #[cfg(unix)]
 fn ignore_sigterm() -> io::Result<()> {
     tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map(drop)
@@ -59,19 +59,19 @@ fn ignore_sigterm() -> io::Result<()> {
     Ok(())
 }
 
-/// Lists the faults: name, revisions in which it shows, what it does.
+/// Lists the faults: name, revisions in which it has an effect, and what it does.
 pub(super) fn list_faults(out: &mut dyn Write) -> io::Result<()> {
     let width = Fault::all().iter().map(|fault| fault.name().len()).max().unwrap_or(0);
     let rows: Vec<(&Fault, String)> = Fault::all().iter().map(|fault| (fault, span(*fault))).collect();
     let span_width = rows.iter().map(|(_, span)| span.len()).max().unwrap_or(0);
     for (fault, span) in &rows {
-        let over = if fault.is_http_only() { " (over HTTP)" } else { "" };
-        writeln!(out, "{:<width$}  {span:<span_width$}  {}{over}", fault.name(), fault.description())?;
+        let transport = if fault.is_http_only() { " (over HTTP)" } else { "" };
+        writeln!(out, "{:<width$}  {span:<span_width$}  {}{transport}", fault.name(), fault.description())?;
     }
     writeln!(out, "{} faults", rows.len())
 }
 
-/// The revisions in which a fault shows, in few words.
+/// The revisions in which a fault has an effect, in their shortest form.
 fn span(fault: Fault) -> String {
     let revisions = fault.revisions().iter().filter_map(|revision| revision.to_string().parse().ok()).collect();
     super::list::span(revisions)
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_fault_is_listed_with_what_it_does() {
+    fn every_fault_is_listed_with_its_description() {
         let mut bytes = Vec::new();
         list_faults(&mut bytes).expect("a vector takes all that is written");
         let text = String::from_utf8(bytes).expect("UTF-8");

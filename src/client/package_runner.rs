@@ -31,9 +31,10 @@ pub struct Packaged {
 
 /// Whether a command uses a package runner: `npx …`, `npm exec …` or `npm x …`.
 #[must_use]
-pub fn is_package_runner(command: &[String]) -> bool {
+pub fn is_package_runner(command: &[OsString]) -> bool {
     let Some((program, arguments)) = command.split_first() else { return false };
-    let first = arguments.iter().find(|argument| !argument.starts_with('-')).map(String::as_str);
+    let mut arguments = arguments.iter().map(|argument| argument.to_str().unwrap_or_default());
+    let first = arguments.find(|argument| !argument.starts_with('-'));
     match Path::new(program).file_name().and_then(OsStr::to_str) {
         Some("npx") => true,
         Some("npm") => matches!(first, Some("exec" | "x")),
@@ -128,7 +129,7 @@ mod tests {
     use super::*;
 
     fn is_runner(line: &str) -> bool {
-        is_package_runner(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        is_package_runner(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
     }
 
     #[test]

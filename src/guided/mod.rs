@@ -53,7 +53,7 @@ pub use tools::{Call, Tools, ToolsError};
 
 /// Makes a fuzz target of a whole server: every tool that it lists.
 ///
-/// The argument serves one connection, like that of [`Judge::in_process`](crate::Judge::in_process). See
+/// The argument serves one connection, as that of [`Server::in_process`](crate::Server::in_process) does. See
 /// [`guided`](crate::guided). The crate of the target needs `libfuzzer-sys`.
 #[macro_export]
 macro_rules! fuzz_server {

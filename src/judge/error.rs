@@ -1,38 +1,51 @@
-//! Why a server could not be judged at all.
+//! The errors of [`Judge`](crate::Judge).
+
+use std::path::PathBuf;
 
 use crate::case::{LoadError, SelectError};
 use crate::client::SiteError;
 
-/// Why a server could not be judged at all.
+/// A server or a setting that cannot be used.
 ///
-/// A server that cannot be started or misbehaves is none of these: it is judged, and its report says so.
+/// A server that does not start or misbehaves is not such an error: it is judged, and its report says so.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JudgeError {
-    /// The address of a server, or a header, cannot be used.
+    /// The URL of a server, or one of its headers, is invalid.
     #[error(transparent)]
     Address(#[from] SiteError),
-    /// A pattern of [`Judge::select`](crate::Judge::select) or [`Judge::skip`](crate::Judge::skip) is none, or matches no case.
+    /// The variable of [`HttpServer::bearer_token_env`](crate::HttpServer::bearer_token_env) holds no token.
+    #[error("the environment variable {variable} holds no bearer token: it is not set, empty or not Unicode")]
+    Token {
+        /// The name of the variable.
+        variable: String,
+    },
+    /// The working directory of a server does not exist.
+    #[error("failed to use {} as the server's working directory: it is not a directory", .0.display())]
+    Directory(PathBuf),
+    /// A pattern of [`Settings::select`](crate::Settings::select) or [`Settings::skip`](crate::Settings::skip) is not
+    /// a glob or matches no case.
     #[error(transparent)]
     Select(#[from] SelectError),
-    /// A pattern for tools is none.
-    #[error("failed to read the pattern `{pattern}` for tools: {reason}")]
-    Tool {
+    /// A pattern of [`FuzzSettings::tools`](crate::FuzzSettings::tools) or
+    /// [`FuzzSettings::skip_tools`](crate::FuzzSettings::skip_tools) is not a glob.
+    #[error("failed to read the tool pattern `{pattern}`: {reason}")]
+    ToolPattern {
         /// The pattern.
         pattern: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// Case files of [`Judge::cases`](crate::Judge::cases) cannot be used.
+    /// A case file of [`Settings::cases`](crate::Settings::cases) is invalid.
     #[error("failed to read the cases:\n{0}")]
     Cases(LoadError),
-    /// The file of [`Judge::hints`](crate::Judge::hints) cannot be used.
+    /// The file of [`Settings::hints`](crate::Settings::hints) is invalid.
     #[error("failed to read the hints:\n{0}")]
     Hints(LoadError),
-    /// The file of [`Judge::baseline`](crate::Judge::baseline) cannot be used.
+    /// The file of [`Settings::baseline`](crate::Settings::baseline) is invalid.
     #[error("failed to read the baseline:\n{0}")]
     Baseline(LoadError),
     /// The asynchronous runtime could not be started.
-    #[error("failed to start a runtime: {0}")]
+    #[error("failed to start an asynchronous runtime: {0}")]
     Runtime(#[source] std::io::Error),
 }

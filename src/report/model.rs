@@ -148,9 +148,10 @@ impl Report {
     ///
     /// ```
     /// use mcp_conformance::report::Json;
-    /// use mcp_conformance::{Judge, Report};
+    /// use mcp_conformance::{Judge, Report, Server, Settings};
     ///
-    /// let report = Judge::built_in([]).select("lifecycle").run_blocking()?;
+    /// let settings = Settings { select: vec!["lifecycle".to_owned()], ..Settings::default() };
+    /// let report = Judge::new(Server::reference([])).settings(settings).run_blocking()?;
     /// let text = report.render(&Json);
     /// assert_eq!(Report::parse(&text).expect("a report"), report);
     /// # Ok::<(), mcp_conformance::JudgeError>(())
@@ -181,10 +182,11 @@ impl Report {
     /// # Examples
     ///
     /// ```
-    /// use mcp_conformance::Judge;
+    /// use mcp_conformance::{Judge, Server, Settings};
     /// use mcp_conformance::report::{Html, Junit};
     ///
-    /// let report = Judge::built_in([]).select("lifecycle").run_blocking()?;
+    /// let settings = Settings { select: vec!["lifecycle".to_owned()], ..Settings::default() };
+    /// let report = Judge::new(Server::reference([])).settings(settings).run_blocking()?;
     /// assert!(report.render(&Junit).starts_with("<?xml"));
     /// assert!(report.render(&Html).contains("<html"));
     /// # Ok::<(), mcp_conformance::JudgeError>(())

@@ -11,7 +11,7 @@ use super::Report;
 /// ```
 /// use std::io;
 ///
-/// use mcp_conformance::Judge;
+/// use mcp_conformance::{Judge, Server, Settings};
 /// use mcp_conformance::report::{Renderer, Report};
 ///
 /// /// Lists the failed cases.
@@ -24,7 +24,8 @@ use super::Report;
 ///     }
 /// }
 ///
-/// let report = Judge::built_in([]).select("lifecycle").run_blocking()?;
+/// let settings = Settings { select: vec!["lifecycle".to_owned()], ..Settings::default() };
+/// let report = Judge::new(Server::reference([])).settings(settings).run_blocking()?;
 /// assert_eq!(report.render(&FailedCases), "");
 /// # Ok::<(), mcp_conformance::JudgeError>(())
 /// ```

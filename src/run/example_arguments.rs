@@ -1,6 +1,7 @@
 //! Makes arguments that are likely to be meaningful to a tool: the simplest valid ones, with strings replaced by
 //! values that suit their property names, such as a time zone for `timezone`.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -136,18 +137,20 @@ fn is_moderate(value: &Value) -> bool {
 }
 
 /// Paths that the server can access, the most useful last: a folder on its command line, and a file in it.
-pub(super) fn known_paths(words: &[String], directory: Option<&Path>) -> Vec<String> {
-    let below = |value: &str| match directory {
-        Some(directory) => directory.join(value),
-        None => Path::new(value).to_owned(),
+pub(super) fn known_paths(words: &[impl AsRef<OsStr>], directory: Option<&Path>) -> Vec<String> {
+    // An argument of a call is a JSON string, so only Unicode names can be given in one.
+    let words: Vec<&str> = words.iter().skip(1).filter_map(|word| word.as_ref().to_str()).collect();
+    let below = |word: &str| match directory {
+        Some(directory) => directory.join(word),
+        None => Path::new(word).to_owned(),
     };
-    let Some(folder) = words.iter().skip(1).rev().find(|value| below(value).is_dir()) else { return Vec::new() };
+    let Some(folder) = words.into_iter().rev().find(|word| below(word).is_dir()) else { return Vec::new() };
     let entries = std::fs::read_dir(below(folder)).into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
     let names = files.filter_map(|entry| entry.file_name().into_string().ok());
     let first = names.filter(|name| !name.starts_with('.')).min();
     let file = first.map(|name| Path::new(folder).join(name).display().to_string());
-    std::iter::once(folder.clone()).chain(file).collect()
+    std::iter::once(folder.to_owned()).chain(file).collect()
 }
 
 #[cfg(test)]

@@ -279,7 +279,7 @@ impl<'a> PassiveCases<'a> {
 
     fn observes(&self, case: &Case, watched: &Watched<'_>) -> bool {
         match &case.body {
-            Body::Watch { watch, rules } => check::watch(case, watch, rules, self.revision, watched).seen > 0,
+            Body::Watch { watch, rules, .. } => check::watch(case, watch, rules, self.revision, watched).seen > 0,
             // Active cases send their own requests, so they count as satisfied.
             Body::Act(_) | Body::Fuzz(_) => true,
         }

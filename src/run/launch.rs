@@ -27,7 +27,7 @@ pub(super) fn command_of(server: &ServerCommand) -> Result<(String, Command), La
     if let Some(directory) = &server.directory {
         command.current_dir(directory);
     }
-    Ok((program.clone(), command))
+    Ok((program.to_string_lossy().into_owned(), command))
 }
 
 /// Starts the server and connects to it.

@@ -1,5 +1,10 @@
-//! What a run is to do: the server, the revisions, the cases and the bounds.
+//! The plan of a run: the server and how it is started, the revisions, the cases and the limits.
+//!
+//! The plan is made of the user's settings by `judge`; here is no default.
 
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,31 +16,43 @@ use super::Regression;
 use crate::case::{Case, Hint, HttpKind, Shard};
 use crate::client::{Site, Within};
 use crate::reference::FaultSet;
-use crate::spec::{Revision, Transport};
+use crate::spec::{Revision, RevisionSet, Transport};
 
 /// Which revisions to judge.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Revisions {
-    /// Every released revision that the server turns out to speak.
+    /// Every released revision that the server supports.
     #[default]
     Supported,
-    /// The newest revision that the server speaks.
+    /// The newest revision that the server supports.
     Latest,
-    /// Every revision that the server speaks, the pre-release draft included.
+    /// Every revision that the server supports, including the pre-release draft 2024-10-07.
     All,
-    /// These, where the server speaks them.
+    /// These revisions; one that the server does not support is a problem of the run.
     Named(Vec<Revision>),
 }
 
-/// How many processes of a server run side by side unless that was said: more than there are processors, since they
-/// wait more than they work.
+impl Revisions {
+    /// The revisions that can be judged, as far as this is known before the server is started.
+    #[must_use]
+    pub fn possible(&self) -> RevisionSet {
+        match self {
+            Self::Supported | Self::Latest => Revision::ALL.into_iter().filter(|one| !one.is_draft()).collect(),
+            Self::All => RevisionSet::ALL,
+            Self::Named(named) => named.iter().copied().collect(),
+        }
+    }
+}
+
+/// The default number of server processes that run in parallel: more than there are processors, because they mostly
+/// wait.
 #[must_use]
 pub fn side_by_side() -> usize {
     processors().saturating_mul(2).max(4)
 }
 
-/// How many processors there are to work on.
+/// The number of processors.
 pub(super) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
@@ -52,91 +69,124 @@ pub enum Calls {
     Destructive,
 }
 
-/// What fuzzing is to do.
+/// The plan of a fuzzing campaign.
 #[derive(Debug, Clone)]
 pub struct FuzzPlan {
-    /// How many calls each tool gets; what shrinks and confirms a failure comes on top.
+    /// The number of calls per tool, without those that shrink and confirm a failure.
     pub calls: u64,
-    /// How long it may take in a revision.
+    /// The time limit per revision.
     pub time: Option<Duration>,
-    /// How many calls a second are made at most.
+    /// The maximum number of calls per second.
     pub max_rate: Option<f64>,
-    /// How many calls are under way at once; by default as many as help.
+    /// The maximum number of concurrent calls; `None` adapts it to the server.
     pub in_flight: Option<usize>,
-    /// How many processes are called side by side at most; by default as many as there are processors, as each of them
-    /// is busy all the time.
+    /// The maximum number of server processes called in parallel; `None` is one per processor, as each of them is
+    /// always busy.
     pub jobs: Option<usize>,
-    /// Only tools whose name matches; empty: all that may be called.
+    /// Only tools whose name matches one of these are fuzzed; empty means every tool that may be called.
     pub tools: Vec<globset::GlobMatcher>,
-    /// No tools whose name matches.
+    /// Tools whose name matches one of these are not fuzzed.
     pub skip_tools: Vec<globset::GlobMatcher>,
-    /// Values for properties of these names, tried wherever the schema admits them.
+    /// Values for properties of these names, tried wherever the schema allows them.
     pub seeds: Vec<(String, Value)>,
-    /// The folder of failing calls: tried first, and written to.
+    /// The folder of saved failing calls: they are tried first, and new ones are written there.
     pub regressions: Option<PathBuf>,
-    /// The one failing call that is tried, and nothing else.
+    /// The saved failing call that is replayed instead of a campaign.
     pub replay: Option<(PathBuf, Regression)>,
-    /// Whether it is done in every revision, rather than in the newest alone.
+    /// Whether every revision is fuzzed, rather than only the newest.
     pub every_revision: bool,
-    /// The part of the tools that it is done to, where a run is split over several machines.
+    /// The shard of the tools that is fuzzed, where a run is split over several machines.
     pub shard: Option<Shard>,
 }
 
-impl FuzzPlan {
-    /// A plan of so many calls for each tool, and otherwise as usual.
-    #[must_use]
-    pub fn of(calls: u64) -> Self {
-        Self {
-            calls,
-            time: None,
-            max_rate: None,
-            in_flight: None,
-            jobs: None,
-            tools: Vec::new(),
-            skip_tools: Vec::new(),
-            seeds: Vec::new(),
-            regressions: None,
-            replay: None,
-            every_revision: false,
-            shard: None,
-        }
+/// A server that is started as a process and speaks over its standard streams.
+///
+/// Made by [`Server::command`](crate::Server::command).
+///
+/// # Examples
+///
+/// ```
+/// use mcp_conformance::Server;
+///
+/// let server = Server::command("node").args(["server.js", "--stdio"]).env("LOG_LEVEL", "debug").current_dir("demo");
+/// # let _server = server;
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+#[must_use]
+pub struct ServerCommand {
+    /// The program and its arguments; the program comes first.
+    pub(crate) command: Vec<OsString>,
+    /// The variables that are set in addition to the inherited ones.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    /// The working directory; `None` is the current one.
+    pub(crate) directory: Option<PathBuf>,
+}
+
+impl ServerCommand {
+    pub(crate) fn new(program: impl Into<OsString>) -> Self {
+        Self { command: vec![program.into()], environment: Vec::new(), directory: None }
+    }
+
+    /// Adds an argument.
+    pub fn arg(mut self, argument: impl Into<OsString>) -> Self {
+        self.command.push(argument.into());
+        self
+    }
+
+    /// Adds several arguments.
+    pub fn args<Argument: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = Argument>) -> Self {
+        self.command.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets an environment variable, in addition to the inherited ones.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets the working directory.
+    pub fn current_dir(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = Some(directory.into());
+        self
     }
 }
 
-/// A server that is started as a process.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ServerCommand {
-    /// The program and its arguments; the program comes first.
-    pub command: Vec<String>,
-    /// Variables that are set beside the inherited ones.
-    pub environment: Vec<(String, String)>,
-    /// The folder that it is started in; by default the current one.
-    pub directory: Option<PathBuf>,
+/// The values of variables may be secrets, so only their names are shown.
+impl fmt::Debug for ServerCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&OsStr> = self.environment.iter().map(|(name, _)| name.as_os_str()).collect();
+        f.debug_struct("ServerCommand")
+            .field("command", &self.command)
+            .field("environment", &names)
+            .field("directory", &self.directory)
+            .finish()
+    }
 }
 
 /// A server that is reached over HTTP.
 #[derive(Debug, Clone)]
 pub struct HttpServer {
-    /// Where it is reached.
+    /// The address and how it is connected to.
     pub site: Arc<Site>,
-    /// The command that starts it, where that is ours to do; otherwise it runs already.
+    /// The command that starts the server; `None` if it is already running.
     pub command: Option<ServerCommand>,
 }
 
-/// How a connection to the server comes to be.
+/// How a run connects to the server.
 #[derive(Debug, Clone)]
 pub enum Launcher {
-    /// A process that is spoken to over its standard streams.
+    /// Starts a process and speaks over its standard streams.
     Command(ServerCommand),
-    /// A server that is spoken to over HTTP.
+    /// Connects over HTTP.
     Http(HttpServer),
-    /// The built-in server with these faults, within this process.
+    /// Runs the built-in reference server with these faults in this process.
     BuiltIn(Arc<FaultSet>),
-    /// A server of the caller's, within this process or already connected to.
+    /// Calls a function of the user that serves or opens a connection in this process.
     Within(Within),
 }
 
-/// What a run is to do.
+/// The plan of a run.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The server.
@@ -145,41 +195,46 @@ pub struct Plan {
     pub revisions: Revisions,
     /// The cases, sorted by id.
     pub cases: Vec<Arc<Case>>,
+    /// The ids of those among them that are carried out only because they provoke what a passive case watches:
+    /// they have no result.
+    pub stimuli: BTreeSet<String>,
     /// Which tools may be called.
     pub calls: Calls,
-    /// What to ask beside what is asked anyway, so that the server shows more of itself.
+    /// The requests from the user's hint file, sent in addition to those of the cases.
     pub hints: Vec<Hint>,
-    /// How long a request may take.
+    /// The time limit of a request.
     pub timeout: Duration,
-    /// How long the first answer of a process may take.
+    /// The time limit of the first response of a process.
     pub startup_timeout: Duration,
-    /// How long the server is given at each step of shutting it down.
+    /// The time that the server has for each step of its shutdown.
     pub shutdown_grace: Duration,
-    /// How many processes of the server may run side by side.
+    /// The maximum number of server processes that run in parallel.
     pub jobs: usize,
-    /// The seed of everything random.
+    /// The seed of every random choice.
     pub seed: u64,
-    /// What fuzzing is to do, if anything.
+    /// The plan of fuzzing; `None` if it is off.
     pub fuzz: Option<FuzzPlan>,
-    /// How often a failing case is tried again on a fresh process before it is believed.
+    /// The number of times that a failing case is retried on a fresh process.
     pub retries: usize,
-    /// Whether the sink wants to see every message.
+    /// Whether every message is emitted as an event.
     pub show_wire: bool,
-    /// The command that replays a finding, up to the selection: `mcp-conformance`, with the server's own part
-    /// in `replay_suffix`.
-    pub replay_prefix: String,
-    /// The server's part of the replay command: ` -- ./my-server --flag`, or empty for the built-in server.
-    pub replay_suffix: String,
+    /// The command that reproduces a finding, up to `--revision` and `--select`.
+    pub reproduce_prefix: String,
+    /// The part of that command that names the server: ` -- ./my-server --flag`.
+    pub reproduce_suffix: String,
 }
 
 impl Plan {
-    /// How the server is named to people.
+    /// The name of the server in the report.
     #[must_use]
     pub fn server_name(&self) -> String {
         match &self.launcher {
-            Launcher::Command(server) => server.command.join(" "),
+            Launcher::Command(server) => {
+                let command: Vec<_> = server.command.iter().map(|argument| argument.to_string_lossy()).collect();
+                command.join(" ")
+            }
             Launcher::Http(server) => server.site.address().to_owned(),
-            Launcher::Within(_) => "the server within this process".to_owned(),
+            Launcher::Within(_) => "the server in this process".to_owned(),
             Launcher::BuiltIn(faults) => {
                 let names: Vec<&str> = faults.iter().map(crate::reference::Fault::name).collect();
                 if names.is_empty() {
@@ -191,7 +246,13 @@ impl Plan {
         }
     }
 
-    /// The transport that the server is spoken to over.
+    /// Whether a case has results, rather than being carried out only for what others watch.
+    #[must_use]
+    pub(super) fn reports(&self, case: &Case) -> bool {
+        !self.stimuli.contains(&case.id)
+    }
+
+    /// The transport of the server.
     #[must_use]
     pub fn transport(&self) -> Transport {
         match &self.launcher {
@@ -200,7 +261,7 @@ impl Plan {
         }
     }
 
-    /// Whether a case is for the way in which the server is reached, as far as that is known.
+    /// Whether a case applies to the server's address and to its kind of HTTP transport, as far as they are known.
     #[must_use]
     pub(super) fn reaches(&self, case: &Case) -> bool {
         let Launcher::Http(server) = &self.launcher else { return true };
@@ -215,23 +276,27 @@ impl Plan {
         }
     }
 
-    /// The command that tries the failing call of a file again.
+    /// The command that replays the failing call saved in a file.
     #[must_use]
     pub fn replay_file(&self, file: &str) -> String {
-        // What selects cases and tools has no meaning there.
-        format!("mcp-conformance replay {}{}", quoted(file), self.replay_suffix)
+        // `replay` takes none of the options that select cases and tools.
+        format!("mcp-conformance replay {}{}", quoted(file), self.reproduce_suffix)
     }
 
-    /// The command that runs these cases in a revision again.
+    /// The command that runs these cases in a revision, to reproduce a finding.
     #[must_use]
     pub fn replay(&self, cases: &[&str], revision: Revision) -> String {
         if let Launcher::Within(_) = &self.launcher {
-            // No command line reaches it; the program that made it can.
-            let selected: Vec<String> = cases.iter().map(|case| format!(".select({case:?})")).collect();
-            return format!("Judge{}.revisions([{:?}])", selected.concat(), revision.as_str());
+            // No command line reaches this server, so the finding shows the settings of `Judge` instead.
+            let select: Vec<String> = cases.iter().map(|case| format!("{case:?}.into()")).collect();
+            return format!(
+                "Settings {{ revisions: Revisions::Named(vec![{:?}.parse()?]), select: vec![{}], ..Settings::default() }}",
+                revision.as_str(),
+                select.join(", ")
+            );
         }
         let selected = cases.join(" --select ");
-        format!("{} --revision {revision} --select {selected}{}", self.replay_prefix, self.replay_suffix)
+        format!("{} --revision {revision} --select {selected}{}", self.reproduce_prefix, self.reproduce_suffix)
     }
 }
 
@@ -249,18 +314,43 @@ impl<const N: usize> From<[Revision; N]> for Revisions {
     }
 }
 
-/// Words as a POSIX shell reads them back, after something that stands before them.
-pub(crate) fn shell_words(before: &str, words: &[String]) -> String {
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-    format!("{before}{}", words.join(" "))
+/// Words quoted for a POSIX shell. What is not Unicode cannot be shown and is replaced.
+pub(crate) fn shell_words<Word: AsRef<OsStr>>(words: impl IntoIterator<Item = Word>) -> String {
+    let words: Vec<String> = words.into_iter().map(|word| quoted(&word.as_ref().to_string_lossy())).collect();
+    words.join(" ")
 }
 
-/// A word as a POSIX shell reads it back.
 fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_only_where_a_shell_would_change_them() {
+        assert_eq!(shell_words(["node", "a b", "it's", "$x", ""]), r"node 'a b' 'it'\''s' '$x' ''");
+        assert_eq!(shell_words(["./my-server", "--root=/srv"]), "./my-server --root=/srv");
+    }
+
+    #[test]
+    fn the_draft_is_judged_on_demand_only() {
+        assert!(!Revisions::Supported.possible().contains(Revision::V2024_10_07));
+        assert!(!Revisions::Latest.possible().contains(Revision::V2024_10_07));
+        assert!(Revisions::All.possible().contains(Revision::V2024_10_07));
+        let named = Revisions::from([Revision::V2024_10_07]).possible();
+        assert_eq!(named.iter().collect::<Vec<_>>(), [Revision::V2024_10_07]);
+    }
+
+    #[test]
+    fn the_values_of_variables_are_not_shown() {
+        let shown = format!("{:?}", ServerCommand::new("./my-server").env("TOKEN", "hush"));
+        assert!(shown.contains("TOKEN") && !shown.contains("hush"), "{shown}");
     }
 }

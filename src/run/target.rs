@@ -64,6 +64,9 @@ impl Target {
 
     /// Reports the result of an active case; a failure is confirmed first.
     pub(super) fn report(&self, case: &Arc<Case>, judged: Judged, began: Option<Instant>) {
+        if !self.context.plan.reports(case) {
+            return;
+        }
         let took = began.map(|began| began.elapsed());
         if let (Verdict::Fail, Some(took), Some(unconfirmed)) = (judged.verdict, took, &self.unconfirmed) {
             let unconfirmed_result = UnconfirmedResult { case: Arc::clone(case), judged, took };
@@ -297,7 +300,7 @@ async fn report_passive_cases(target: &Target, cases: &[Arc<Case>], done: &Close
     let judging = target.context.judge_in_background(move || {
         let watched = Watched::new(&connected, revision);
         let judge = |case: Arc<Case>| {
-            let Body::Watch { watch, rules } = &case.body else { return None };
+            let Body::Watch { watch, rules, .. } = &case.body else { return None };
             let judged = if are_needs_met(&case, &connected) {
                 check::watch(&case, watch, rules, revision, &watched)
             } else {

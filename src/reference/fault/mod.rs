@@ -138,6 +138,12 @@ impl Fault {
         matches!(self, Self::Http(fault) if fault.requires_authorization())
     }
 
+    /// Whether the fault only shows to a client whose token is not sufficient for tool calls.
+    #[must_use]
+    pub fn requires_narrow_token(self) -> bool {
+        matches!(self, Self::Http(HttpFault::AuthScopeNoChallenge))
+    }
+
     /// Whether only a fuzzer can find the fault: no case of the suite triggers it.
     #[must_use]
     pub const fn is_evaluation_fault(self) -> bool {

@@ -1,15 +1,15 @@
-//! Keeps what a server wrote from being read as a command by whoever reads our text: the log of a GitHub
-//! workflow obeys lines that begin with `::`, and `##[` wherever it stands.
+//! Neutralises GitHub workflow commands in text that a server influences: the log of a workflow executes lines that
+//! begin with `::`, and `##[` anywhere in a line.
 
 use std::io::{self, Write};
 
-/// Spells out what the log of a workflow would obey, line by line.
-pub(super) struct Inert<W: Write> {
+/// A writer that escapes workflow commands, line by line.
+pub(super) struct WorkflowCommandEscaper<W: Write> {
     out: W,
     line: Vec<u8>,
 }
 
-impl<W: Write> Inert<W> {
+impl<W: Write> WorkflowCommandEscaper<W> {
     pub(super) fn new(out: W) -> Self {
         Self { out, line: Vec::new() }
     }
@@ -32,7 +32,7 @@ impl<W: Write> Inert<W> {
     }
 }
 
-impl<W: Write> Write for Inert<W> {
+impl<W: Write> Write for WorkflowCommandEscaper<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(part);
@@ -55,16 +55,16 @@ mod tests {
 
     fn written(chunks: &[&str]) -> String {
         let mut bytes = Vec::new();
-        let mut inert = Inert::new(&mut bytes);
+        let mut escaper = WorkflowCommandEscaper::new(&mut bytes);
         for chunk in chunks {
-            inert.write_all(chunk.as_bytes()).expect("a vector takes all that is written");
+            escaper.write_all(chunk.as_bytes()).expect("a vector takes all that is written");
         }
-        inert.flush().expect("a vector takes all that is written");
+        escaper.flush().expect("a vector takes all that is written");
         String::from_utf8(bytes).expect("it is UTF-8")
     }
 
     #[test]
-    fn nothing_is_left_that_a_log_would_obey() {
+    fn no_workflow_command_is_left() {
         assert_eq!(written(&["  ::error::x\na :: b\n"]), "  \\u{3a}:error::x\na :: b\n");
         assert_eq!(written(&["a ##[", "error]x ##[debug]\n"]), "a \\u{23}#[error]x \\u{23}#[debug]\n");
         assert_eq!(written(&["x\n:", ":stop-commands::y"]), "x\n\\u{3a}:stop-commands::y");
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_stays_as_it_is() {
+    fn other_text_is_unchanged() {
         for text in ["", "PASS: 3 cases judged\n", "std::io\n  # a [b]\n", "é::\n"] {
             assert_eq!(written(&[text]), text);
         }

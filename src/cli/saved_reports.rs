@@ -1,4 +1,4 @@
-//! `report`, `diff`, `merge` and `fleet`: what is made of the JSON reports of runs that are over.
+//! `report`, `diff`, `merge` and `fleet`: work on the JSON reports of earlier runs.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write};
@@ -7,33 +7,33 @@ use std::path::Path;
 use mcp_conformance::report::{Conclusion, Report, merge};
 
 use super::args::{DiffArgs, FleetArgs, MergeArgs, ReportArgs};
+use super::baseline::apply_criteria;
 use super::error::CliError;
-use super::gate::hold_again;
 use super::output::Output;
-use super::word::{PageFormat, TableFormat};
+use super::values::{PageFormat, TableFormat};
 
-/// The largest report that is read, in bytes (512 MiB).
+/// The maximum size of a report, in bytes (512 MiB).
 const MAX_REPORT_BYTES: u64 = 512 << 20;
 
 /// Renders the report of an earlier run; its conclusion is that of the run.
 pub(super) fn report(args: &ReportArgs) -> Result<Conclusion, CliError> {
     let mut report = read(&args.file)?;
-    hold_again(&mut report, &args.hold)?;
+    apply_criteria(&mut report, &args.criteria)?;
     Output::open(&args.output)?.write(&report, None)?;
     Ok(Conclusion::of(&report))
 }
 
-/// Joins the reports of all shards of a run; its conclusion is that of the whole.
+/// Merges the reports of all shards of a run; the conclusion is that of the merged report.
 pub(super) fn merge(args: &MergeArgs) -> Result<Conclusion, CliError> {
     let reports: Vec<(String, Report)> =
         args.files.iter().map(|file| Ok((file.display().to_string(), read(file)?))).collect::<Result<_, CliError>>()?;
     let mut report = merge::merge(reports)?;
-    hold_again(&mut report, &args.hold)?;
+    apply_criteria(&mut report, &args.criteria)?;
     Output::open(&args.output)?.write(&report, None)?;
     Ok(Conclusion::of(&report))
 }
 
-/// Says what two runs differ in.
+/// Writes the differences between two runs.
 pub(super) fn diff(args: &DiffArgs, out: &mut dyn Write) -> Result<Conclusion, CliError> {
     let (old, new) = (read(&args.old)?, read(&args.new)?);
     let diff = mcp_conformance::report::diff::Diff::of(&old, &new);
@@ -45,10 +45,10 @@ pub(super) fn diff(args: &DiffArgs, out: &mut dyn Write) -> Result<Conclusion, C
     Ok(if diff.new.is_empty() { Conclusion::Passed } else { Conclusion::Failed })
 }
 
-/// Says which servers break which requirements.
+/// Writes which servers violate which requirements.
 pub(super) fn fleet(args: &FleetArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let mut fleet = mcp_conformance::report::fleet::Fleet::default();
-    // One after the other: thousands of reports do not fit into memory side by side.
+    // One at a time, as thousands of reports do not fit into memory.
     for file in &args.files {
         fleet.add(&file.display().to_string(), &read(file)?);
     }
@@ -60,7 +60,7 @@ pub(super) fn fleet(args: &FleetArgs, out: &mut dyn Write) -> Result<(), CliErro
     Ok(())
 }
 
-/// Reads a report within the bound; `-` is standard input.
+/// Reads a report; `-` is standard input.
 fn read(path: &Path) -> Result<Report, CliError> {
     let failed = |source: io::Error| CliError::ReadReport { path: path.to_owned(), source };
     let mut text = String::new();
@@ -68,7 +68,7 @@ fn read(path: &Path) -> Result<Report, CliError> {
         if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(File::open(path).map_err(failed)?) };
     stream.take(MAX_REPORT_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
     if text.len() as u64 > MAX_REPORT_BYTES {
-        return Err(failed(io::Error::other(format!("it is larger than {MAX_REPORT_BYTES} bytes"))));
+        return Err(failed(io::Error::other(format!("the file is larger than {MAX_REPORT_BYTES} bytes"))));
     }
     Report::parse(&text).map_err(|source| CliError::Report { path: path.to_owned(), source })
 }

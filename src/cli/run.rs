@@ -1,0 +1,76 @@
+//! Runs a plan: on a runtime, until it ends or a signal arrives, and leaves no process behind.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use mcp_conformance::event::Sink;
+use mcp_conformance::internals::client;
+use mcp_conformance::internals::run::{self, Plan, Stop};
+use mcp_conformance::report::{Options, Report};
+use tokio::sync::watch;
+
+use super::error::CliError;
+use super::output::{Listeners, Output};
+
+/// Runs a plan to its end, or until a signal, and returns its report, and the error of showing the run if there was
+/// one. No process that the run started is left then.
+pub(super) fn run_plan(plan: Plan, options: Options, output: &Output) -> Result<(Report, Option<io::Error>), CliError> {
+    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let listeners = Arc::new(Mutex::new(Listeners::new(Report::new(started, options), output.live())));
+    let sink: Arc<Mutex<dyn Sink>> = listeners.clone();
+    let summary = block_on_until_signal(|stop| run::run(plan, sink, stop))?;
+    let taken = listeners.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let (report, error) = taken.expect("the report is taken once");
+    // The summary is also in the report, as the last event.
+    Ok((report, error.or(summary.err())))
+}
+
+/// Runs work that starts processes to its end, or until a signal stops it. No process that it started is left then.
+pub(super) fn block_on_until_signal<Work: Future>(work: impl FnOnce(Stop) -> Work) -> Result<Work::Output, CliError> {
+    client::adopt_orphans();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::Runtime)?;
+    let (cancel, cancelled) = watch::channel(false);
+    let result = runtime.block_on(async {
+        let signals = tokio::spawn(cancel_on_signal(cancel));
+        let result = work(cancelled).await;
+        signals.abort();
+        result
+    });
+    // The result is complete; a blocking read that never ends must not delay it.
+    runtime.shutdown_background();
+    client::end_every_process();
+    Ok(result)
+}
+
+/// Cancels the run on each signal that asks the program to end.
+async fn cancel_on_signal(cancel: watch::Sender<bool>) {
+    loop {
+        if termination_signal().await.is_err() {
+            // Signals cannot be received, so the run goes on to its end. Dropping the sender would cancel it.
+            std::future::pending::<()>().await;
+        }
+        // Whether the user can read this does not matter to the cancellation.
+        drop(writeln!(io::stderr(), "stopping the server and reporting the results so far"));
+        cancel.send_replace(true);
+    }
+}
+
+#[cfg(unix)]
+async fn termination_signal() -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+async fn termination_signal() -> io::Result<()> {
+    tokio::signal::ctrl_c().await
+}
