@@ -17,7 +17,7 @@ use crate::verdict::{Finding, Verdict};
 use crate::wire::{Frame, Id, Kind, same_id};
 
 /// One message that was sent for a step, and how the server responded.
-struct Answer<'a> {
+struct StepExchange<'a> {
     /// The position of the message.
     sent: usize,
     outcome: Outcome,
@@ -30,7 +30,7 @@ struct Answer<'a> {
     is_http_step: bool,
 }
 
-impl Answer<'_> {
+impl StepExchange<'_> {
     /// The HTTP status.
     fn status(&self) -> Option<u16> {
         self.http?.value.get("status")?.as_u64().and_then(|status| u16::try_from(status).ok())
@@ -84,28 +84,28 @@ fn judge_execution(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> 
     let http = record.http_exchanges();
     let mut judged = Judged { verdict: Verdict::Pass, ..Judged::skip("") };
     judged.reason = None;
-    let mut answered = false;
+    let mut has_response = false;
     for (index, step) in body.steps.iter().enumerate() {
         if step.revisions.is_some_and(|revisions| !revisions.contains(revision)) {
             continue;
         }
         let mark = Mark { pass: pass.number, step: index };
-        let mut answers = if step.http.is_some() {
-            http_answers(record, &http, mark)
+        let mut exchanges_of_step = if step.http.is_some() {
+            http_step_exchanges(record, &http, mark)
         } else {
-            answers(record, &exchanges, &strays, &http, step, mark)
+            step_exchanges(record, &exchanges, &strays, &http, step, mark)
         };
         if let Some(poll) = &step.poll {
             // Only the last response is judged; the others are those that were polled before it.
-            answers.drain(..answers.len().saturating_sub(1));
-            let last = answers.last().and_then(|answer| answer.response);
+            exchanges_of_step.drain(..exchanges_of_step.len().saturating_sub(1));
+            let last = exchanges_of_step.last().and_then(|step_exchange| step_exchange.response);
             if last.is_some_and(|response| response.get("result").is_some() && !poll.until.fits(response)) {
-                if let (Some(otherwise), Some(answer)) = (&poll.otherwise, answers.last()) {
+                if let (Some(otherwise), Some(step_exchange)) = (&poll.otherwise, exchanges_of_step.last()) {
                     // Judged like a step whose response matches no expectation.
                     let unexpected = Step { expect: Vec::new(), otherwise: Some(otherwise.clone()), ..step.clone() };
-                    judge_step(case, &unexpected, revision, pass, answer, &mut judged);
+                    judge_step(case, &unexpected, revision, pass, step_exchange, &mut judged);
                     judged.seen += 1;
-                    answered = true;
+                    has_response = true;
                     continue;
                 }
                 let slow =
@@ -114,10 +114,10 @@ fn judge_execution(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> 
                 return judged;
             }
         }
-        for answer in answers {
-            answered |= answer.is_response();
-            judged.seen += usize::from(answer.is_response());
-            judge_step(case, step, revision, pass, &answer, &mut judged);
+        for step_exchange in exchanges_of_step {
+            has_response |= step_exchange.is_response();
+            judged.seen += usize::from(step_exchange.is_response());
+            judge_step(case, step, revision, pass, &step_exchange, &mut judged);
             // A case that does not apply, or proves nothing, is not judged further.
             if matches!(judged.verdict, Verdict::Skip | Verdict::Error) && judged.findings.is_empty() {
                 return judged;
@@ -133,7 +133,7 @@ fn judge_execution(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> 
             }
         }
     }
-    if !answered && judged.verdict == Verdict::Pass {
+    if !has_response && judged.verdict == Verdict::Pass {
         return Judged::error("the server did not respond, so nothing is proved");
     }
     judged
@@ -152,17 +152,24 @@ fn exceeded_limit(record: &Transcript) -> Option<String> {
     })
 }
 
-fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer: &Answer<'_>, judged: &mut Judged) {
+fn judge_step(
+    case: &Case,
+    step: &Step,
+    revision: Revision,
+    pass: &Pass,
+    step_exchange: &StepExchange<'_>,
+    judged: &mut Judged,
+) {
     let applies = |row: &&Row| row.revisions.is_none_or(|revisions| revisions.contains(revision));
     let rows: Vec<&Row> = step.expect.iter().filter(applies).collect();
-    let row = rows.iter().find(|row| matches_row(row, answer));
+    let row = rows.iter().find(|row| matches_row(row, step_exchange));
     let (requirement, verdict, message) = match row {
         Some(row) => {
             let verdict = row.verdict.unwrap_or(Verdict::Pass);
             match verdict {
                 Verdict::Pass => judged.notes.extend(row.message.clone()),
                 Verdict::Skip | Verdict::Error => {
-                    judged.withdraw_pass(verdict, row.message.clone().unwrap_or_else(|| describe(answer)));
+                    judged.withdraw_pass(verdict, row.message.clone().unwrap_or_else(|| describe(step_exchange)));
                 }
                 Verdict::Fail | Verdict::Warn => {}
             }
@@ -174,13 +181,13 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
         None if rows.is_empty() && step.otherwise.is_none() => {
             if step.control
                 && !matches!(
-                    answer.outcome,
+                    step_exchange.outcome,
                     Outcome::Result | Outcome::Success | Outcome::ToolError | Outcome::InputRequired
                 )
             {
                 let reason = format!(
-                    "the server did not answer the control request with a result ({}), so nothing is proved",
-                    describe(answer)
+                    "the server did not step_exchange the control request with a result ({}), so nothing is proved",
+                    describe(step_exchange)
                 );
                 judged.withdraw_pass(Verdict::Error, reason);
             }
@@ -197,7 +204,7 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
     };
     let Some((requirement, verdict)) = requirement_and_verdict(case, revision, requirement, verdict) else { return };
     if !matches!(verdict, Verdict::Fail | Verdict::Warn) {
-        judged.withdraw_pass(verdict, message.unwrap_or_else(|| describe(answer)));
+        judged.withdraw_pass(verdict, message.unwrap_or_else(|| describe(step_exchange)));
         return;
     }
     judged.verdict = judged.verdict.join(verdict);
@@ -213,12 +220,12 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
     add_finding(
         &mut judged.findings,
         Finding {
-            message: message.unwrap_or_else(|| format!("expected {expected}, got {}", describe(answer))),
+            message: message.unwrap_or_else(|| format!("expected {expected}, got {}", describe(step_exchange))),
             expected,
-            actual: describe(answer),
-            value: answer.response.cloned(),
+            actual: describe(step_exchange),
+            value: step_exchange.response.cloned(),
             subjects: pass.subjects(),
-            evidence: evidence_of(&pass.transcript.entries, &positions_near(&positions, answer)),
+            evidence: evidence_of(&pass.transcript.entries, &positions_near(&positions, step_exchange)),
             fix: case.fix.clone(),
             ..Finding::new(requirement, revision, verdict)
         },
@@ -226,42 +233,42 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
 }
 
 /// The positions that prove a response: all messages of the execution, or those after the request if there are many.
-fn positions_near(positions: &[usize], answer: &Answer<'_>) -> Vec<usize> {
+fn positions_near(positions: &[usize], step_exchange: &StepExchange<'_>) -> Vec<usize> {
     if positions.len() <= 12 {
         return positions.to_vec();
     }
-    if let Some(exchange) = answer.http.filter(|_| answer.is_http_step) {
+    if let Some(exchange) = step_exchange.http.filter(|_| step_exchange.is_http_step) {
         return exchange.positions.clone();
     }
-    let from = positions.iter().position(|at| *at == answer.sent).unwrap_or(0);
+    let from = positions.iter().position(|at| *at == step_exchange.sent).unwrap_or(0);
     let mut near: Vec<usize> = positions.iter().skip(from).take(10).copied().collect();
-    near.extend(answer.position);
+    near.extend(step_exchange.position);
     near
 }
 
-fn answers<'a>(
+fn step_exchanges<'a>(
     record: &'a Transcript,
     exchanges: &[Exchange<'a>],
     strays: &[(usize, &'a Value)],
     http: &'a [HttpExchange],
     step: &Step,
     mark: Mark,
-) -> Vec<Answer<'a>> {
-    let mut answers = Vec::new();
+) -> Vec<StepExchange<'a>> {
+    let mut exchanges_of_step = Vec::new();
     let mut claimed = Vec::new();
     for (position, entry) in record.entries.iter().enumerate() {
         let Event::Sent { mark: Some(marked), .. } = &entry.event else { continue };
         if *marked != mark {
             continue;
         }
-        // A batch in a raw line is there for what comes without an id; its answers have ids of their own.
+        // A batch in a raw line is there for what comes without an id; its responses have ids of their own.
         let raw_batch = step.raw.is_some() && entry.sent().is_some_and(Value::is_array);
         let mine = |exchange: &&Exchange<'_>| exchange.sent == position && !raw_batch;
         let own: Vec<&Exchange<'_>> = exchanges.iter().filter(mine).collect();
         for exchange in &own {
-            answers.push(match exchange.responses.first() {
-                Some((at, response)) => answered(position, *at, response),
-                None => unanswered(record, position),
+            exchanges_of_step.push(match exchange.responses.first() {
+                Some((at, response)) => with_response(position, *at, response),
+                None => without_response(record, position),
             });
         }
         if own.is_empty() || own.iter().all(|exchange| exchange.responses.is_empty()) {
@@ -271,15 +278,15 @@ fn answers<'a>(
             });
             if let Some((at, response)) = stray {
                 claimed.push(*at);
-                answers.truncate(answers.len() - own.len());
-                answers.push(answered(position, *at, response));
+                exchanges_of_step.truncate(exchanges_of_step.len() - own.len());
+                exchanges_of_step.push(with_response(position, *at, response));
             } else if own.is_empty() {
                 let empty = (position..record.entries.len()).find_map(|at| {
                     let value = record.entries[at].received()?;
                     (value.is_null() || value.as_array().is_some_and(Vec::is_empty)).then_some((at, value))
                 });
-                answers.push(match empty {
-                    Some((at, value)) => Answer {
+                exchanges_of_step.push(match empty {
+                    Some((at, value)) => StepExchange {
                         sent: position,
                         outcome: Outcome::Malformed,
                         position: Some(at),
@@ -287,7 +294,7 @@ fn answers<'a>(
                         http: None,
                         is_http_step: false,
                     },
-                    None => unanswered(record, position),
+                    None => without_response(record, position),
                 });
             }
         }
@@ -295,7 +302,7 @@ fn answers<'a>(
     if let Some(step) = record.entries.iter().enumerate().find_map(|(at, entry)| match entry.event {
         Event::Shutdown { step, .. } => Some((at, step)),
         _ => None,
-    }) && answers.is_empty()
+    }) && exchanges_of_step.is_empty()
     {
         let outcome = match step.1 {
             ShutdownStep::AlreadyExited | ShutdownStep::Disconnected => Outcome::Closed,
@@ -303,7 +310,7 @@ fn answers<'a>(
             ShutdownStep::Sigterm => Outcome::Sigterm,
             ShutdownStep::Sigkill => Outcome::Sigkill,
         };
-        answers.push(Answer {
+        exchanges_of_step.push(StepExchange {
             sent: step.0,
             outcome,
             position: Some(step.0),
@@ -312,18 +319,21 @@ fn answers<'a>(
             is_http_step: false,
         });
     }
-    for answer in &mut answers {
-        answer.http = http.iter().rev().find(|exchange| exchange.sent == answer.sent);
+    for step_exchange in &mut exchanges_of_step {
+        step_exchange.http = http.iter().rev().find(|exchange| exchange.sent == step_exchange.sent);
     }
-    answers
+    exchanges_of_step
 }
 
 /// The responses to the HTTP requests that a step made itself.
-fn http_answers<'a>(record: &Transcript, http: &'a [HttpExchange], mark: Mark) -> Vec<Answer<'a>> {
-    http.iter().filter(|exchange| exchange.mark == Some(mark)).map(|exchange| http_answer(record, exchange)).collect()
+fn http_step_exchanges<'a>(record: &Transcript, http: &'a [HttpExchange], mark: Mark) -> Vec<StepExchange<'a>> {
+    http.iter()
+        .filter(|exchange| exchange.mark == Some(mark))
+        .map(|exchange| http_step_exchange(record, exchange))
+        .collect()
 }
 
-fn http_answer<'a>(record: &Transcript, exchange: &'a HttpExchange) -> Answer<'a> {
+fn http_step_exchange<'a>(record: &Transcript, exchange: &'a HttpExchange) -> StepExchange<'a> {
     let value = &exchange.value;
     let requested_id = value.pointer("/request/message/id");
     let events = value.pointer("/body/events").and_then(Value::as_array).into_iter().flatten();
@@ -356,11 +366,11 @@ fn http_answer<'a>(record: &Transcript, exchange: &'a HttpExchange) -> Answer<'a
         (None, None) => Outcome::Closed,
     };
     let position = exchange.positions.iter().copied().filter(|at| *at < record.entries.len()).max();
-    Answer { sent: exchange.sent, outcome, position, response, http: Some(exchange), is_http_step: true }
+    StepExchange { sent: exchange.sent, outcome, position, response, http: Some(exchange), is_http_step: true }
 }
 
-fn answered(sent: usize, position: usize, response: &Value) -> Answer<'_> {
-    Answer {
+fn with_response(sent: usize, position: usize, response: &Value) -> StepExchange<'_> {
+    StepExchange {
         sent,
         outcome: classify(response),
         position: Some(position),
@@ -370,11 +380,11 @@ fn answered(sent: usize, position: usize, response: &Value) -> Answer<'_> {
     }
 }
 
-fn unanswered(record: &Transcript, sent: usize) -> Answer<'_> {
+fn without_response(record: &Transcript, sent: usize) -> StepExchange<'_> {
     if let Some((at, status)) = http_status(record, sent)
         && status >= 400
     {
-        return Answer {
+        return StepExchange {
             sent,
             outcome: Outcome::HttpError,
             position: Some(at),
@@ -386,7 +396,7 @@ fn unanswered(record: &Transcript, sent: usize) -> Answer<'_> {
     let closed = (sent..record.entries.len())
         .find(|at| matches!(record.entries[*at].event, Event::Closed | Event::Exited { .. } | Event::Overflow));
     let outcome = if closed.is_some() { Outcome::Closed } else { Outcome::NoResponse };
-    Answer { sent, outcome, position: closed, response: None, http: None, is_http_step: false }
+    StepExchange { sent, outcome, position: closed, response: None, http: None, is_http_step: false }
 }
 
 /// The status that answered the HTTP request of a message, with its position.
@@ -424,33 +434,33 @@ fn classify(response: &Value) -> Outcome {
 }
 
 /// Whether a response is one that a row of a step describes.
-fn matches_row(row: &Row, answer: &Answer<'_>) -> bool {
+fn matches_row(row: &Row, step_exchange: &StepExchange<'_>) -> bool {
     let outcome_fits = row.outcome.is_empty()
-        || row.outcome.contains(&answer.outcome)
+        || row.outcome.contains(&step_exchange.outcome)
         || (row.outcome.contains(&Outcome::Result)
-            && matches!(answer.outcome, Outcome::Success | Outcome::ToolError | Outcome::InputRequired))
-        || (row.outcome.contains(&Outcome::Success) && answer.outcome == Outcome::InputRequired);
+            && matches!(step_exchange.outcome, Outcome::Success | Outcome::ToolError | Outcome::InputRequired))
+        || (row.outcome.contains(&Outcome::Success) && step_exchange.outcome == Outcome::InputRequired);
     let status_fits = row.status.is_empty()
-        || answer.status().is_some_and(|status| row.status.iter().any(|wanted| wanted.fits(status)));
+        || step_exchange.status().is_some_and(|status| row.status.iter().any(|wanted| wanted.fits(status)));
     let exchange_fits =
-        row.exchange.as_ref().is_none_or(|schema| answer.http.is_some_and(|http| schema.fits(&http.value)));
+        row.exchange.as_ref().is_none_or(|schema| step_exchange.http.is_some_and(|http| schema.fits(&http.value)));
     if !status_fits || !exchange_fits {
         return false;
     }
     // A server that rejects a message by its HTTP status need not send a JSON-RPC error as well.
-    if answer.outcome == Outcome::HttpError && !answer.is_http_step {
+    if step_exchange.outcome == Outcome::HttpError && !step_exchange.is_http_step {
         return row.outcome.contains(&Outcome::HttpError)
             || row.outcome.contains(&Outcome::Error)
             || !row.code.is_empty();
     }
     let code_fits = row.code.is_empty()
-        || answer
+        || step_exchange
             .response
             .and_then(|response| response.pointer("/error/code"))
             .and_then(Value::as_i64)
             .is_some_and(|code| row.code.contains(&code));
     let schema_fits =
-        row.schema.as_ref().is_none_or(|schema| answer.response.is_some_and(|response| schema.fits(response)));
+        row.schema.as_ref().is_none_or(|schema| step_exchange.response.is_some_and(|response| schema.fits(response)));
     outcome_fits && code_fits && schema_fits
 }
 
@@ -496,11 +506,11 @@ fn outcome_name(outcome: Outcome) -> &'static str {
 }
 
 /// A description of a response, with the code and the message of an error.
-fn describe(answer: &Answer<'_>) -> String {
-    let outcome = describe_outcome(answer);
-    match answer.http.filter(|_| answer.is_http_step) {
+fn describe(step_exchange: &StepExchange<'_>) -> String {
+    let outcome = describe_outcome(step_exchange);
+    match step_exchange.http.filter(|_| step_exchange.is_http_step) {
         None => outcome,
-        Some(http) => match (answer.status(), answer.outcome) {
+        Some(http) => match (step_exchange.status(), step_exchange.outcome) {
             (Some(status), Outcome::NoResponse | Outcome::HttpError) => {
                 let text = http.value.pointer("/body/text").and_then(Value::as_str).unwrap_or_default();
                 let kind =
@@ -516,9 +526,9 @@ fn describe(answer: &Answer<'_>) -> String {
     }
 }
 
-fn describe_outcome(answer: &Answer<'_>) -> String {
-    let error = answer.response.and_then(|response| response.get("error"));
-    match (answer.outcome, error) {
+fn describe_outcome(step_exchange: &StepExchange<'_>) -> String {
+    let error = step_exchange.response.and_then(|response| response.get("error"));
+    match (step_exchange.outcome, error) {
         (Outcome::Error, Some(error)) => {
             let code = error.get("code").map_or_else(|| "no code".to_owned(), |code| format!("code {code}"));
             let message = error.get("message").and_then(Value::as_str).unwrap_or_default();

@@ -34,6 +34,8 @@ mod value;
 mod violation;
 
 #[cfg(test)]
+mod rule_tests;
+#[cfg(test)]
 mod task_tests;
 #[cfg(test)]
 mod tests;

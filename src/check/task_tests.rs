@@ -103,16 +103,15 @@ fn times_are_valid_and_consistent() {
 
 #[test]
 fn a_result_is_early_if_the_task_is_still_working_afterwards() {
-    let asked = request(2, "tasks/result", json!({"taskId": LONG}));
+    let wait = request(2, "tasks/result", json!({"taskId": LONG}));
     let given = result(2, json!({"content": [], "_meta": {"io.modelcontextprotocol/related-task": {"taskId": LONG}}}));
     let early =
-        [create(1, LONG).to_vec(), vec![asked.clone(), given.clone()], get(3, LONG, "working").to_vec()].concat();
+        [create(1, LONG).to_vec(), vec![wait.clone(), given.clone()], get(3, LONG, "working").to_vec()].concat();
     assert_eq!(legacy(TaskResultAfterEnd, &early), (1, 1));
-    let right =
-        [create(1, LONG).to_vec(), vec![asked.clone(), given.clone()], get(3, LONG, "failed").to_vec()].concat();
+    let right = [create(1, LONG).to_vec(), vec![wait.clone(), given.clone()], get(3, LONG, "failed").to_vec()].concat();
     assert_eq!(legacy(TaskResultAfterEnd, &right), (1, 0));
     assert_eq!(legacy(TaskResultNamesTask, &right), (1, 0));
-    let bare = [asked, result(2, json!({"content": []}))];
+    let bare = [wait, result(2, json!({"content": []}))];
     assert_eq!(legacy(TaskResultNamesTask, &bare), (1, 1));
 }
 
@@ -167,9 +166,9 @@ fn progress_ends_with_the_task() {
 fn a_key_is_used_for_one_request() {
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
     let poll = |id: i64, text: &str| {
-        let asked = json!({"a": {"method": "elicitation/create", "params": {"message": text}}});
-        let answer = json!({"taskId": LONG, "status": "input_required", "inputRequests": asked});
-        [request(id, "tasks/get", json!({"taskId": LONG, "_meta": meta})), result(id, answer)]
+        let input_requests = json!({"a": {"method": "elicitation/create", "params": {"message": text}}});
+        let state = json!({"taskId": LONG, "status": "input_required", "inputRequests": input_requests});
+        [request(id, "tasks/get", json!({"taskId": LONG, "_meta": meta})), result(id, state)]
     };
     let modern = |messages: &[(bool, Value)]| run(TaskInputKeysNotReused, Revision::V2026_07_28, messages);
     assert_eq!(modern(&[poll(1, "x"), poll(2, "x")].concat()), (2, 0));
@@ -182,25 +181,28 @@ fn cancelled(is_sent: bool, id: &Value) -> (bool, Value) {
 
 #[test]
 fn a_server_cancels_only_its_own_open_requests() {
-    let asked = (false, json!({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}));
-    let answer = (true, json!({"jsonrpc": "2.0", "id": "q", "result": {"roots": []}}));
+    let server_request = (false, json!({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}));
+    let response = (true, json!({"jsonrpc": "2.0", "id": "q", "result": {"roots": []}}));
     let cancel = cancelled(false, &json!("q"));
-    assert_eq!(legacy(ServerCancelsOnlyOwnRequests, &[asked.clone(), cancel.clone()]), (1, 0));
+    assert_eq!(legacy(ServerCancelsOnlyOwnRequests, &[server_request.clone(), cancel.clone()]), (1, 0));
     assert_eq!(legacy(ServerCancelsOnlyOwnRequests, std::slice::from_ref(&cancel)), (1, 1));
     // A cancellation that arrives one second after the response may have been sent before it, six seconds after not.
-    assert_eq!(legacy(ServerCancelsOnlyOwnRequests, &[asked.clone(), answer.clone(), cancel.clone()]), (1, 0));
+    assert_eq!(
+        legacy(ServerCancelsOnlyOwnRequests, &[server_request.clone(), response.clone(), cancel.clone()]),
+        (1, 0)
+    );
     let pause = std::iter::repeat_n(request(1, "ping", json!({})), 6);
-    let late: Vec<_> = [asked, answer].into_iter().chain(pause).chain([cancel]).collect();
+    let late: Vec<_> = [server_request, response].into_iter().chain(pause).chain([cancel]).collect();
     assert_eq!(legacy(ServerCancelsOnlyOwnRequests, &late), (1, 1));
 }
 
 #[test]
 fn task_requests_and_requests_other_than_subscriptions_are_not_cancelled() {
-    let asked =
+    let server_request =
         |params: Value| (false, json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params}));
     let cancel = cancelled(false, &json!("q"));
-    assert_eq!(legacy(ServerCancelsNoTaskRequest, &[asked(json!({})), cancel.clone()]), (1, 0));
-    assert_eq!(legacy(ServerCancelsNoTaskRequest, &[asked(json!({"task": {}})), cancel]), (1, 1));
+    assert_eq!(legacy(ServerCancelsNoTaskRequest, &[server_request(json!({})), cancel.clone()]), (1, 0));
+    assert_eq!(legacy(ServerCancelsNoTaskRequest, &[server_request(json!({"task": {}})), cancel]), (1, 1));
     let meta = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}});
     let of = |method: &str| {
         run(
@@ -215,11 +217,11 @@ fn task_requests_and_requests_other_than_subscriptions_are_not_cancelled() {
 #[test]
 fn a_response_to_a_cancelled_request_counts_only_after_later_responses() {
     let (call, ping) = (request(1, "tools/call", json!({})), request(2, "ping", json!({})));
-    let (late, answer) = (result(1, json!({})), result(2, json!({})));
+    let (late, other) = (result(1, json!({})), result(2, json!({})));
     let cancel = cancelled(true, &json!(1));
     let begun = [call, cancel, ping];
     let with = |rest: &[(bool, Value)]| legacy(NoResponseAfterCancellation, &[begun.as_slice(), rest].concat());
-    assert_eq!(with(std::slice::from_ref(&answer)), (1, 0));
-    assert_eq!(with(&[answer.clone(), late.clone()]), (1, 1));
-    assert_eq!(with(&[late, answer]), (0, 0));
+    assert_eq!(with(std::slice::from_ref(&other)), (1, 0));
+    assert_eq!(with(&[other.clone(), late.clone()]), (1, 1));
+    assert_eq!(with(&[late, other]), (0, 0));
 }
