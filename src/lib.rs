@@ -145,7 +145,7 @@ pub mod internals {
     pub mod case {
         pub use crate::case::{
             Answer, Ask, Baseline, Body, Case, CaseText, Change, Count, Counts, Coverage, Entry, Hint, HttpCall,
-            HttpKind, Line, LoadError, Process, Reason, SelectError, SelectedCases, Selection, Shard, Shutdown, Source,
+            HttpKind, BaselineEntry, LoadError, Process, Reason, SelectError, SelectedCases, Selection, Shard, Shutdown, Source,
             Step, Trust, WatchKind, load, load_hints, read_embedded, reasons, understand, understand_hints,
         };
     }
@@ -160,8 +160,8 @@ pub mod internals {
     }
     pub mod run {
         pub use crate::run::{
-            Calls, Found, HttpServer, Launcher, Plan, Regression, RegressionError, Revisions, Stop, TriedOut, run,
-            try_out,
+            Calls, DiscoveredHint, HttpServer, Launcher, Plan, Regression, RegressionError, Revisions, Stop, DiscoveredHints, run,
+            discover_hints,
         };
     }
     pub mod transcript {

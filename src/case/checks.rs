@@ -1,34 +1,37 @@
-//! The closed lists of checks that a case may name where a JSON Schema cannot say what holds.
+//! The checks that a rule of a case can name where a JSON Schema cannot express the rule.
 //!
-//! Owns the names and what each asks for, in a sentence. What a check does stands in the judge, which
-//! matches on these types exhaustively. A new check is one line here (and its word in
-//! `cases/schema.json`, which a test asks for).
+//! A check is a name, or one of the rules with parameters ([`ConnectionRule`]). Each name has one sentence that
+//! states its rule. How a check is carried out is decided in [`crate::check`], which matches on these types
+//! exhaustively. A new name is one line here, and its entry in `cases/schema.json`.
 
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
-/// A name that is no check.
+use super::pattern::Pattern;
+use super::place::Place;
+
+/// A name that no check has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {kind} `{name}`")]
 pub struct UnknownName {
-    /// What the name was meant to be.
+    /// What was expected: a check, an oracle or a comparison.
     pub kind: &'static str,
     /// The name.
     pub name: String,
 }
 
 macro_rules! names {
-    ($(#[$meta:meta])* $kind:literal $type:ident { $($variant:ident = $name:literal: $asks:literal,)+ }) => {
+    ($(#[$meta:meta])* $kind:literal $type:ident { $($variant:ident = $name:literal: $rule:literal,)+ }) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
         pub enum $type {
-            $(#[doc = $asks] $variant,)+
+            $(#[doc = $rule] #[serde(rename = $name)] $variant,)+
         }
 
         impl $type {
-            /// Every one, in the order in which they are declared.
+            /// All of them, in the order of their declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The name in case files.
@@ -39,11 +42,11 @@ macro_rules! names {
                 }
             }
 
-            /// What it asks for, in a sentence.
+            /// The rule in one sentence.
             #[must_use]
             pub fn asks(self) -> &'static str {
                 match self {
-                    $(Self::$variant => $asks,)+
+                    $(Self::$variant => $rule,)+
                 }
             }
         }
@@ -62,187 +65,359 @@ macro_rules! names {
                 Self::ALL.iter().copied().find(|known| known.as_str() == name).ok_or_else(unknown)
             }
         }
-
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-            }
-        }
     };
 }
 
 names! {
-    /// A check of one value that a case watches.
+    /// A check by name of each value that a passive case selects.
     "check" ValueCheck {
-        JsonSchema = "json-schema": "The value is a valid JSON Schema of the dialect that it names.",
-        StructuredConforms = "structured-conforms": "`structuredContent` fits the tool's `outputSchema`.",
-        StructuredPresent = "structured-present": "A tool with an `outputSchema` returns `structuredContent`.",
-        StructuredText = "structured-text": "Structured content also stands in a text item, as JSON.",
-        JsonSchemaInItsDialect = "json-schema-in-its-dialect": "What is valid in some dialect of JSON Schema is so in the one that it names.",
-        JsonSchemaInAnyDialect = "json-schema-in-any-dialect": "The value is a valid JSON Schema of some dialect.",
-        NoRemoteRef = "no-remote-ref": "No reference of the schema leads to the network.",
-        HeaderNamesUnique = "header-names-unique": "No two `x-mcp-header` of a schema are the same but for letter case.",
-        ImageMagic = "image-magic": "The bytes of an image are of the type that `mimeType` names.",
-        AskedDeclared = "asked-declared": "What the server asks for, in kind and mode, was declared by the client.",
-        ToolUsesBalanced = "tool-uses-balanced": "Each use of a tool in the messages of a completion is followed by its result.",
-        ToolKnown = "tool-known": "The call of a listed tool is not answered by -32601.",
+        JsonSchema = "json-schema": "The value is a valid JSON Schema of the dialect that it declares, or of the default one.",
+        JsonSchemaInDeclaredDialect = "json-schema-in-declared-dialect": "A JSON Schema that is valid in some dialect is valid in the one that it declares.",
+        JsonSchemaInAnyDialect = "json-schema-in-any-dialect": "The value is a valid JSON Schema of at least one dialect.",
+        NoRemoteReference = "no-remote-reference": "No reference in the schema points to the network.",
+        HeaderNamesUnique = "header-names-unique": "No two `x-mcp-header` names of a schema are the same when letter case is ignored.",
+        StructuredContentConforms = "structured-content-conforms": "`structuredContent` conforms to the tool's `outputSchema`.",
+        StructuredContentPresent = "structured-content-present": "A successful result of a tool with an `outputSchema` has `structuredContent`.",
+        StructuredContentInText = "structured-content-in-text": "A text item of the result contains its `structuredContent` as JSON.",
+        ImageMatchesMimeType = "image-matches-mime-type": "The data of an image is of the type that `mimeType` names.",
+        ClientRequestDeclared = "client-request-declared": "What the server requests from the client, in kind and mode, was declared by the client.",
+        ToolUsesHaveResults = "tool-uses-have-results": "In the messages of a sampling request, every tool use is followed by its result.",
+        ToolKnown = "tool-known": "A call to a listed tool is not answered with -32601.",
     }
 }
 
 names! {
-    /// A check of a connection as a whole.
+    /// A check by name of a connection as a whole.
     "check" ConnectionCheck {
-        AnsweredOnce = "answered-once": "No request has two responses, and no response comes without a request.",
-        ResultIdEcho = "result-id-echo": "The id of a result equals that of its request in value and JSON type.",
-        ErrorIdEcho = "error-id-echo": "The id of an error equals that of its request in value and JSON type.",
-        NotificationsUnanswered = "notifications-unanswered": "No notification is answered.",
-        ToolNamesUnique = "tool-names-unique": "No two tools of one list share a name.",
-        CursorsAdvance = "cursors-advance": "No page and no cursor repeats within a walk.",
-        PagesDisjoint = "pages-disjoint": "No item stands on two pages of a walk.",
-        CacheScopeSame = "cache-scope-same": "Every page of a walk says the same `cacheScope`.",
-        ProgressTokens = "progress-tokens": "Progress is reported only for tokens that we gave.",
+        AnsweredOnce = "answered-once": "No request has two responses, and every response belongs to a request.",
+        NoResponseToNotification = "no-response-to-notification": "The server sends no response to a notification.",
+        NoResponseAfterCancellation = "no-response-after-cancellation": "The server sends no response to a request that was cancelled while it was open.",
+        ServerRequestIdsValid = "server-request-ids-valid": "The ids of the server's requests are strings or integers and are never used twice.",
+        CursorsAdvance = "cursors-advance": "No cursor of the tool list repeats while a client paginates.",
+        PagesDoNotOverlap = "pages-do-not-overlap": "No page of the tool list starts with the last tool of the previous page.",
         ProgressIncreases = "progress-increases": "The progress of a token increases with each notification.",
-        ProgressStops = "progress-stops": "No progress is reported once its request is answered.",
-        RequestsDeclared = "requests-declared": "Server requests use only capabilities that the client declared.",
-        ListChangedDeclared = "list-changed-declared": "List changes are told only where `listChanged` was declared.",
-        ListChangedSent = "list-changed-sent": "A list that changed was announced where `listChanged` was declared.",
-        LoggingDeclared = "logging-declared": "Log messages are sent only where `logging` was declared.",
-        LogOptIn = "log-opt-in": "Log messages are sent only for requests that asked for them.",
-        EmbeddedNeedsResources = "embedded-needs-resources": "Embedded resources come only from a server that declared `resources`.",
-        CallsSurvived = "calls-survived": "The server does not end while a valid call is under way.",
-        EndsOnSigterm = "ends-on-sigterm": "A process that outlives the closing of its input ends on SIGTERM.",
-        QuietBeforeInitialized = "quiet-before-initialized": "The server asks nothing but ping before `notifications/initialized`.",
-        UnknownVersionNotEchoed = "unknown-version-not-echoed": "A version that nobody knows is not agreed to.",
-        ToolsDeclared = "tools-declared": "A server that lists or runs tools declared `tools`.",
-        ResourceUrisUnique = "resource-uris-unique": "No two different resources of one list share a uri.",
-        PromptNamesUnique = "prompt-names-unique": "No two different prompts of one list share a name.",
-        OtherCacheScopeSame = "other-cache-scope-same": "Every page of a list of resources or prompts says the same `cacheScope`.",
-        UpdatesSubscribed = "updates-subscribed": "Updates of resources are told only while there is a subscription.",
-        ListenAcknowledgedFirst = "listen-acknowledged-first": "The first message of a subscription acknowledges it, under the id of its request.",
-        ListenGrantsAsked = "listen-grants-asked": "A subscription is granted nothing that was not asked for.",
-        ChangesListened = "changes-listened": "Changes are told only while a subscription is open.",
-        ElicitationsKnown = "elicitations-known": "An elicitation that is told to be complete was asked for before.",
-        InputKeysUnique = "input-keys-unique": "No result asks for two things under one key.",
-        ListenServed = "listen-served": "A subscription to something that the server declared is acknowledged.",
-        ListenTagged = "listen-tagged": "What a subscription delivers carries the id of its request.",
-        ListenOnlyAsked = "listen-only-asked": "A subscription delivers nothing but what it asked for.",
-        ListenCancelled = "listen-cancelled": "A subscription that was cancelled delivers nothing more.",
-        ToolChangesTold = "tool-changes-told": "A change of the tools is told to who listens for it.",
-        OtherChangesTold = "other-changes-told": "A change of the resources or the prompts is told to who listens for it.",
-        UpdatesTold = "updates-told": "A change of a resource is told to who listens for it.",
-        PingBeforeInitialized = "ping-before-initialized": "A ping before `notifications/initialized` is answered with a result.",
-        FallbackNewest = "fallback-newest": "The version offered for an unknown one is not older than one that is spoken.",
-        TaskIdsUnique = "task-ids-unique": "No two tasks are created under one id.",
-        TaskIdsUnguessable = "task-ids-unguessable": "The ids of tasks leave room enough that nobody guesses one.",
-        TaskTransitions = "task-transitions": "A task that has ended stays as it is.",
-        TaskTimes = "task-times": "The times of a task are timestamps that agree with each other.",
-        TaskResultWaits = "task-result-waits": "`tasks/result` is answered once the task has ended.",
-        TaskResultsRelated = "task-results-related": "The result of `tasks/result` names its task.",
-        TasksListed = "tasks-listed": "A task that `tasks/get` knows stands in the list of tasks.",
-        TaskFailuresTold = "task-failures-told": "A task whose tool failed is failed, and says why.",
-        TaskInputRelated = "task-input-related": "What the server asks for a task names the task.",
-        TaskProgressStops = "task-progress-stops": "No progress is reported on a task that has ended.",
-        TaskOnlyOnCalls = "task-only-on-calls": "Nothing but `tools/call` is answered with a task.",
-        TaskInputKeys = "task-input-keys": "A key of what a task asks for stands for one request.",
-        ServerCancelsOwn = "server-cancels-own": "The server cancels its own requests only, while they are open.",
-        ServerCancelsNoTask = "server-cancels-no-task": "The server cancels no request so that was to become a task.",
-        ServerCancelsListen = "server-cancels-listen": "The server cancels nothing but subscriptions.",
-        CancelledSilent = "cancelled-silent": "A request that was cancelled while it was open is not answered.",
-        ResourcesChangedSent = "resources-changed-sent": "Resources that changed were announced where `resources.listChanged` was declared.",
-        PromptsChangedSent = "prompts-changed-sent": "Prompts that changed were announced where `prompts.listChanged` was declared.",
-        PromptsGot = "prompts-got": "A listed prompt without required arguments is served.",
-        VersionAgreed = "version-agreed": "A version that was agreed to once is agreed to again.",
-        LogsPaced = "logs-paced": "Log messages do not come by the hundred within a second.",
-        ProgressPaced = "progress-paced": "Progress on a token is not reported a hundred times within a second.",
-        PingsPaced = "pings-paced": "The server does not ping dozens of times within a second.",
-        ServerRequestIds = "server-request-ids": "The ids of server requests are strings or integers and never repeat.",
-        EventIdsUnique = "event-ids-unique": "No two events of the streams of a session share an id.",
-        SentOnOneStream = "sent-on-one-stream": "No message is sent on two streams.",
+        ProgressEndsWithResponse = "progress-ends-with-response": "No progress is reported on a request that has been answered.",
+        LogsOnlyIfRequested = "logs-only-if-requested": "Log messages are sent only while a request is open that asks for them.",
+        ResourceUpdatesOnlyIfSubscribed = "resource-updates-only-if-subscribed": "Resource updates are sent only while the client has a subscription.",
+        CompletedElicitationsKnown = "completed-elicitations-known": "Only elicitations that the server requested before are reported as complete.",
+        InputRequestKeysUnique = "input-request-keys-unique": "No key of `inputRequests` is duplicated in the JSON text.",
+        PromptsServed = "prompts-served": "A listed prompt without required arguments is returned by `prompts/get`.",
+        ServerSurvivesCalls = "server-survives-calls": "The server does not exit while a valid call is open.",
+        ExitsOnSigterm = "exits-on-sigterm": "A process that keeps running after its input was closed exits on SIGTERM.",
+        VersionAgreedAgain = "version-agreed-again": "A version that the server agreed to once is agreed to again.",
+        VersionFallbackNewest = "version-fallback-newest": "The version offered instead of an unknown one is not older than a version that the server supports.",
+        UnknownVersionNotAccepted = "unknown-version-not-accepted": "The server does not agree to a version that does not exist.",
+        NoRequestsBeforeInitialized = "no-requests-before-initialized": "The server sends no request but ping before `notifications/initialized`.",
+        PingAnsweredBeforeInitialized = "ping-answered-before-initialized": "A ping before `notifications/initialized` is answered with a result.",
+        SubscriptionAccepted = "subscription-accepted": "A subscription to something that the server declares is acknowledged.",
+        SubscriptionAcknowledgedFirst = "subscription-acknowledged-first": "The first message of a subscription acknowledges it, with the id of its request.",
+        SubscriptionGrantsOnlyRequested = "subscription-grants-only-requested": "A subscription is granted nothing that it did not request.",
+        SubscriptionIdInNotifications = "subscription-id-in-notifications": "Notifications of a subscription carry the id of its request.",
+        SubscriptionDeliversOnlyRequested = "subscription-delivers-only-requested": "A subscription delivers nothing that it did not request.",
+        SubscriptionEndsWhenCancelled = "subscription-ends-when-cancelled": "A cancelled subscription delivers nothing more.",
+        ResourceUpdatesAnnounced = "resource-updates-announced": "A change of a resource is announced to clients that subscribed to it.",
+        TaskIdsUnguessable = "task-ids-unguessable": "Task ids are long enough to be hard to guess.",
+        TaskStatusFinal = "task-status-final": "The status of a task that has ended does not change.",
+        TaskTimestampsConsistent = "task-timestamps-consistent": "The timestamps of a task are valid and consistent with each other.",
+        TaskResultAfterEnd = "task-result-after-end": "`tasks/result` is answered only after the task has ended.",
+        TaskResultNamesTask = "task-result-names-task": "The result of `tasks/result` names its task in `_meta`.",
+        TasksListed = "tasks-listed": "A task that `tasks/get` returns is in the task list.",
+        TaskFailureReported = "task-failure-reported": "The task of a failed tool has the status `failed` and a `statusMessage`.",
+        TaskInputNamesTask = "task-input-names-task": "A request that the server makes for a task names the task in `_meta`.",
+        TaskProgressEndsWithTask = "task-progress-ends-with-task": "No progress is reported on a task that has ended.",
+        TaskOnlyFromToolCall = "task-only-from-tool-call": "Only a result of `tools/call` creates a task.",
+        TaskInputKeysNotReused = "task-input-keys-not-reused": "A key in the `inputRequests` of a task always means the same request.",
+        ServerCancelsOnlyOwnRequests = "server-cancels-only-own-requests": "The server cancels only its own requests, while they are open.",
+        ServerCancelsNoTaskRequest = "server-cancels-no-task-request": "The server does not use `notifications/cancelled` for a request that asks for a task.",
+        ServerCancelsOnlySubscriptions = "server-cancels-only-subscriptions": "The server cancels nothing but subscriptions.",
+        MessagesOnOneStream = "messages-on-one-stream": "No message is sent on two streams.",
     }
 }
 
+/// A check with parameters of a connection as a whole.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConnectionRule {
+    /// No two strings at a path are the same. Values of other types are ignored.
+    Unique(Unique),
+    /// All pages of a list have the same value at a path.
+    SameAcrossPages(SameAcrossPages),
+    /// The server sends no more than a number of messages of a kind within a second.
+    AtMostPerSecond(AtMostPerSecond),
+    /// The server sends messages of a kind only if it declares a capability.
+    RequiresCapability(RequiresCapability),
+    /// The server sends notifications of a kind only after a certain request of the client.
+    OnlyAfterRequest(OnlyAfterRequest),
+    /// The server announces changes of its lists, if it declares `listChanged` for them. A change is detected when
+    /// two complete lists on one connection differ.
+    ListChangesAnnounced(ListChangesAnnounced),
+    /// Responses with this member have the id of their request, in value and JSON type.
+    IdOfRequest(ResponseMember),
+}
+
+/// Values that are unique, and among which others.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "within", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+pub enum Unique {
+    /// Among the items of a list, from its first page to its last.
+    List {
+        /// The methods that return the lists, such as `tools/list`. Each list is checked by itself.
+        methods: Vec<String>,
+        /// The values, as a path into the result of one page, such as `/tools/*/name`. The item is the value one
+        /// level above.
+        path: Place,
+        /// The repeated items that are no violation.
+        except: RepeatedItem,
+    },
+    /// Among all results of the methods on the connection. A single value proves nothing.
+    Connection {
+        /// The methods of the requests, such as `tools/call`.
+        methods: Vec<String>,
+        /// The values, as a path into the result.
+        path: Place,
+    },
+    /// Among all events of the SSE streams of an HTTP session, without streams that resume another. Empty strings
+    /// are ignored.
+    Streams {
+        /// The values, as a path into an event (`id`, `event`, `data`, `message`).
+        path: Place,
+    },
+}
+
+/// An item that is repeated in a list without being a violation of uniqueness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RepeatedItem {
+    /// An identical item: a list that changes while a client paginates can return an item twice.
+    Identical,
+    /// An identical item that ends one page and starts the next: `pages-do-not-overlap` reports it.
+    PageOverlap,
+}
+
+/// A value that is the same on all pages of a list.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SameAcrossPages {
+    /// The methods that return the lists, such as `tools/list`. Each list is checked by itself.
+    pub methods: Vec<String>,
+    /// The value, as a path into the result of one page. A missing value is a value of its own.
+    pub path: Place,
+}
+
+/// A limit for how many messages the server sends within any period of one second.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct AtMostPerSecond {
+    /// The greatest number of messages within a second that is no violation.
+    pub count: usize,
+    /// The method of the notification or server request, such as `notifications/message`.
+    pub method: String,
+    /// A path into the message: messages with different values there are counted separately, those without a value
+    /// not at all.
+    #[serde(default)]
+    pub per: Option<Place>,
+    /// The verdict about a connection without such messages.
+    #[serde(default)]
+    pub absence: Absence,
+}
+
+/// What it means that the server sends none of the messages that a rule is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Absence {
+    /// Nothing: the connection is not judged.
+    #[default]
+    Skip,
+    /// The connection conforms, if the server answered any request.
+    Pass,
+}
+
+/// Messages that the server sends only if it declares a capability. A connection whose server never answered
+/// with its capabilities is not judged.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RequiresCapability {
+    /// The capability, such as `tools`, or a flag of one, such as `tools.listChanged`. A flag that is false or null
+    /// does not count as declared.
+    pub capability: String,
+    /// The kind of message.
+    pub kind: CapabilityUse,
+    /// The methods of the notifications, or of the requests that the results belong to.
+    pub methods: Vec<String>,
+    /// A JSON Schema that the notification or the result has to conform to.
+    #[serde(default)]
+    pub matching: Option<Pattern>,
+}
+
+/// The kind of message that uses a capability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CapabilityUse {
+    /// A notification of the server.
+    Notification,
+    /// The `result` of a response.
+    Result,
+}
+
+/// Notifications that the server sends only after a certain request.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct OnlyAfterRequest {
+    /// The methods of the notifications.
+    pub notifications: Vec<String>,
+    /// The method of the request; by default any.
+    #[serde(default)]
+    pub request: Option<String>,
+    /// Values that the notification and the request have in common. A notification without the value is not judged.
+    #[serde(default)]
+    pub equal: Option<EqualValues>,
+    /// The verdict about a connection with neither such notifications nor such a request.
+    #[serde(default)]
+    pub absence: Absence,
+}
+
+/// A value of a notification that equals a value of a request, in value and JSON type.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct EqualValues {
+    /// A path into the notification.
+    pub notification: Place,
+    /// A path into the request.
+    pub request: Place,
+}
+
+/// Lists whose changes the server announces.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ListChangesAnnounced {
+    /// The lists.
+    pub lists: Vec<ListKind>,
+    /// The clients to which a change is announced.
+    pub to: Audience,
+}
+
+/// A list of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ListKind {
+    /// The tools, by name.
+    Tools,
+    /// The prompts, by name.
+    Prompts,
+    /// The resources, by URI.
+    Resources,
+}
+
+/// The clients to which a change of a list is announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Audience {
+    /// Every client.
+    AllClients,
+    /// Clients with an open subscription (`subscriptions/listen`) that requests it.
+    Subscribers,
+}
+
+/// The member that makes a response a result or an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResponseMember {
+    /// A response with `result`.
+    Result,
+    /// A response with `error`.
+    Error,
+}
+
+impl ConnectionRule {
+    /// The names of all rules, in the order of their declaration.
+    pub const NAMES: &'static [&'static str] = &[
+        "unique",
+        "same-across-pages",
+        "at-most-per-second",
+        "requires-capability",
+        "only-after-request",
+        "list-changes-announced",
+        "id-of-request",
+    ];
+}
+
 names! {
-    /// What the fuzzer looks at in the answers to its calls.
+    /// A property that the fuzzer checks in the responses to its calls.
     "oracle" Oracle {
-        Crash = "crash": "No call ends the server.",
-        Hang = "hang": "Every call is answered.",
-        MalformedAnswer = "malformed-answer": "Every call is answered once, by a well-formed response under its own id.",
-        AnswersSwapped = "answers-swapped": "Calls under way at once get each its own answer.",
-        StdoutNoise = "stdout-noise": "Nothing but messages is written to standard output, whatever is called.",
-        InvalidAccepted = "invalid-accepted": "Arguments that the inputSchema forbids are refused.",
-        ValidRefused = "valid-refused": "Arguments that the inputSchema admits are not refused as invalid.",
-        ErrorClass = "error-class": "An error has the code that its cause asks for.",
-        InternalError = "internal-error": "No arguments lead to an internal error.",
-        Leak = "leak": "Errors tell no stack traces, foreign paths, secrets or internals of a language.",
-        ResultShape = "result-shape": "Every result has the shape of the revision.",
-        OutputSchema = "output-schema": "Structured results fit the outputSchema, whatever the arguments.",
-        ReadOnly = "read-only": "A tool that says readOnlyHint changes nothing that can be seen.",
-        Idempotent = "idempotent": "A tool that says idempotentHint does the same when it is called again.",
-        WorseAfter = "worse-after": "A call that worked before many others works after them.",
+        Crash = "crash": "No call makes the server exit.",
+        Hang = "hang": "Every call gets a response.",
+        MalformedAnswer = "malformed-answer": "Every call gets exactly one well-formed response, with the id of the call.",
+        AnswersSwapped = "answers-swapped": "Each of several concurrent calls gets its own response.",
+        StdoutNoise = "stdout-noise": "The server writes nothing but messages to standard output, whatever is called.",
+        InvalidAccepted = "invalid-accepted": "Arguments that the inputSchema does not allow are rejected.",
+        ValidRefused = "valid-refused": "Arguments that the inputSchema allows are not rejected as invalid.",
+        ErrorClass = "error-class": "The code of an error matches its cause.",
+        InternalError = "internal-error": "No arguments cause an internal error.",
+        Leak = "leak": "Errors contain no stack traces, secrets, paths of the server's machine or errors of its runtime.",
+        ResultShape = "result-shape": "Every result has the shape that the revision requires.",
+        OutputSchema = "output-schema": "Structured results conform to the outputSchema, whatever the arguments.",
+        ReadOnly = "read-only": "A tool with readOnlyHint changes nothing that the client can observe.",
+        Idempotent = "idempotent": "A tool with idempotentHint changes nothing more when it is called again.",
+        WorseAfter = "worse-after": "A call that succeeds before many others succeeds after them.",
         Memory = "memory": "Memory does not grow with every call.",
-        LatencyClimb = "latency": "Answers do not take longer with every call.",
-        Descriptors = "descriptors": "Open files and child processes do not pile up with every call.",
-        NeverSucceeds = "never-succeeds": "Some call that the inputSchema admits succeeds.",
+        LatencyClimb = "latency": "Response times do not increase with every call.",
+        Descriptors = "descriptors": "The numbers of open files and child processes do not grow with every call.",
+        NeverSucceeds = "never-succeeds": "At least one call that the inputSchema allows succeeds.",
         SchemaContradiction = "schema-contradiction": "Some arguments satisfy the inputSchema.",
-        SchemaWithoutEffect = "schema-without-effect": "Every bound in the inputSchema bounds something.",
+        SchemaWithoutEffect = "schema-without-effect": "Every keyword in the inputSchema has an effect.",
     }
 }
 
 names! {
-    /// A comparison of the answers to several steps.
+    /// A comparison of the responses to several steps.
     "comparison" Comparison {
         Same = "same": "The values are the same at every step.",
-        SameSet = "same-set": "The values are the same at every step, in whatever order.",
-        SameOrder = "same-order": "The values that steps have in common come in the same order.",
-        SameSetBetween = "same-set-between": "Where the first and the last step agree, the one between them agrees too.",
-        SameSetOnShared = "same-set-on-shared": "The values are those that the survey found on the connection that cases share.",
+        SameSet = "same-set": "The values are the same at every step, in any order.",
+        SameOrder = "same-order": "The values that are the same at every step are in the same order.",
+        SameSetBetween = "same-set-between": "If the first and the last step have the same values, the steps between them have them too.",
+        SameSetAsShared = "same-set-as-shared": "The values are those that discovery found on the shared connection.",
         Differ = "differ": "The values of two steps are not the same.",
-        NoServerRequests = "no-server-requests": "From the first step to the answer of the last the server asks nothing but ping.",
-        RequestsDeclared = "requests-declared": "Meanwhile server requests use only capabilities that the client declared.",
-        LogsFollowLevel = "logs-follow-level": "What is logged at the first step is not logged at the second, which asks for emergencies only.",
-        FewQuestions = "few-questions": "Meanwhile the server asks the client at most twenty times.",
-        Disjoint = "disjoint": "No value comes at two steps.",
+        Disjoint = "disjoint": "No value occurs at two steps.",
+        NoServerRequests = "no-server-requests": "From the first step to the last response the server sends no request but ping.",
+        ClientRequestsDeclared = "client-requests-declared": "Meanwhile the server requests from the client only what the client declared.",
+        LogLevelRespected = "log-level-respected": "What the server logs at the first step it does not log at the second, which asks for emergencies only.",
+        FewServerRequests = "few-server-requests": "The server sends the client at most twenty requests.",
     }
 }
 
-/// A check that a rule names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// A check that a rule names, or a rule with parameters.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
 pub enum Check {
-    /// It looks at one value.
+    /// It checks one value.
     Value(ValueCheck),
-    /// It looks at a connection.
+    /// It checks a connection.
     Connection(ConnectionCheck),
+    /// It checks a connection, with parameters.
+    Rule(ConnectionRule),
 }
 
 impl Check {
-    /// Every check, those of values first.
-    pub fn all() -> impl Iterator<Item = Self> {
-        let values = ValueCheck::ALL.iter().copied().map(Self::Value);
-        values.chain(ConnectionCheck::ALL.iter().copied().map(Self::Connection))
+    /// The names of all checks without parameters, of a connection or of a value.
+    pub fn names(of_connection: bool) -> impl Iterator<Item = &'static str> {
+        let values = ValueCheck::ALL.iter().filter(move |_| !of_connection).map(|check| check.as_str());
+        values.chain(ConnectionCheck::ALL.iter().filter(move |_| of_connection).map(|check| check.as_str()))
     }
 
-    /// The name in case files.
+    /// Whether it checks a connection as a whole, not one value.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Value(check) => check.as_str(),
-            Self::Connection(check) => check.as_str(),
-        }
+    pub fn is_of_connection(&self) -> bool {
+        !matches!(self, Self::Value(_))
     }
 
-    /// What it asks for, in a sentence.
+    /// Whether it checks streams of HTTP, which other transports do not have.
     #[must_use]
-    pub fn asks(self) -> &'static str {
-        match self {
-            Self::Value(check) => check.asks(),
-            Self::Connection(check) => check.asks(),
-        }
-    }
-}
-
-impl fmt::Display for Check {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+    pub fn is_of_http(&self) -> bool {
+        matches!(
+            self,
+            Self::Connection(ConnectionCheck::MessagesOnOneStream)
+                | Self::Rule(ConnectionRule::Unique(Unique::Streams { .. }))
+        )
     }
 }
 
@@ -254,41 +429,64 @@ impl FromStr for Check {
     }
 }
 
-impl<'de> Deserialize<'de> for Check {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl ConnectionCheck {
-    /// Whether it looks at streams of HTTP, which other transports do not have.
-    #[must_use]
-    pub fn is_of_http(self) -> bool {
-        matches!(self, Self::EventIdsUnique | Self::SentOnOneStream)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
-    fn a_name_leads_to_its_check_and_back() {
-        for check in Check::all() {
-            assert_eq!(check.as_str().parse(), Ok(check));
+    fn a_name_is_parsed_to_the_check_that_has_it() {
+        for of_connection in [false, true] {
+            for name in Check::names(of_connection) {
+                let check: Check = name.parse().expect("it is a check");
+                assert_eq!(check.is_of_connection(), of_connection, "{name}");
+            }
+        }
+        for check in ValueCheck::ALL {
+            assert_eq!(check.as_str().parse(), Ok(*check));
+        }
+        for check in ConnectionCheck::ALL {
+            assert_eq!(check.as_str().parse(), Ok(*check));
         }
         for comparison in Comparison::ALL {
             assert_eq!(comparison.as_str().parse(), Ok(*comparison));
         }
-        let error = "json-schemas".parse::<Check>().expect_err("no check");
+        let error = "json-schemas".parse::<Check>().err().expect("no check");
         assert_eq!(error.to_string(), "unknown check `json-schemas`");
     }
 
     #[test]
     fn no_two_checks_share_a_name() {
-        let names: BTreeSet<_> = Check::all().map(Check::as_str).collect();
-        assert_eq!(names.len(), Check::all().count());
+        let names = || Check::names(false).chain(Check::names(true)).chain(ConnectionRule::NAMES.iter().copied());
+        assert_eq!(names().collect::<BTreeSet<_>>().len(), names().count());
+    }
+
+    #[test]
+    fn the_names_of_the_rules_are_those_that_are_parsed() {
+        let error = serde_json::from_value::<ConnectionRule>(json!({"none": {}})).expect_err("no rule").to_string();
+        let (_, known) = error.split_once("expected one of").expect("it lists the rules");
+        let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+        assert_eq!(known, ConnectionRule::NAMES);
+    }
+
+    #[test]
+    fn a_check_is_a_name_or_a_rule_with_parameters() {
+        let parse = |check: Value| serde_json::from_value::<Check>(check);
+        assert!(matches!(parse(json!("tool-known")), Ok(Check::Value(ValueCheck::ToolKnown))));
+        assert!(matches!(parse(json!("tasks-listed")), Ok(Check::Connection(ConnectionCheck::TasksListed))));
+        let streams = parse(json!({"unique": {"within": "streams", "path": "/id"}})).expect("a rule");
+        assert!(streams.is_of_http() && streams.is_of_connection());
+        for wrong in [
+            json!("unique"),
+            json!({"unique": {"within": "streams", "path": "/id", "methods": ["tools/list"]}}),
+            json!({"unique": {"within": "list", "path": "/tools/*/name"}}),
+            json!({"id-of-request": "response"}),
+            json!({"id-of-request": "result", "unique": {"within": "streams", "path": "/id"}}),
+        ] {
+            assert!(parse(wrong.clone()).is_err(), "{wrong}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::checks::{Check, Oracle};
+use super::checks::{Check, ConnectionRule, Oracle};
 use super::fault::Flaw;
 use super::place::{Place, escape};
 use super::placeholder::{Placeholder, UnknownPlaceholder, scan};
@@ -245,23 +245,52 @@ impl Inspection {
             if let Some(schema) = rule.get("schema") {
                 self.json_schema(schema, &format!("{at}/schema"));
             }
-            if let Some(name) = text(rule, "check") {
-                self.check(name, format!("{at}/check"), connection);
+            match rule.get("check") {
+                Some(Value::String(name)) => self.check(name, format!("{at}/check"), connection),
+                Some(Value::Object(rule)) => self.connection_rule(rule, &format!("{at}/check"), connection),
+                _ => {}
             }
         }
     }
 
     fn check(&mut self, name: &str, pointer: String, connection: bool) {
-        let fits = |check: &Check| matches!(check, Check::Connection(_)) == connection;
         match name.parse::<Check>() {
-            Ok(check) if fits(&check) => {}
-            Ok(Check::Connection(_)) => {
+            Ok(check) if check.is_of_connection() == connection => {}
+            Ok(check) if check.is_of_connection() => {
                 self.tell(pointer, format!("the check `{name}` is of a connection: watch `connection`"));
             }
-            Ok(Check::Value(_)) => self.tell(pointer, format!("the check `{name}` is of a value, not of a connection")),
+            Ok(_) => self.tell(pointer, format!("the check `{name}` is of a value, not of a connection")),
+            Err(unknown) if ConnectionRule::NAMES.contains(&name) => {
+                self.tell(pointer, format!("{unknown}: the rule of this name has parameters"));
+            }
             Err(unknown) => {
-                let known = Check::all().filter(fits).map(Check::as_str);
-                self.flaws.push(Flaw::at(pointer, unknown.to_string()).nearest(name, known));
+                self.flaws.push(Flaw::at(pointer, unknown.to_string()).nearest(name, Check::names(connection)));
+            }
+        }
+    }
+
+    /// A rule with parameters; the closed schema tells what is wrong with their types.
+    fn connection_rule(&mut self, rule: &Map<String, Value>, at: &str, connection: bool) {
+        for (name, parameters) in rule {
+            let at = format!("{at}/{}", escape(name));
+            if ConnectionRule::NAMES.contains(&name.as_str()) && !connection {
+                self.tell_on_name(at, format!("the check `{name}` is of a connection: watch `connection`"));
+                continue;
+            }
+            let Value::Object(parameters) = parameters else { continue };
+            for member in ["path", "per"] {
+                if let Some(Err(error)) = text(parameters, member).map(str::parse::<Place>) {
+                    self.tell(format!("{at}/{member}"), error.to_string());
+                }
+            }
+            for member in ["notification", "request"] {
+                let equal = parameters.get("equal").and_then(|equal| equal.get(member)).and_then(Value::as_str);
+                if let Some(Err(error)) = equal.map(str::parse::<Place>) {
+                    self.tell(format!("{at}/equal/{member}"), error.to_string());
+                }
+            }
+            if let Some(schema) = parameters.get("matching") {
+                self.json_schema(schema, &format!("{at}/matching"));
             }
         }
     }

@@ -173,7 +173,7 @@ impl Case {
                 step.http.is_some() || step.close.is_some() || of_row
             }),
             Body::Watch { watch, rules, .. } => {
-                let of_http = |rule: &Rule| matches!(rule.check, Some(Check::Connection(check)) if check.is_of_http());
+                let of_http = |rule: &Rule| rule.check.as_ref().is_some_and(Check::is_of_http);
                 watch.kind == WatchKind::Exchange || rules.iter().any(of_http)
             }
             Body::Fuzz(_) => false,

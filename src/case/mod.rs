@@ -28,7 +28,11 @@ mod stimuli;
 
 pub use asking::{InputResponses, Reply, RequestState, Retry};
 pub use baseline::{BASELINE_SCHEMA, Baseline, BaselineEntry, Change, NO_REASON_YET};
-pub use checks::{Check, Comparison, ConnectionCheck, Oracle, UnknownName, ValueCheck};
+pub use checks::{
+    Absence, AtMostPerSecond, Audience, CapabilityUse, Check, Comparison, ConnectionCheck, ConnectionRule, EqualValues,
+    ListChangesAnnounced, ListKind, OnlyAfterRequest, Oracle, RepeatedItem, RequiresCapability, ResponseMember,
+    SameAcrossPages, Unique, UnknownName, ValueCheck,
+};
 pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, reasons};
 pub use fault::{CaseFault, LoadError};
 pub use format::{FORMATS, with_formats};

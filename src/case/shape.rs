@@ -146,7 +146,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::asking::{InputResponses, Reply, RequestState, Retry};
-    use super::super::checks::{Check, Comparison};
+    use super::super::checks::{Check, Comparison, ConnectionRule};
     use super::super::model::{
         CaseFile, Each, Needs, Otherwise, Outcome, Poll, Process, Row, Rule, Shutdown, Step, Together, Watch, WatchKind,
     };
@@ -201,8 +201,10 @@ mod tests {
         assert_eq!(words::<Reply>(), at("/$defs/reply/properties"));
         assert_eq!(words::<InputResponses>(), at("/$defs/retry/properties/input-responses/enum"));
         assert_eq!(words::<RequestState>(), at("/$defs/retry/properties/request-state/enum"));
-        let checks: BTreeSet<_> = Check::all().map(|check| check.as_str().to_owned()).collect();
-        assert_eq!(checks, at("/$defs/rule/properties/check/enum"));
+        let checks: BTreeSet<_> = Check::names(false).chain(Check::names(true)).map(str::to_owned).collect();
+        assert_eq!(checks, at("/$defs/check-name/enum"));
+        let rules: BTreeSet<_> = ConnectionRule::NAMES.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(rules, at("/$defs/connection-rule/properties"));
         let comparisons: BTreeSet<_> = Comparison::ALL.iter().map(|check| check.as_str().to_owned()).collect();
         assert_eq!(comparisons, at("/$defs/together/properties/check/enum"));
     }

@@ -1,98 +1,95 @@
-//! The checks of a connection as a whole: which check is which.
-//!
-//! Owns the table alone; what each check looks at lies with its subject.
+//! The checks of a connection as a whole: which function carries out which check.
 
-use super::seen::Seen;
-use super::watch::Index;
+use super::index::ConnectionIndex;
+use super::violation::CheckResult;
 use super::{
-    answer, asked, cancel, declared, ending, list, listening, opening, pace, progress, stream, subscription, task,
+    cancellation, capability, client_request, handshake, http_stream, list, progress, rate, response, shutdown,
+    subscription_delivery, subscription_opening, task, unique, unsolicited,
 };
-use crate::case::ConnectionCheck;
+use crate::case::{Audience, ConnectionCheck, ConnectionRule, ListChangesAnnounced};
 use crate::spec::Revision;
 
-/// Whether a check looks at what happens before a revision is agreed on, whichever that is.
-pub(super) fn is_of_opening(check: ConnectionCheck) -> bool {
+/// Whether a check is about what happens before a revision is agreed on, whichever that is.
+pub(super) fn is_independent_of_revision(check: ConnectionCheck) -> bool {
     matches!(
         check,
-        ConnectionCheck::EndsOnSigterm
-            | ConnectionCheck::QuietBeforeInitialized
-            | ConnectionCheck::UnknownVersionNotEchoed
-            | ConnectionCheck::PingBeforeInitialized
-            | ConnectionCheck::FallbackNewest
-            | ConnectionCheck::VersionAgreed
+        ConnectionCheck::ExitsOnSigterm
+            | ConnectionCheck::NoRequestsBeforeInitialized
+            | ConnectionCheck::UnknownVersionNotAccepted
+            | ConnectionCheck::PingAnsweredBeforeInitialized
+            | ConnectionCheck::VersionFallbackNewest
+            | ConnectionCheck::VersionAgreedAgain
     )
 }
 
-/// Holds a check against a connection.
-pub(super) fn check(check: ConnectionCheck, index: &Index<'_>, revision: Revision) -> Seen {
+/// Checks a connection by a rule with parameters.
+pub(super) fn check_rule(rule: &ConnectionRule, index: &ConnectionIndex<'_>) -> CheckResult {
+    match rule {
+        ConnectionRule::Unique(rule) => unique::unique(index, rule),
+        ConnectionRule::SameAcrossPages(rule) => list::same_across_pages(index, rule),
+        ConnectionRule::AtMostPerSecond(rule) => rate::at_most_per_second(index, rule),
+        ConnectionRule::RequiresCapability(rule) => capability::requires_capability(index, rule),
+        ConnectionRule::OnlyAfterRequest(rule) => unsolicited::only_after_request(index, rule),
+        ConnectionRule::ListChangesAnnounced(rule) => list_changes_announced(index, rule),
+        ConnectionRule::IdOfRequest(member) => response::id_of_request(index, *member),
+    }
+}
+
+fn list_changes_announced(index: &ConnectionIndex<'_>, rule: &ListChangesAnnounced) -> CheckResult {
+    let mut checked = CheckResult::default();
+    for list in rule.lists.iter().map(|kind| list::List::of(*kind)) {
+        checked.add(match rule.to {
+            Audience::AllClients => list::change_announced(index, list),
+            Audience::Subscribers => subscription_delivery::list_change_announced(index, list),
+        });
+    }
+    checked
+}
+
+/// Checks a connection by a check without parameters.
+pub(super) fn check_named(check: ConnectionCheck, index: &ConnectionIndex<'_>, revision: Revision) -> CheckResult {
     match check {
-        ConnectionCheck::EventIdsUnique => stream::event_ids_unique(index),
-        ConnectionCheck::SentOnOneStream => stream::sent_on_one(index),
-        ConnectionCheck::AnsweredOnce => answer::answered_once(index),
-        ConnectionCheck::ResultIdEcho => answer::id_echo(index, "result"),
-        ConnectionCheck::ErrorIdEcho => answer::id_echo(index, "error"),
-        ConnectionCheck::NotificationsUnanswered => answer::notifications_unanswered(index),
-        ConnectionCheck::ToolNamesUnique => list::tool_names_unique(index),
+        ConnectionCheck::AnsweredOnce => response::answered_once(index),
+        ConnectionCheck::NoResponseToNotification => response::no_response_to_notification(index),
+        ConnectionCheck::NoResponseAfterCancellation => cancellation::no_response_after_cancellation(index),
+        ConnectionCheck::ServerRequestIdsValid => response::server_request_ids_valid(index),
         ConnectionCheck::CursorsAdvance => list::cursors_advance(index),
-        ConnectionCheck::PagesDisjoint => list::pages_disjoint(index),
-        ConnectionCheck::CacheScopeSame => list::cache_scope_same(index, &["tools/list"]),
-        ConnectionCheck::ProgressTokens => progress::tokens(index),
+        ConnectionCheck::PagesDoNotOverlap => list::pages_do_not_overlap(index),
         ConnectionCheck::ProgressIncreases => progress::increases(index),
-        ConnectionCheck::ProgressStops => progress::stops(index),
-        ConnectionCheck::RequestsDeclared => declared::requests_declared(index),
-        ConnectionCheck::ListChangedDeclared => declared::list_changed_declared(index),
-        ConnectionCheck::ListChangedSent => list::changed_sent(index, &list::TOOLS),
-        ConnectionCheck::LoggingDeclared => declared::logging_declared(index),
-        ConnectionCheck::LogOptIn => declared::log_opt_in(index, revision),
-        ConnectionCheck::EmbeddedNeedsResources => declared::embedded_needs_resources(index),
-        ConnectionCheck::CallsSurvived => ending::calls_survived(index),
-        ConnectionCheck::EndsOnSigterm => ending::ends_on_sigterm(index),
-        ConnectionCheck::QuietBeforeInitialized => opening::quiet_before_initialized(index),
-        ConnectionCheck::UnknownVersionNotEchoed => opening::unknown_version_not_echoed(index),
-        ConnectionCheck::ToolsDeclared => declared::tools_declared(index),
-        ConnectionCheck::ResourceUrisUnique => list::unique(index, &list::RESOURCES),
-        ConnectionCheck::PromptNamesUnique => list::unique(index, &list::PROMPTS),
-        ConnectionCheck::OtherCacheScopeSame => {
-            list::cache_scope_same(index, &["resources/list", "resources/templates/list", "prompts/list"])
-        }
-        ConnectionCheck::UpdatesSubscribed => declared::updates_subscribed(index),
-        ConnectionCheck::ListenAcknowledgedFirst => subscription::acknowledged_first(index),
-        ConnectionCheck::ListenGrantsAsked => subscription::grants_asked(index),
-        ConnectionCheck::ChangesListened => subscription::changes_listened(index, revision),
-        ConnectionCheck::ElicitationsKnown => asked::elicitations_known(index),
-        ConnectionCheck::InputKeysUnique => asked::input_keys_unique(index),
-        ConnectionCheck::ListenServed => listening::served(index),
-        ConnectionCheck::ListenTagged => listening::tagged(index),
-        ConnectionCheck::ListenOnlyAsked => listening::only_asked(index),
-        ConnectionCheck::ListenCancelled => listening::cancelled(index),
-        ConnectionCheck::ToolChangesTold => listening::lists_told(index, &listening::TOOLS),
-        ConnectionCheck::OtherChangesTold => listening::other_lists_told(index),
-        ConnectionCheck::UpdatesTold => listening::updates_told(index),
-        ConnectionCheck::PingBeforeInitialized => opening::ping_before_initialized(index),
-        ConnectionCheck::FallbackNewest => opening::fallback_newest(index, revision),
-        ConnectionCheck::TaskIdsUnique => task::ids_unique(index),
+        ConnectionCheck::ProgressEndsWithResponse => progress::ends_with_response(index),
+        ConnectionCheck::LogsOnlyIfRequested => unsolicited::logs_only_if_requested(index, revision),
+        ConnectionCheck::ResourceUpdatesOnlyIfSubscribed => unsolicited::resource_updates_only_if_subscribed(index),
+        ConnectionCheck::CompletedElicitationsKnown => client_request::completed_elicitations_known(index),
+        ConnectionCheck::InputRequestKeysUnique => client_request::input_request_keys_unique(index),
+        ConnectionCheck::PromptsServed => response::prompts_served(index),
+        ConnectionCheck::ServerSurvivesCalls => shutdown::server_survives_calls(index),
+        ConnectionCheck::ExitsOnSigterm => shutdown::exits_on_sigterm(index),
+        ConnectionCheck::VersionAgreedAgain => handshake::version_agreed_again(index, revision),
+        ConnectionCheck::VersionFallbackNewest => handshake::version_fallback_newest(index, revision),
+        ConnectionCheck::UnknownVersionNotAccepted => handshake::unknown_version_not_accepted(index),
+        ConnectionCheck::NoRequestsBeforeInitialized => handshake::no_requests_before_initialized(index),
+        ConnectionCheck::PingAnsweredBeforeInitialized => handshake::ping_answered_before_initialized(index),
+        ConnectionCheck::SubscriptionAccepted => subscription_delivery::accepted(index),
+        ConnectionCheck::SubscriptionAcknowledgedFirst => subscription_opening::acknowledged_first(index),
+        ConnectionCheck::SubscriptionGrantsOnlyRequested => subscription_opening::grants_only_requested(index),
+        ConnectionCheck::SubscriptionIdInNotifications => subscription_delivery::id_in_notifications(index),
+        ConnectionCheck::SubscriptionDeliversOnlyRequested => subscription_delivery::delivers_only_requested(index),
+        ConnectionCheck::SubscriptionEndsWhenCancelled => subscription_delivery::ends_when_cancelled(index),
+        ConnectionCheck::ResourceUpdatesAnnounced => subscription_delivery::resource_updates_announced(index),
         ConnectionCheck::TaskIdsUnguessable => task::ids_unguessable(index),
-        ConnectionCheck::TaskTransitions => task::transitions(index),
-        ConnectionCheck::TaskTimes => task::times(index),
-        ConnectionCheck::TaskResultWaits => task::result_waits(index),
-        ConnectionCheck::TaskResultsRelated => task::results_related(index),
+        ConnectionCheck::TaskStatusFinal => task::status_final(index),
+        ConnectionCheck::TaskTimestampsConsistent => task::timestamps_consistent(index),
+        ConnectionCheck::TaskResultAfterEnd => task::result_after_end(index),
+        ConnectionCheck::TaskResultNamesTask => task::result_names_task(index),
         ConnectionCheck::TasksListed => task::listed(index),
-        ConnectionCheck::TaskFailuresTold => task::failures_told(index),
-        ConnectionCheck::TaskInputRelated => task::input_related(index),
-        ConnectionCheck::TaskProgressStops => task::progress_stops(index),
-        ConnectionCheck::TaskOnlyOnCalls => task::only_on_calls(index),
-        ConnectionCheck::TaskInputKeys => task::input_keys(index),
-        ConnectionCheck::ServerCancelsOwn => cancel::own(index),
-        ConnectionCheck::ServerCancelsNoTask => cancel::no_task(index),
-        ConnectionCheck::ServerCancelsListen => cancel::only_listen(index),
-        ConnectionCheck::CancelledSilent => cancel::silent(index),
-        ConnectionCheck::ResourcesChangedSent => list::changed_sent(index, &list::RESOURCES),
-        ConnectionCheck::PromptsChangedSent => list::changed_sent(index, &list::PROMPTS),
-        ConnectionCheck::PromptsGot => answer::prompts_got(index),
-        ConnectionCheck::VersionAgreed => opening::version_agreed(index, revision),
-        ConnectionCheck::LogsPaced => pace::logs(index),
-        ConnectionCheck::ProgressPaced => pace::progress(index),
-        ConnectionCheck::PingsPaced => pace::pings(index),
-        ConnectionCheck::ServerRequestIds => answer::server_request_ids(index),
+        ConnectionCheck::TaskFailureReported => task::failure_reported(index),
+        ConnectionCheck::TaskInputNamesTask => task::input_names_task(index),
+        ConnectionCheck::TaskProgressEndsWithTask => task::progress_ends_with_task(index),
+        ConnectionCheck::TaskOnlyFromToolCall => task::only_from_tool_call(index),
+        ConnectionCheck::TaskInputKeysNotReused => task::input_keys_not_reused(index),
+        ConnectionCheck::ServerCancelsOnlyOwnRequests => cancellation::only_own_requests(index),
+        ConnectionCheck::ServerCancelsNoTaskRequest => cancellation::no_task_request(index),
+        ConnectionCheck::ServerCancelsOnlySubscriptions => cancellation::only_subscriptions(index),
+        ConnectionCheck::MessagesOnOneStream => http_stream::messages_on_one_stream(index),
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest};
 use crate::verdict::{Direction, Evidence};
 
-/// The longest line that a finding shows, in bytes.
-const LONGEST: usize = 4_000;
+/// The greatest length of a line in a finding, in bytes.
+const MAX_LINE_BYTES: usize = 4_000;
 
 /// An entry as evidence.
 #[must_use]
@@ -20,17 +20,19 @@ pub fn evidence(entry: &Entry) -> Evidence {
         Event::HttpRequest(request) => (Direction::Sent, http_request(request)),
         Event::HttpHead(head) => (Direction::Received, http_head(head)),
         Event::HttpEnd(end) => (Direction::Event, http_end(end)),
-        Event::TimedOut { waited } => (Direction::Event, format!("no answer within {waited:.1?}")),
+        Event::TimedOut { waited } => (Direction::Event, format!("no response within {waited:.1?}")),
         Event::Closed => (Direction::Event, "the server closed its output".to_owned()),
-        Event::Exited { status } => (Direction::Event, format!("the process ended ({status})")),
-        Event::Overflow => (Direction::Event, "the server wrote more than is kept and was cut off".to_owned()),
+        Event::Exited { status } => (Direction::Event, format!("the process exited ({status})")),
+        Event::Overflow => {
+            (Direction::Event, "the server wrote more than the record can hold, so the rest is missing".to_owned())
+        }
         Event::Shutdown { step, took } => {
             (Direction::Event, format!("shut down: {} after {took:.1?}", crate::event::Launch::shutdown_name(*step)))
         }
     };
     let mut evidence = Evidence { direction, at_ms: milliseconds(entry.at), text, omitted: 0 };
-    if evidence.text.len() > LONGEST {
-        let end = (0..=LONGEST).rev().find(|at| evidence.text.is_char_boundary(*at)).unwrap_or(0);
+    if evidence.text.len() > MAX_LINE_BYTES {
+        let end = (0..=MAX_LINE_BYTES).rev().find(|at| evidence.text.is_char_boundary(*at)).unwrap_or(0);
         evidence.omitted = evidence.text.len() - end;
         evidence.text.truncate(end);
     }
@@ -59,9 +61,9 @@ fn http_head(head: &HttpHead) -> String {
 
 fn http_end(end: &HttpEnd) -> String {
     let mut text = match (&end.trouble, end.complete) {
-        (Some(trouble), _) => format!("the answer broke off: {trouble}"),
-        (None, true) => format!("the answer ended after {} bytes", end.bytes),
-        (None, false) => format!("we closed the answer after {} bytes", end.bytes),
+        (Some(trouble), _) => format!("the response broke off: {trouble}"),
+        (None, true) => format!("the response ended after {} bytes", end.bytes),
+        (None, false) => format!("the client closed the response after {} bytes", end.bytes),
     };
     if !end.events.is_empty() {
         let _infallible = write!(text, ", {} events", end.events.len());
@@ -78,23 +80,23 @@ pub(super) fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 100_000.0).round() / 100.0
 }
 
-/// The evidence of these positions, with what the server wrote to its error stream around them.
+/// The evidence at these positions, with what the server wrote to standard error around the same time.
 pub(super) fn evidence_of(entries: &[Arc<Entry>], positions: &[usize]) -> Vec<Evidence> {
-    const MOST: usize = 12;
+    const MAX_ENTRIES: usize = 12;
     let mut positions: Vec<usize> = positions.iter().copied().filter(|at| *at < entries.len()).collect();
     positions.sort_unstable();
     positions.dedup();
-    // The first messages set the scene and the last ones prove the point.
-    if positions.len() > MOST {
-        let tail = positions.split_off(positions.len() - MOST / 2);
-        positions.truncate(MOST / 2);
+    // The first messages show the context, and the last ones the violation.
+    if positions.len() > MAX_ENTRIES {
+        let tail = positions.split_off(positions.len() - MAX_ENTRIES / 2);
+        positions.truncate(MAX_ENTRIES / 2);
         positions.extend(tail);
     }
-    let moment =
+    let is_near =
         |at: Duration| positions.iter().any(|position| entries[*position].at.abs_diff(at) < Duration::from_millis(100));
     let errors = (0..entries.len())
         .rev()
-        .filter(|at| matches!(&entries[*at].event, Event::Stderr(text) if !text.is_empty()) && moment(entries[*at].at))
+        .filter(|at| matches!(&entries[*at].event, Event::Stderr(text) if !text.is_empty()) && is_near(entries[*at].at))
         .take(3);
     let mut all: Vec<usize> = errors.chain(positions.iter().copied()).collect();
     all.sort_unstable();
@@ -102,7 +104,7 @@ pub(super) fn evidence_of(entries: &[Arc<Entry>], positions: &[usize]) -> Vec<Ev
     all.into_iter().map(|at| evidence(&entries[at])).collect()
 }
 
-/// The end of what the server wrote to its error stream, at most `limit` bytes.
+/// The end of what the server wrote to standard error, at most `limit` bytes.
 #[must_use]
 pub fn stderr_of(entries: &[Arc<Entry>], limit: usize) -> String {
     let mut text = String::new();

@@ -1,216 +1,222 @@
-//! The checks of a connection that are about lists: their pages, what stands in them, and that a change is told.
+//! The checks of lists: their pages, and whether changes are announced to every client.
 //!
-//! Owns how pages are joined to a walk over a list.
+//! Also joins the pages of a list, for other checks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::act::shortened;
-use super::seen::{Seen, breach};
-use super::watch::{Index, method_of};
+use super::index::{ConnectionIndex, method_of};
+use super::text::shortened;
+use super::violation::{CheckResult, Violation};
+use crate::case::{ListKind, SameAcrossPages};
 
-/// A list, and what its items are known by.
+/// A list, and everything that belongs to it in the protocol.
 pub(super) struct List {
-    method: &'static str,
+    pub(super) method: &'static str,
+    /// The member of the result that holds the items.
     items: &'static str,
+    /// The member of an item that identifies it.
     key: &'static str,
+    /// The capability whose declaration promises that changes are announced.
+    pub(super) capability: &'static str,
+    /// The member of a subscription filter that requests its changes.
+    pub(super) filter_member: &'static str,
+    /// The notification that announces a change.
+    pub(super) notification: &'static str,
 }
 
-pub(super) const TOOLS: List = List { method: "tools/list", items: "tools", key: "name" };
-pub(super) const RESOURCES: List = List { method: "resources/list", items: "resources", key: "uri" };
-pub(super) const PROMPTS: List = List { method: "prompts/list", items: "prompts", key: "name" };
+pub(super) const TOOLS: List = List {
+    method: "tools/list",
+    items: "tools",
+    key: "name",
+    capability: "tools.listChanged",
+    filter_member: "toolsListChanged",
+    notification: "notifications/tools/list_changed",
+};
+
+pub(super) const PROMPTS: List = List {
+    method: "prompts/list",
+    items: "prompts",
+    key: "name",
+    capability: "prompts.listChanged",
+    filter_member: "promptsListChanged",
+    notification: "notifications/prompts/list_changed",
+};
+
+pub(super) const RESOURCES: List = List {
+    method: "resources/list",
+    items: "resources",
+    key: "uri",
+    capability: "resources.listChanged",
+    filter_member: "resourcesListChanged",
+    notification: "notifications/resources/list_changed",
+};
 
 impl List {
+    /// The list of a kind.
+    pub(super) fn of(kind: ListKind) -> &'static Self {
+        match kind {
+            ListKind::Tools => &TOOLS,
+            ListKind::Prompts => &PROMPTS,
+            ListKind::Resources => &RESOURCES,
+        }
+    }
+
     /// The items of a page.
     fn items<'a>(&self, page: &'a Value) -> impl Iterator<Item = &'a Value> + use<'a> {
         page.get(self.items).and_then(Value::as_array).into_iter().flatten()
     }
 
-    /// What the items of a page are known by.
-    pub(super) fn keys<'a>(&self, page: &'a Value) -> impl Iterator<Item = &'a str> + use<'a> {
+    /// The names or URIs of the items of a page.
+    fn keys<'a>(&self, page: &'a Value) -> impl Iterator<Item = &'a str> + use<'a> {
         let key = self.key;
         self.items(page).filter_map(move |item| item.get(key)?.as_str())
     }
+
+    /// Every time that the client read the whole list, in order.
+    pub(super) fn complete_readings(&self, index: &ConnectionIndex<'_>) -> Vec<Reading> {
+        let paginations = paginations_of(index, self.method).into_iter();
+        paginations
+            .filter(|pages| pages.last().is_some_and(|page| page.result.get("nextCursor").is_none()))
+            .map(|pages| Reading {
+                keys: pages.iter().flat_map(|page| self.keys(page.result)).map(str::to_owned).collect(),
+                first_request: pages[0].positions[0],
+                last_response: pages.last().map_or(0, |page| page.positions[1]),
+            })
+            .collect()
+    }
 }
 
-/// A page of a list, with the cursor that it was asked by.
+/// A list as a client read it from its first page to its last.
+pub(super) struct Reading {
+    /// The names or URIs of its items.
+    pub(super) keys: BTreeSet<String>,
+    pub(super) first_request: usize,
+    pub(super) last_response: usize,
+}
+
+/// A page of a list, with the cursor of its request.
 pub(super) struct Page<'a> {
     pub(super) cursor: Option<&'a Value>,
     pub(super) result: &'a Value,
+    /// The positions of its request and its response.
     pub(super) positions: [usize; 2],
 }
 
-/// Walks over the pages of a list.
-pub(super) fn pages_of<'a>(index: &Index<'a>, method: &str) -> Vec<Vec<Page<'a>>> {
-    let mut walks: Vec<Vec<Page<'a>>> = Vec::new();
-    for exchange in index.exchanges.iter().filter(|e| method_of(e.request) == method) {
+/// Every time that the client paginated through a list, as far as it got.
+pub(super) fn paginations_of<'a>(index: &ConnectionIndex<'a>, method: &str) -> Vec<Vec<Page<'a>>> {
+    let mut paginations: Vec<Vec<Page<'a>>> = Vec::new();
+    for exchange in index.exchanges.iter().filter(|exchange| method_of(exchange.request) == method) {
         let Some((position, response)) = exchange.responses.first() else { continue };
         let Some(result) = response.get("result") else { continue };
         let cursor = exchange.request.pointer("/params/cursor");
         let page = Page { cursor, result, positions: [exchange.sent, *position] };
-        match (cursor, walks.last_mut()) {
-            (Some(cursor), Some(walk))
-                if walk.last().is_some_and(|last| last.result.get("nextCursor") == Some(cursor)) =>
+        match (cursor, paginations.last_mut()) {
+            (Some(cursor), Some(pages))
+                if pages.last().is_some_and(|last| last.result.get("nextCursor") == Some(cursor)) =>
             {
-                walk.push(page);
+                pages.push(page);
             }
             (Some(_), _) => {}
-            (None, _) => walks.push(vec![page]),
+            (None, _) => paginations.push(vec![page]),
         }
     }
-    walks
+    paginations
 }
 
-/// Whether no cursor of a walk over the tools comes again.
-pub(super) fn cursors_advance(index: &Index<'_>) -> Seen {
-    let mut seen = Seen::default();
-    for walk in pages_of(index, TOOLS.method).iter().filter(|walk| walk.len() > 1) {
+/// Checks that no cursor of the tool list repeats while a client paginates.
+pub(super) fn cursors_advance(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    for pages in paginations_of(index, TOOLS.method).iter().filter(|pages| pages.len() > 1) {
         let mut cursors = BTreeSet::new();
-        for page in walk {
+        for page in pages {
             let Some(cursor) = page.result.get("nextCursor").and_then(Value::as_str) else { continue };
-            let repeated = !cursors.insert(cursor);
-            let first = &walk[0].positions;
-            seen.look(repeated.then(|| {
-                breach(
-                    format!("the cursor {} comes again", shortened(cursor, 60)),
-                    "tools/list",
-                    &[first[0], first[1], page.positions[0], page.positions[1]],
-                )
+            let is_repeated = !cursors.insert(cursor);
+            checked.record(is_repeated.then(|| {
+                let actual = format!("the cursor {} is repeated", shortened(cursor, 60));
+                Violation::new(actual, TOOLS.method, &[pages[0].positions, page.positions].concat())
             }));
         }
-        if walk.last().is_some_and(|page| page.cursor.is_some() && page.result.get("nextCursor").is_none()) {
-            seen.look(None);
+        if pages.last().is_some_and(|page| page.cursor.is_some() && page.result.get("nextCursor").is_none()) {
+            checked.record(None);
         }
     }
-    seen
+    checked
 }
 
-/// The tools of a walk that come again under a name that was there: number of the pages, name, and
-/// whether the two definitions are the same.
-fn repeated<'a>(walk: &[Page<'a>]) -> (usize, Vec<(usize, usize, &'a str, bool)>) {
-    let mut known: BTreeMap<&str, (usize, &Value)> = BTreeMap::new();
-    let mut again = Vec::new();
-    let mut count = 0;
-    for (number, page) in walk.iter().enumerate() {
-        for tool in TOOLS.items(page.result) {
-            let Some(name) = tool.get(TOOLS.key).and_then(Value::as_str) else { continue };
-            count += 1;
-            match known.get(name) {
-                Some((first, definition)) => again.push((*first, number, name, *definition == tool)),
-                None => {
-                    known.insert(name, (number, tool));
-                }
-            }
-        }
-    }
-    (count, again)
-}
-
-/// Pages that overlap: a tool stands, as it is, at the end of one and at the beginning of the next.
-fn is_overlap(walk: &[Page<'_>], first: usize, second: usize, name: &str, same: bool) -> bool {
-    let at = |page: &Page<'_>, last: bool| -> Option<String> {
-        let mut names = TOOLS.keys(page.result);
-        if last { names.last() } else { names.next() }.map(str::to_owned)
-    };
-    same && second == first + 1
-        && at(&walk[first], true).as_deref() == Some(name)
-        && at(&walk[second], false).as_deref() == Some(name)
-}
-
-/// Whether no page of the tools begins with what ended the one before.
-pub(super) fn pages_disjoint(index: &Index<'_>) -> Seen {
-    let mut seen = Seen::default();
-    for walk in pages_of(index, TOOLS.method).iter().filter(|walk| walk.len() > 1) {
-        let (_, again) = repeated(walk);
-        let overlap = again.iter().find(|(first, second, name, same)| is_overlap(walk, *first, *second, name, *same));
-        seen.look(overlap.map(|(first, second, name, _)| {
-            let positions = [walk[*first].positions, walk[*second].positions].concat();
-            breach(format!("`{}` ends one page and begins the next", shortened(name, 60)), "tools/list", &positions)
+/// Checks that no page of the tool list starts with the tool that ended the previous page.
+pub(super) fn pages_do_not_overlap(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    for pages in paginations_of(index, TOOLS.method).iter().filter(|pages| pages.len() > 1) {
+        checked.record(overlap(pages).map(|(number, name)| {
+            let positions = [pages[number].positions, pages[number + 1].positions].concat();
+            let actual = format!("`{}` ends one page and starts the next", shortened(name, 60));
+            Violation::new(actual, TOOLS.method, &positions)
         }));
     }
-    seen
+    checked
 }
 
-/// Whether no two tools of a walk have the same name, overlapping pages apart.
-pub(super) fn tool_names_unique(index: &Index<'_>) -> Seen {
-    let mut seen = Seen::default();
-    for walk in pages_of(index, TOOLS.method) {
-        let (count, again) = repeated(&walk);
-        seen.seen += count.saturating_sub(again.len());
-        for (first, second, name, same) in again {
-            let overlap = is_overlap(&walk, first, second, name, same);
-            let positions = [walk[first].positions, walk[second].positions].concat();
-            seen.look(
-                (!overlap).then(|| breach(format!("two tools are named `{}`", shortened(name, 60)), name, &positions)),
-            );
-        }
-    }
-    seen
+/// The first page whose last tool starts the next page, with the name of the tool. A tool that is on an earlier page
+/// too, or with another definition, is a duplicate and no overlap.
+fn overlap<'a>(pages: &[Page<'a>]) -> Option<(usize, &'a str)> {
+    let named = |page: &Page<'a>| {
+        let named = TOOLS.items(page.result).filter_map(|tool| Some((tool.get(TOOLS.key)?.as_str()?, tool)));
+        named.collect::<Vec<_>>()
+    };
+    let pages: Vec<Vec<(&str, &Value)>> = pages.iter().map(named).collect();
+    pages.windows(2).enumerate().find_map(|(number, pair)| {
+        let (name, _) = *pair[0].last()?;
+        let (first, tool) = *pair[1].first()?;
+        let is_earlier = pages[..number].iter().flatten().any(|(earlier, _)| *earlier == name);
+        // The definition that counts is the first one under the name.
+        let (_, definition) = pair[0].iter().find(|(known, _)| *known == name)?;
+        (name == first && !is_earlier && *definition == tool).then_some((number, name))
+    })
 }
 
-/// Whether no two different items of a walk over a list go by the same key. The same item once more is
-/// what a list yields that changes while its pages are read.
-pub(super) fn unique(index: &Index<'_>, list: &List) -> Seen {
-    let mut seen = Seen::default();
-    for walk in pages_of(index, list.method) {
-        let mut known: BTreeMap<&str, (usize, &Value)> = BTreeMap::new();
-        for (number, page) in walk.iter().enumerate() {
-            for item in list.items(page.result) {
-                let Some(key) = item.get(list.key).and_then(Value::as_str) else { continue };
-                let Some((first, same)) = known.get(key).map(|(first, other)| (*first, *other == item)) else {
-                    known.insert(key, (number, item));
-                    seen.look(None);
-                    continue;
-                };
-                let positions = [walk[first].positions, page.positions].concat();
-                seen.look((!same).then(|| {
-                    let actual = format!("two items have the {} `{}`", list.key, shortened(key, 80));
-                    breach(actual, list.method, &positions)
+/// Checks that the pages of each list have the same value at a path.
+pub(super) fn same_across_pages(index: &ConnectionIndex<'_>, rule: &SameAcrossPages) -> CheckResult {
+    let mut checked = CheckResult::default();
+    let name = rule.path.as_str().rsplit('/').next().unwrap_or_default();
+    for method in &rule.methods {
+        for pages in paginations_of(index, method).iter().filter(|pages| pages.len() > 1) {
+            let value = |page: &Page<'_>| rule.path.find(page.result).first().map(|(_, value)| (*value).clone());
+            let first = value(&pages[0]);
+            for page in &pages[1..] {
+                let other = value(page);
+                checked.record((other != first).then(|| {
+                    let positions = [pages[0].positions, page.positions].concat();
+                    let shown =
+                        |value: &Option<Value>| value.as_ref().map_or_else(|| "none".to_owned(), Value::to_string);
+                    let actual =
+                        format!("{name} of the first page is {}, of a later page {}", shown(&first), shown(&other));
+                    Violation::new(actual, method, &positions)
                 }));
             }
         }
     }
-    seen
+    checked
 }
 
-/// Whether the pages of each walk over these lists say the same of their caching.
-pub(super) fn cache_scope_same(index: &Index<'_>, methods: &[&str]) -> Seen {
-    let mut seen = Seen::default();
-    let walks = methods.iter().flat_map(|method| pages_of(index, method).into_iter().map(move |walk| (*method, walk)));
-    for (method, walk) in walks.filter(|(_, walk)| walk.len() > 1) {
-        let first = walk[0].result.get("cacheScope");
-        for page in &walk[1..] {
-            let scope = page.result.get("cacheScope");
-            seen.look((scope != first).then(|| {
-                let positions = [walk[0].positions, page.positions].concat();
-                let word = |scope: Option<&Value>| scope.map_or_else(|| "none".to_owned(), Value::to_string);
-                breach(format!("the first page says {}, a later one {}", word(first), word(scope)), method, &positions)
-            }));
-        }
+/// Checks that a list which changed between two readings was announced, if the server declares that it announces
+/// changes.
+pub(super) fn change_announced(index: &ConnectionIndex<'_>, list: &List) -> CheckResult {
+    let mut checked = CheckResult::default();
+    if !index.record.terms.declares(list.capability) {
+        return checked;
     }
-    seen
-}
-
-/// Whether a list that changed between two readings was announced, where that was promised.
-pub(super) fn changed_sent(index: &Index<'_>, list: &List) -> Seen {
-    let mut seen = Seen::default();
-    if !index.record.terms.declares(&format!("{}.listChanged", list.items)) {
-        return seen;
-    }
-    let announcement = format!("notifications/{}/list_changed", list.items);
-    let keys = |walk: &[Page<'_>]| -> BTreeSet<String> {
-        walk.iter().flat_map(|page| list.keys(page.result)).map(str::to_owned).collect()
-    };
-    let mut whole = pages_of(index, list.method);
-    whole.retain(|walk| walk.last().is_some_and(|page| page.result.get("nextCursor").is_none()));
-    for pair in whole.windows(2) {
-        if keys(&pair[0]) == keys(&pair[1]) {
+    for pair in list.complete_readings(index).windows(2) {
+        if pair[0].keys == pair[1].keys {
             continue;
         }
-        let (from, to) = (pair[0][0].positions[0], pair[1].last().map_or(0, |page| page.positions[1]));
-        let told = index.received().any(|(at, message)| at > from && method_of(message) == announcement);
-        seen.look((!told).then(|| breach("the list changed without a notification", list.method, &[from, to])));
+        let (from, to) = (pair[0].first_request, pair[1].last_response);
+        let is_announced = index.received().any(|(at, message)| at > from && method_of(message) == list.notification);
+        checked.record(
+            (!is_announced)
+                .then(|| Violation::new("the list changed without a notification", list.method, &[from, to])),
+        );
     }
-    seen
+    checked
 }

@@ -1,27 +1,28 @@
-//! The checks of tasks and of cancellation on hand-made records: what counts, and what does not.
+//! Tests of the checks of tasks and of cancellation with hand-made records.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::connection::check;
+use super::connection::check_named;
 use super::{Connected, Watched};
 use crate::case::ConnectionCheck;
 use crate::case::ConnectionCheck::{
-    CancelledSilent, ServerCancelsListen, ServerCancelsNoTask, ServerCancelsOwn, TaskFailuresTold, TaskIdsUnguessable,
-    TaskIdsUnique, TaskInputKeys, TaskInputRelated, TaskProgressStops, TaskResultWaits, TaskResultsRelated, TaskTimes,
-    TaskTransitions, TasksListed,
+    NoResponseAfterCancellation, ServerCancelsNoTaskRequest, ServerCancelsOnlyOwnRequests,
+    ServerCancelsOnlySubscriptions, TaskFailureReported, TaskIdsUnguessable, TaskInputKeysNotReused,
+    TaskInputNamesTask, TaskProgressEndsWithTask, TaskResultAfterEnd, TaskResultNamesTask, TaskStatusFinal,
+    TaskTimestampsConsistent, TasksListed,
 };
 use crate::spec::Revision;
 use crate::transcript::{Entry, Event, Terms, Transcript};
 use crate::wire::Frame;
 
-/// How much a check saw, and how much of it was wrong; what we send is `true`.
-fn seen(asked: ConnectionCheck, revision: Revision, messages: &[(bool, Value)]) -> (usize, usize) {
-    let entries = messages.iter().enumerate().map(|(at, (ours, message))| {
+/// How many things a check checked, and how many violate it; what the client sends is `true`.
+fn run(check: ConnectionCheck, revision: Revision, messages: &[(bool, Value)]) -> (usize, usize) {
+    let entries = messages.iter().enumerate().map(|(at, (is_sent, message))| {
         let frame = Frame::of(message);
-        let event = if *ours { Event::Sent { frame, mark: None } } else { Event::Received(frame) };
+        let event = if *is_sent { Event::Sent { frame, mark: None } } else { Event::Received(frame) };
         Arc::new(Entry { at: Duration::from_secs(at as u64), event })
     });
     let opening = json!({ "protocolVersion": revision.as_str(), "capabilities": {} });
@@ -29,15 +30,15 @@ fn seen(asked: ConnectionCheck, revision: Revision, messages: &[(bool, Value)]) 
     let transcript = Transcript { entries: entries.collect(), terms };
     let connected = [Connected { label: "main".to_owned(), transcript }];
     let watched = Watched::new(&connected, revision);
-    let seen = check(asked, &watched.connections[0], revision);
-    (seen.seen, seen.breaches.len())
+    let checked = check_named(check, &watched.connections[0], revision);
+    (checked.count, checked.violations.len())
 }
 
-fn legacy(asked: ConnectionCheck, messages: &[(bool, Value)]) -> (usize, usize) {
-    seen(asked, Revision::V2025_11_25, messages)
+fn legacy(check: ConnectionCheck, messages: &[(bool, Value)]) -> (usize, usize) {
+    run(check, Revision::V2025_11_25, messages)
 }
 
-fn ask(id: i64, method: &str, params: Value) -> (bool, Value) {
+fn request(id: i64, method: &str, params: Value) -> (bool, Value) {
     let mut request = json!({"jsonrpc": "2.0", "id": id, "method": method});
     request["params"] = params;
     (true, request)
@@ -54,43 +55,40 @@ fn task(id: &str, status: &str) -> Value {
     json!({"taskId": id, "status": status, "createdAt": time, "lastUpdatedAt": time, "ttl": null})
 }
 
-/// A call that becomes a task.
+/// A call that creates a task.
 fn create(id: i64, name: &str) -> [(bool, Value); 2] {
     let params = json!({"name": "a", "task": {}, "_meta": {"progressToken": name}});
-    [ask(id, "tools/call", params), result(id, json!({"task": task(name, "working")}))]
+    [request(id, "tools/call", params), result(id, json!({"task": task(name, "working")}))]
 }
 
-/// A look at a task.
+/// A request for the status of a task.
 fn get(id: i64, name: &str, status: &str) -> [(bool, Value); 2] {
-    [ask(id, "tasks/get", json!({"taskId": name})), result(id, task(name, status))]
+    [request(id, "tasks/get", json!({"taskId": name})), result(id, task(name, status))]
 }
 
 const LONG: &str = "0b1c2d3e4f5061728394a5b6c7d8e9f0";
 const OTHER: &str = "f0e9d8c7b6a5948372615040f3e2d1c0";
 
 #[test]
-fn ids_are_unique_and_leave_room() {
-    assert_eq!(legacy(TaskIdsUnique, &[create(1, LONG), create(2, OTHER)].concat()), (1, 0));
-    assert_eq!(legacy(TaskIdsUnique, &[create(1, LONG), create(2, LONG)].concat()), (1, 1));
-    assert_eq!(legacy(TaskIdsUnique, &create(1, LONG)), (0, 0));
+fn ids_are_hard_to_guess() {
     assert_eq!(legacy(TaskIdsUnguessable, &[create(1, LONG), create(2, OTHER)].concat()), (2, 0));
     let counted = [create(1, "a-task-of-the-server-1"), create(2, "a-task-of-the-server-2")].concat();
     assert_eq!(legacy(TaskIdsUnguessable, &counted), (2, 2));
 }
 
 #[test]
-fn only_what_is_asked_for_after_the_end_is_held_against_it() {
+fn only_a_status_requested_after_the_end_is_judged() {
     let back = [create(1, LONG), get(2, LONG, "completed"), get(3, LONG, "working")].concat();
-    assert_eq!(legacy(TaskTransitions, &back), (1, 1));
-    // The two were asked for together, and the answers crossed each other.
+    assert_eq!(legacy(TaskStatusFinal, &back), (1, 1));
+    // Both were requested before either was answered, so the second status may be the older one.
     let [first, ended] = get(2, LONG, "completed");
     let [second, working] = get(3, LONG, "working");
-    assert_eq!(legacy(TaskTransitions, &[first, second, ended, working]), (0, 0));
+    assert_eq!(legacy(TaskStatusFinal, &[first, second, ended, working]), (0, 0));
 }
 
 #[test]
-fn times_are_timestamps_and_agree() {
-    assert_eq!(legacy(TaskTimes, &[create(1, LONG), get(2, LONG, "working")].concat()), (2, 0));
+fn times_are_valid_and_consistent() {
+    assert_eq!(legacy(TaskTimestampsConsistent, &[create(1, LONG), get(2, LONG, "working")].concat()), (2, 0));
     for (name, time) in [
         ("createdAt", json!(5)),
         ("createdAt", json!("2025-11-25T10:31:00Z")),
@@ -99,30 +97,29 @@ fn times_are_timestamps_and_agree() {
         let mut later = get(2, LONG, "working");
         later[1].1["result"][name] = time;
         let all = [create(1, LONG), later].concat();
-        assert_eq!(legacy(TaskTimes, &all), (2, 1), "{name}");
+        assert_eq!(legacy(TaskTimestampsConsistent, &all), (2, 1), "{name}");
     }
 }
 
 #[test]
-fn a_result_is_early_if_the_task_is_seen_to_work_afterwards() {
-    let asked = ask(2, "tasks/result", json!({"taskId": LONG}));
+fn a_result_is_early_if_the_task_is_still_working_afterwards() {
+    let wait = request(2, "tasks/result", json!({"taskId": LONG}));
     let given = result(2, json!({"content": [], "_meta": {"io.modelcontextprotocol/related-task": {"taskId": LONG}}}));
     let early =
-        [create(1, LONG).to_vec(), vec![asked.clone(), given.clone()], get(3, LONG, "working").to_vec()].concat();
-    assert_eq!(legacy(TaskResultWaits, &early), (1, 1));
-    let right =
-        [create(1, LONG).to_vec(), vec![asked.clone(), given.clone()], get(3, LONG, "failed").to_vec()].concat();
-    assert_eq!(legacy(TaskResultWaits, &right), (1, 0));
-    assert_eq!(legacy(TaskResultsRelated, &right), (1, 0));
-    let bare = [asked, result(2, json!({"content": []}))];
-    assert_eq!(legacy(TaskResultsRelated, &bare), (1, 1));
+        [create(1, LONG).to_vec(), vec![wait.clone(), given.clone()], get(3, LONG, "working").to_vec()].concat();
+    assert_eq!(legacy(TaskResultAfterEnd, &early), (1, 1));
+    let right = [create(1, LONG).to_vec(), vec![wait.clone(), given.clone()], get(3, LONG, "failed").to_vec()].concat();
+    assert_eq!(legacy(TaskResultAfterEnd, &right), (1, 0));
+    assert_eq!(legacy(TaskResultNamesTask, &right), (1, 0));
+    let bare = [wait, result(2, json!({"content": []}))];
+    assert_eq!(legacy(TaskResultNamesTask, &bare), (1, 1));
 }
 
 #[test]
-fn a_task_is_missed_in_the_list_only_while_it_is_there() {
-    let listed = |items: Value| [ask(2, "tasks/list", json!({})), result(2, json!({"tasks": items}))];
+fn a_task_is_expected_in_the_list_only_while_it_exists() {
+    let listed = |items: Value| [request(2, "tasks/list", json!({})), result(2, json!({"tasks": items}))];
     let gone = [
-        ask(3, "tasks/get", json!({"taskId": LONG})),
+        request(3, "tasks/get", json!({"taskId": LONG})),
         (false, json!({"jsonrpc": "2.0", "id": 3, "error": {"code": -32602, "message": ""}})),
     ];
     let there = get(3, LONG, "working");
@@ -132,91 +129,99 @@ fn a_task_is_missed_in_the_list_only_while_it_is_there() {
 }
 
 #[test]
-fn a_failure_is_told_as_one_with_a_word_on_it() {
-    let end = [ask(3, "tasks/result", json!({"taskId": LONG})), result(3, json!({"content": [], "isError": true}))];
-    let told = |status: &str| legacy(TaskFailuresTold, &[get(2, LONG, status), end.clone()].concat());
-    assert_eq!(told("completed"), (1, 1));
-    assert_eq!(told("failed"), (1, 1));
-    assert_eq!(told("cancelled"), (1, 0));
+fn a_failure_is_reported_with_a_message() {
+    let end = [request(3, "tasks/result", json!({"taskId": LONG})), result(3, json!({"content": [], "isError": true}))];
+    let with_status = |status: &str| legacy(TaskFailureReported, &[get(2, LONG, status), end.clone()].concat());
+    assert_eq!(with_status("completed"), (1, 1));
+    assert_eq!(with_status("failed"), (1, 1));
+    assert_eq!(with_status("cancelled"), (1, 0));
 }
 
 #[test]
-fn what_a_task_asks_for_names_it() {
-    let wait = ask(3, "tasks/result", json!({"taskId": LONG}));
-    let question = |meta: Value| {
+fn a_request_for_a_task_names_it() {
+    let wait = request(3, "tasks/result", json!({"taskId": LONG}));
+    let server_request = |meta: Value| {
         (false, json!({"jsonrpc": "2.0", "id": 9, "method": "elicitation/create", "params": {"_meta": meta}}))
     };
-    let all = |meta: Value| [get(2, LONG, "input_required").to_vec(), vec![wait.clone(), question(meta)]].concat();
-    assert_eq!(legacy(TaskInputRelated, &all(json!({}))), (1, 1));
+    let all =
+        |meta: Value| [get(2, LONG, "input_required").to_vec(), vec![wait.clone(), server_request(meta)]].concat();
+    assert_eq!(legacy(TaskInputNamesTask, &all(json!({}))), (1, 1));
     let named = json!({"io.modelcontextprotocol/related-task": {"taskId": LONG}});
-    assert_eq!(legacy(TaskInputRelated, &all(named)), (1, 0));
+    assert_eq!(legacy(TaskInputNamesTask, &all(named)), (1, 0));
 }
 
 #[test]
-fn progress_lasts_as_long_as_the_task() {
+fn progress_ends_with_the_task() {
     let progress = (
         false,
         json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": LONG, "progress": 1}}),
     );
     let during = [create(1, LONG).to_vec(), vec![progress.clone()], get(2, LONG, "completed").to_vec()].concat();
-    assert_eq!(legacy(TaskProgressStops, &during), (1, 0));
+    assert_eq!(legacy(TaskProgressEndsWithTask, &during), (1, 0));
     let after = [create(1, LONG).to_vec(), get(2, LONG, "completed").to_vec(), vec![progress]].concat();
-    assert_eq!(legacy(TaskProgressStops, &after), (1, 1));
+    assert_eq!(legacy(TaskProgressEndsWithTask, &after), (1, 1));
 }
 
 #[test]
-fn one_key_stands_for_one_request() {
+fn a_key_is_used_for_one_request() {
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
     let poll = |id: i64, text: &str| {
-        let asked = json!({"a": {"method": "elicitation/create", "params": {"message": text}}});
-        let answer = json!({"taskId": LONG, "status": "input_required", "inputRequests": asked});
-        [ask(id, "tasks/get", json!({"taskId": LONG, "_meta": meta})), result(id, answer)]
+        let input_requests = json!({"a": {"method": "elicitation/create", "params": {"message": text}}});
+        let state = json!({"taskId": LONG, "status": "input_required", "inputRequests": input_requests});
+        [request(id, "tasks/get", json!({"taskId": LONG, "_meta": meta})), result(id, state)]
     };
-    let modern = |messages: &[(bool, Value)]| seen(TaskInputKeys, Revision::V2026_07_28, messages);
+    let modern = |messages: &[(bool, Value)]| run(TaskInputKeysNotReused, Revision::V2026_07_28, messages);
     assert_eq!(modern(&[poll(1, "x"), poll(2, "x")].concat()), (2, 0));
     assert_eq!(modern(&[poll(1, "x"), poll(2, "y")].concat()), (2, 1));
 }
 
-fn cancelled(ours: bool, id: &Value) -> (bool, Value) {
-    (ours, json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}))
+fn cancelled(is_sent: bool, id: &Value) -> (bool, Value) {
+    (is_sent, json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}))
 }
 
 #[test]
-fn a_server_cancels_what_it_asked_for_while_it_is_open() {
-    let asked = (false, json!({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}));
-    let answer = (true, json!({"jsonrpc": "2.0", "id": "q", "result": {"roots": []}}));
+fn a_server_cancels_only_its_own_open_requests() {
+    let server_request = (false, json!({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}));
+    let response = (true, json!({"jsonrpc": "2.0", "id": "q", "result": {"roots": []}}));
     let cancel = cancelled(false, &json!("q"));
-    assert_eq!(legacy(ServerCancelsOwn, &[asked.clone(), cancel.clone()]), (1, 0));
-    assert_eq!(legacy(ServerCancelsOwn, std::slice::from_ref(&cancel)), (1, 1));
-    // One second after our answer it may have crossed it, six seconds after it not.
-    assert_eq!(legacy(ServerCancelsOwn, &[asked.clone(), answer.clone(), cancel.clone()]), (1, 0));
-    let pause = std::iter::repeat_n(ask(1, "ping", json!({})), 6);
-    let late: Vec<_> = [asked, answer].into_iter().chain(pause).chain([cancel]).collect();
-    assert_eq!(legacy(ServerCancelsOwn, &late), (1, 1));
+    assert_eq!(legacy(ServerCancelsOnlyOwnRequests, &[server_request.clone(), cancel.clone()]), (1, 0));
+    assert_eq!(legacy(ServerCancelsOnlyOwnRequests, std::slice::from_ref(&cancel)), (1, 1));
+    // A cancellation that arrives one second after the response may have been sent before it, six seconds after not.
+    assert_eq!(
+        legacy(ServerCancelsOnlyOwnRequests, &[server_request.clone(), response.clone(), cancel.clone()]),
+        (1, 0)
+    );
+    let pause = std::iter::repeat_n(request(1, "ping", json!({})), 6);
+    let late: Vec<_> = [server_request, response].into_iter().chain(pause).chain([cancel]).collect();
+    assert_eq!(legacy(ServerCancelsOnlyOwnRequests, &late), (1, 1));
 }
 
 #[test]
-fn what_became_a_task_and_what_is_no_subscription_is_not_cancelled() {
-    let asked =
+fn task_requests_and_requests_other_than_subscriptions_are_not_cancelled() {
+    let server_request =
         |params: Value| (false, json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params}));
     let cancel = cancelled(false, &json!("q"));
-    assert_eq!(legacy(ServerCancelsNoTask, &[asked(json!({})), cancel.clone()]), (1, 0));
-    assert_eq!(legacy(ServerCancelsNoTask, &[asked(json!({"task": {}})), cancel]), (1, 1));
+    assert_eq!(legacy(ServerCancelsNoTaskRequest, &[server_request(json!({})), cancel.clone()]), (1, 0));
+    assert_eq!(legacy(ServerCancelsNoTaskRequest, &[server_request(json!({"task": {}})), cancel]), (1, 1));
     let meta = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}});
     let of = |method: &str| {
-        seen(ServerCancelsListen, Revision::V2026_07_28, &[ask(1, method, meta.clone()), cancelled(false, &json!(1))])
+        run(
+            ServerCancelsOnlySubscriptions,
+            Revision::V2026_07_28,
+            &[request(1, method, meta.clone()), cancelled(false, &json!(1))],
+        )
     };
     assert_eq!((of("subscriptions/listen"), of("tools/call")), ((1, 0), (1, 1)));
 }
 
 #[test]
-fn an_answer_to_what_was_cancelled_counts_after_others_only() {
-    let (call, ping) = (ask(1, "tools/call", json!({})), ask(2, "ping", json!({})));
-    let (late, answer) = (result(1, json!({})), result(2, json!({})));
+fn a_response_to_a_cancelled_request_counts_only_after_later_responses() {
+    let (call, ping) = (request(1, "tools/call", json!({})), request(2, "ping", json!({})));
+    let (late, other) = (result(1, json!({})), result(2, json!({})));
     let cancel = cancelled(true, &json!(1));
     let begun = [call, cancel, ping];
-    let with = |rest: &[(bool, Value)]| legacy(CancelledSilent, &[begun.as_slice(), rest].concat());
-    assert_eq!(with(std::slice::from_ref(&answer)), (1, 0));
-    assert_eq!(with(&[answer.clone(), late.clone()]), (1, 1));
-    assert_eq!(with(&[late, answer]), (0, 0));
+    let with = |rest: &[(bool, Value)]| legacy(NoResponseAfterCancellation, &[begun.as_slice(), rest].concat());
+    assert_eq!(with(std::slice::from_ref(&other)), (1, 0));
+    assert_eq!(with(&[other.clone(), late.clone()]), (1, 1));
+    assert_eq!(with(&[late, other]), (0, 0));
 }

@@ -1,4 +1,4 @@
-//! The judge on hand-made transcripts: what counts as proof, and what does not.
+//! Tests of the judge with hand-made transcripts: what counts as proof, and what does not.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,15 +21,15 @@ fn case(text: &str) -> Case {
         source: Source::Embedded,
         text: text.to_owned(),
     };
-    understand(vec![text], &[], Trust::Nothing).expect("the case is sound").remove(0)
+    understand(vec![text], &[], Trust::Nothing).expect("the case is valid").remove(0)
 }
 
-fn refusal_case() -> Case {
+fn rejection_case() -> Case {
     case(
         r#"{
-          "title": "An unknown tool is refused",
+          "title": "The server rejects an unknown tool",
           "requirements": ["tools-call-unknown-tool-error"],
-          "fix": "Refuse it.",
+          "fix": "Reject it.",
           "steps": [
             { "send": { "method": "tools/call", "params": { "name": "known" } }, "control": true },
             {
@@ -38,7 +38,7 @@ fn refusal_case() -> Case {
                 { "outcome": ["error"] },
                 { "outcome": ["tool-error"], "verdict": "warn", "message": "A tool result." },
               ],
-              "otherwise": { "verdict": "fail", "message": "It is not refused." },
+              "otherwise": { "verdict": "fail", "message": "The server does not reject it." },
             },
           ],
         }"#,
@@ -63,7 +63,7 @@ fn transcript(messages: &[(Option<usize>, Value)]) -> Transcript {
 }
 
 fn judge(case: &Case, messages: &[(Option<usize>, Value)]) -> Judged {
-    let Body::Act(body) = &case.body else { panic!("it acts") };
+    let Body::Act(body) = &case.body else { panic!("it is active") };
     let pass = Pass {
         label: String::new(),
         number: 0,
@@ -84,55 +84,56 @@ fn served(id: i64) -> (Option<usize>, Value) {
 }
 
 #[test]
-fn a_refusal_passes_where_its_control_was_served() {
-    let refused = (None, json!({ "jsonrpc": "2.0", "id": 2, "error": { "code": -32602, "message": "no" } }));
-    let judged = judge(&refusal_case(), &[call(0, 1, "known"), served(1), call(1, 2, "unknown"), refused]);
+fn a_rejection_passes_if_the_control_request_was_served() {
+    let rejected = (None, json!({ "jsonrpc": "2.0", "id": 2, "error": { "code": -32602, "message": "no" } }));
+    let judged = judge(&rejection_case(), &[call(0, 1, "known"), served(1), call(1, 2, "unknown"), rejected]);
     assert_eq!((judged.verdict, judged.seen), (Verdict::Pass, 2));
 }
 
 #[test]
-fn a_refusal_proves_nothing_where_its_control_was_refused_too() {
-    let refused = |id: i64| (None, json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32603, "message": "no" } }));
-    let judged = judge(&refusal_case(), &[call(0, 1, "known"), refused(1), call(1, 2, "unknown"), refused(2)]);
+fn a_rejection_proves_nothing_if_the_control_request_was_rejected_too() {
+    let rejected =
+        |id: i64| (None, json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32603, "message": "no" } }));
+    let judged = judge(&rejection_case(), &[call(0, 1, "known"), rejected(1), call(1, 2, "unknown"), rejected(2)]);
     assert_eq!(judged.verdict, Verdict::Error);
     assert!(judged.reason.is_some_and(|reason| reason.contains("control")));
 }
 
 #[test]
-fn a_row_decides_the_verdict_and_speaks_for_itself() {
+fn a_row_decides_the_verdict_and_the_message() {
     let tool_error = (None, json!({ "jsonrpc": "2.0", "id": 2, "result": { "content": [], "isError": true } }));
-    let judged = judge(&refusal_case(), &[call(0, 1, "known"), served(1), call(1, 2, "unknown"), tool_error]);
+    let judged = judge(&rejection_case(), &[call(0, 1, "known"), served(1), call(1, 2, "unknown"), tool_error]);
     assert_eq!(judged.verdict, Verdict::Warn);
     assert_eq!(judged.findings[0].message, "A tool result.");
     assert_eq!(judged.findings[0].evidence.len(), 4);
 }
 
 #[test]
-fn what_no_row_fits_is_otherwise() {
-    let judged = judge(&refusal_case(), &[call(0, 1, "known"), served(1), call(1, 2, "unknown"), served(2)]);
+fn a_response_that_no_row_describes_is_judged_by_otherwise() {
+    let judged = judge(&rejection_case(), &[call(0, 1, "known"), served(1), call(1, 2, "unknown"), served(2)]);
     assert_eq!(judged.verdict, Verdict::Fail);
     assert_eq!(judged.findings[0].requirement, "tools-call-unknown-tool-error");
 }
 
 #[test]
-fn silence_alone_never_passes() {
-    let quiet = case(
+fn a_case_without_any_response_never_passes() {
+    let silent = case(
         r#"{
-          "title": "A notification draws no answer",
+          "title": "A notification gets no response",
           "requirements": ["jsonrpc-notification-no-response"],
           "fix": "Drop it.",
           "steps": [{ "notify": { "method": "notifications/own" }, "expect": [{ "outcome": ["no-response"] }] }],
         }"#,
     );
     let notified = (Some(0), json!({ "jsonrpc": "2.0", "method": "notifications/own" }));
-    let judged = judge(&quiet, std::slice::from_ref(&notified));
+    let judged = judge(&silent, std::slice::from_ref(&notified));
     assert_eq!(judged.verdict, Verdict::Error);
     let answered = (None, json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32601, "message": "" } }));
-    assert_eq!(judge(&quiet, &[notified, answered]).verdict, Verdict::Fail);
+    assert_eq!(judge(&silent, &[notified, answered]).verdict, Verdict::Fail);
 }
 
 #[test]
-fn what_is_polled_for_is_judged_by_the_answer_that_ended_it() {
+fn a_polled_step_is_judged_by_its_last_response() {
     let polling = case(
         r#"{
           "title": "A ping is answered in the end",
@@ -141,7 +142,7 @@ fn what_is_polled_for_is_judged_by_the_answer_that_ended_it() {
           "steps": [
             {
               "send": { "method": "tools/call", "params": { "name": "a" } },
-              "poll": { "until": { "properties": { "result": { "required": ["done"] } } }, "times": 3 },
+              "poll": { "until": { "properties": { "result": { "required": ["done"] } } }, "max-attempts": 3 },
               "expect": [{ "outcome": ["result"] }],
               "otherwise": { "verdict": "fail", "message": "It ends in an error." },
             },
@@ -149,10 +150,10 @@ fn what_is_polled_for_is_judged_by_the_answer_that_ended_it() {
         }"#,
     );
     let answer = |id: i64, member: &str| (None, json!({ "jsonrpc": "2.0", "id": id, "result": { member: 1 } }));
-    let refused = (None, json!({ "jsonrpc": "2.0", "id": 2, "error": { "code": -32602, "message": "no" } }));
+    let rejected = (None, json!({ "jsonrpc": "2.0", "id": 2, "error": { "code": -32602, "message": "no" } }));
     let judged = judge(&polling, &[call(0, 1, "a"), answer(1, "x"), call(0, 2, "a"), answer(2, "done")]);
     assert_eq!((judged.verdict, judged.seen), (Verdict::Pass, 1));
-    let judged = judge(&polling, &[call(0, 1, "a"), answer(1, "x"), call(0, 2, "a"), refused]);
+    let judged = judge(&polling, &[call(0, 1, "a"), answer(1, "x"), call(0, 2, "a"), rejected]);
     assert_eq!(judged.verdict, Verdict::Fail);
     let judged = judge(&polling, &[call(0, 1, "a"), answer(1, "x"), call(0, 2, "a"), answer(2, "x")]);
     assert_eq!(judged.verdict, Verdict::Skip);
@@ -172,7 +173,7 @@ fn what_is_polled_for_is_judged_by_the_answer_that_ended_it() {
     assert_eq!((judged.verdict, judged.findings[0].message.as_str()), (Verdict::Warn, "Never."));
 }
 
-fn look(rule: &str, messages: &[(Option<usize>, Value)]) -> Judged {
+fn judge_passive(rule: &str, messages: &[(Option<usize>, Value)]) -> Judged {
     let case = case(&format!(
         r#"{{
           "title": "A tool has a name",
@@ -182,20 +183,20 @@ fn look(rule: &str, messages: &[(Option<usize>, Value)]) -> Judged {
           "rules": [{rule}],
         }}"#
     ));
-    let Body::Watch { watch: what, rules, .. } = &case.body else { panic!("it watches") };
+    let Body::Watch { watch: what, rules, .. } = &case.body else { panic!("it is passive") };
     let connected = [Connected { label: "main".to_owned(), transcript: transcript(messages) }];
     watch(&case, what, rules, REVISION, &Watched::new(&connected, REVISION))
 }
 
 #[test]
-fn a_watching_case_that_sees_nothing_is_skipped() {
-    let judged = look(r#"{ "schema": { "required": ["name"] } }"#, &[]);
+fn a_passive_case_without_anything_to_judge_is_skipped() {
+    let judged = judge_passive(r#"{ "schema": { "required": ["name"] } }"#, &[]);
     assert_eq!((judged.verdict, judged.seen), (Verdict::Skip, 0));
     assert!(judged.reason.is_some());
 }
 
 #[test]
-fn the_same_breach_in_many_lists_is_one_finding_that_counts_each_place_once() {
+fn the_same_violation_in_many_lists_is_one_finding_that_counts_each_place_once() {
     let list = |id: i64| {
         [
             (Some(9), json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" })),
@@ -206,19 +207,20 @@ fn the_same_breach_in_many_lists_is_one_finding_that_counts_each_place_once() {
         ]
     };
     let messages: Vec<_> = list(1).into_iter().chain(list(2)).collect();
-    let judged = look(r#"{ "schema": { "required": ["name"] }, "message": "A tool has no name." }"#, &messages);
+    let judged =
+        judge_passive(r#"{ "schema": { "required": ["name"] }, "message": "A tool has no name." }"#, &messages);
     assert_eq!(judged.verdict, Verdict::Fail);
     assert_eq!((judged.findings.len(), judged.findings[0].count), (1, 2));
     assert_eq!(judged.findings[0].evidence.len(), 2);
 }
 
 #[test]
-fn an_answer_in_another_revision_is_no_subject() {
-    let mut foreign = transcript(&[
+fn a_response_of_another_revision_is_not_judged() {
+    let mut other_revision = transcript(&[
         (Some(9), json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })),
         (None, json!({ "jsonrpc": "2.0", "id": 1, "result": { "tools": [{}] } })),
     ]);
-    foreign.terms.opening = Some(json!({ "protocolVersion": "2024-11-05", "capabilities": {} }));
+    other_revision.terms.opening = Some(json!({ "protocolVersion": "2024-11-05", "capabilities": {} }));
     let case = case(
         r#"{
           "title": "A tool has a name",
@@ -228,8 +230,8 @@ fn an_answer_in_another_revision_is_no_subject() {
           "rules": [{ "schema": { "required": ["name"] } }],
         }"#,
     );
-    let Body::Watch { watch: what, rules, .. } = &case.body else { panic!("it watches") };
-    let connected = [Connected { label: "main".to_owned(), transcript: foreign }];
+    let Body::Watch { watch: what, rules, .. } = &case.body else { panic!("it is passive") };
+    let connected = [Connected { label: "main".to_owned(), transcript: other_revision }];
     let judged = watch(&case, what, rules, REVISION, &Watched::new(&connected, REVISION));
     assert_eq!(judged.verdict, Verdict::Skip);
 }

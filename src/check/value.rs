@@ -1,49 +1,52 @@
-//! The checks of a single value that a JSON Schema cannot say.
+//! The checks of a single value that a JSON Schema cannot express.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::act::shortened;
-use super::asked;
-use super::watch::{Index, Subject, method_of};
+use super::client_request;
+use super::index::{ConnectionIndex, method_of};
+use super::text::shortened;
+use super::violation::ValueResult;
 use crate::case::ValueCheck;
 use crate::fuzz::is_bounded;
 use crate::spec::Revision;
 
-/// What a check saw of a value.
-pub(super) enum Look {
-    /// The rule holds.
-    Holds,
-    /// It does not, for this reason.
-    Breach(String),
+/// A value that a case selects, and where it was found.
+pub(super) struct Selected<'a> {
+    pub(super) value: &'a Value,
+    /// How a finding names it.
+    pub(super) label: String,
+    /// The positions of the entries that contain it.
+    pub(super) positions: Vec<usize>,
+    /// The request whose response it is a part of.
+    pub(super) request: Option<&'a Value>,
 }
 
-impl From<Option<String>> for Look {
-    fn from(problem: Option<String>) -> Self {
-        problem.map_or(Self::Holds, Self::Breach)
-    }
-}
-
-/// Holds a check against a value: `None` if it does not apply or cannot tell.
-pub(super) fn check(check: ValueCheck, subject: &Subject<'_>, index: &Index<'_>, revision: Revision) -> Option<Look> {
+/// Checks a value; `None` if the check does not apply to it or cannot decide.
+pub(super) fn check(
+    check: ValueCheck,
+    selected: &Selected<'_>,
+    index: &ConnectionIndex<'_>,
+    revision: Revision,
+) -> Option<ValueResult> {
     match check {
-        ValueCheck::JsonSchema => valid_schema(subject.value),
-        ValueCheck::StructuredConforms => structured_conforms(subject, index, revision),
-        ValueCheck::StructuredPresent => structured_present(subject, index),
-        ValueCheck::StructuredText => structured_text(subject.value),
-        ValueCheck::JsonSchemaInItsDialect => valid_in_its_dialect(subject.value),
-        ValueCheck::JsonSchemaInAnyDialect => valid_in_any_dialect(subject.value),
-        ValueCheck::NoRemoteRef => Some(no_remote_reference(subject.value)),
-        ValueCheck::HeaderNamesUnique => header_names_unique(subject.value),
-        ValueCheck::ToolKnown => tool_known(subject, index),
-        ValueCheck::ImageMagic => image_magic(subject.value),
-        ValueCheck::AskedDeclared => asked::declared(subject.value, subject.request, index),
-        ValueCheck::ToolUsesBalanced => asked::tool_uses_balanced(subject.value),
+        ValueCheck::JsonSchema => valid_schema(selected.value),
+        ValueCheck::StructuredContentConforms => structured_content_conforms(selected, index, revision),
+        ValueCheck::StructuredContentPresent => structured_content_present(selected, index),
+        ValueCheck::StructuredContentInText => structured_content_in_text(selected.value),
+        ValueCheck::JsonSchemaInDeclaredDialect => valid_in_declared_dialect(selected.value),
+        ValueCheck::JsonSchemaInAnyDialect => valid_in_any_dialect(selected.value),
+        ValueCheck::NoRemoteReference => Some(no_remote_reference(selected.value)),
+        ValueCheck::HeaderNamesUnique => header_names_unique(selected.value),
+        ValueCheck::ToolKnown => tool_known(selected, index),
+        ValueCheck::ImageMatchesMimeType => image_matches_mime_type(selected.value),
+        ValueCheck::ClientRequestDeclared => client_request::declared(selected.value, selected.request, index),
+        ValueCheck::ToolUsesHaveResults => client_request::tool_uses_have_results(selected.value),
     }
 }
 
-/// Whether a schema names something outside of itself.
+/// Whether a schema refers to anything outside itself.
 fn has_remote_reference(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => members.iter().any(|(name, value)| {
@@ -64,8 +67,8 @@ const DIALECTS: [&str; 5] = [
     "json-schema.org/draft-04/schema",
 ];
 
-/// Whether the dialect that a schema names, if it names one, is one that we know.
-fn knows_dialect(schema: &Value) -> bool {
+/// Whether the dialect that a schema declares, if it declares one, is known here.
+fn is_dialect_known(schema: &Value) -> bool {
     match schema.get("$schema") {
         Some(Value::String(name)) => {
             let name = name.trim_end_matches('#');
@@ -79,18 +82,18 @@ fn knows_dialect(schema: &Value) -> bool {
     }
 }
 
-fn valid_schema(schema: &Value) -> Option<Look> {
-    if !schema.is_object() || !knows_dialect(schema) {
+fn valid_schema(schema: &Value) -> Option<ValueResult> {
+    if !schema.is_object() || !is_dialect_known(schema) {
         return None;
     }
     if schema.get("$schema").is_some_and(|dialect| !dialect.is_string()) {
-        return Some(Look::Breach("at `/$schema`: it is no string".to_owned()));
+        return Some(ValueResult::Violates("at `/$schema`: it is not a string".to_owned()));
     }
     let problem = jsonschema::meta::validate(schema).err();
-    Some(Look::from(problem.map(|error| describe(&error))))
+    Some(ValueResult::from(problem.map(|error| describe(&error))))
 }
 
-/// A validation error in words, with its place.
+/// A validation error as text, with its location.
 fn describe(error: &jsonschema::ValidationError<'_>) -> String {
     format!("at `{}`: {}", error.instance_path(), shortened(&error.to_string(), 200))
 }
@@ -103,8 +106,8 @@ const META_SCHEMAS: [&str; 5] = [
     "http://json-schema.org/draft-04/schema#",
 ];
 
-/// Whether some dialect other than the one that a schema names allows it.
-fn valid_elsewhere(schema: &Value) -> bool {
+/// Whether a schema is valid in some dialect other than the one that it declares.
+fn is_valid_in_other_dialect(schema: &Value) -> bool {
     META_SCHEMAS.iter().any(|dialect| {
         let mut other = schema.clone();
         other["$schema"] = Value::from(*dialect);
@@ -112,34 +115,34 @@ fn valid_elsewhere(schema: &Value) -> bool {
     })
 }
 
-fn valid_in_any_dialect(schema: &Value) -> Option<Look> {
+fn valid_in_any_dialect(schema: &Value) -> Option<ValueResult> {
     match valid_schema(schema)? {
-        // What another dialect allows is told by another check.
-        Look::Breach(_) if valid_elsewhere(schema) => None,
+        // `json-schema-in-declared-dialect` reports a schema that is valid in another dialect.
+        ValueResult::Violates(_) if is_valid_in_other_dialect(schema) => None,
         look => Some(look),
     }
 }
 
-fn valid_in_its_dialect(schema: &Value) -> Option<Look> {
+fn valid_in_declared_dialect(schema: &Value) -> Option<ValueResult> {
     match valid_schema(schema)? {
-        // What no dialect allows is told by another check.
-        Look::Breach(_) if !valid_elsewhere(schema) => None,
+        // `json-schema-in-any-dialect` reports a schema that is valid in no dialect.
+        ValueResult::Violates(_) if !is_valid_in_other_dialect(schema) => None,
         look => Some(look),
     }
 }
 
-fn no_remote_reference(schema: &Value) -> Look {
-    Look::from(remote_reference(schema).map(|target| format!("a reference to {}", shortened(&target, 120))))
+fn no_remote_reference(schema: &Value) -> ValueResult {
+    ValueResult::from(remote_reference(schema).map(|target| format!("a reference to {}", shortened(&target, 120))))
 }
 
-/// A reference in a schema that leads to the network.
+/// A reference in a schema that points to the network.
 fn remote_reference(schema: &Value) -> Option<String> {
     match schema {
         Value::Object(members) => members.iter().find_map(|(name, value)| match value.as_str() {
             Some(target) if matches!(name.as_str(), "$ref" | "$dynamicRef") => {
-                let remote =
+                let is_remote =
                     target.starts_with("http://") || target.starts_with("https://") || target.starts_with("//");
-                (remote && !target.contains("//json-schema.org/")).then(|| target.to_owned())
+                (is_remote && !target.contains("//json-schema.org/")).then(|| target.to_owned())
             }
             _ if matches!(name.as_str(), "const" | "enum" | "default" | "examples") => None,
             _ => remote_reference(value),
@@ -149,7 +152,7 @@ fn remote_reference(schema: &Value) -> Option<String> {
     }
 }
 
-/// The headers that properties reached through `properties` alone are annotated with.
+/// The `x-mcp-header` names of the properties that are reached through `properties` alone.
 fn header_names(schema: &Value, names: &mut Vec<String>) {
     for property in schema.get("properties").and_then(Value::as_object).into_iter().flat_map(|map| map.values()) {
         names.extend(property.get("x-mcp-header").and_then(Value::as_str).map(str::to_ascii_lowercase));
@@ -157,83 +160,88 @@ fn header_names(schema: &Value, names: &mut Vec<String>) {
     }
 }
 
-fn header_names_unique(schema: &Value) -> Option<Look> {
+fn header_names_unique(schema: &Value) -> Option<ValueResult> {
     let mut names = Vec::new();
     header_names(schema, &mut names);
-    let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)).map(|(_, name)| name.clone());
-    let problem = twice.map(|name| format!("two properties are annotated with `{}`", shortened(&name, 80)));
-    (!names.is_empty()).then(|| Look::from(problem))
+    let duplicate =
+        names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)).map(|(_, name)| name.clone());
+    let problem = duplicate.map(|name| format!("two properties have the x-mcp-header `{}`", shortened(&name, 80)));
+    (!names.is_empty()).then(|| ValueResult::from(problem))
 }
 
-fn tool_of<'a>(subject: &Subject<'_>, index: &Index<'a>) -> Option<&'a Value> {
-    let request = subject.request?;
+fn tool_of<'a>(selected: &Selected<'_>, index: &ConnectionIndex<'a>) -> Option<&'a Value> {
+    let request = selected.request?;
     if method_of(request) != "tools/call" {
         return None;
     }
     index.tools.get(request.pointer("/params/name")?.as_str()?).copied()
 }
 
-/// A result that is final and no failure: interim and extension results have rules of their own.
+/// Whether a result is final and not an error: interim results and those of extensions have rules of their own.
 fn is_success(result: &Value) -> bool {
     result.get("isError") != Some(&Value::Bool(true))
         && result.get("resultType").is_none_or(|kind| kind == "complete")
         && result.get("task").is_none()
 }
 
-/// Whether a well-formed call of a listed tool is told that there is no such method or tool.
-fn tool_known(subject: &Subject<'_>, index: &Index<'_>) -> Option<Look> {
-    let tool = tool_of(subject, index)?;
-    let arguments = subject.request?.pointer("/params/arguments");
+/// Checks that a well-formed call to a listed tool is not answered as if the method or tool did not exist.
+fn tool_known(selected: &Selected<'_>, index: &ConnectionIndex<'_>) -> Option<ValueResult> {
+    let tool = tool_of(selected, index)?;
+    let arguments = selected.request?.pointer("/params/arguments");
     let only_as_task = tool.pointer("/execution/taskSupport").is_some_and(|support| support == "required");
-    // One that may not become a task is refused so.
-    let as_task = subject.request?.pointer("/params/task").is_some();
+    // A tool that cannot become a task is rejected with this code.
+    let as_task = selected.request?.pointer("/params/task").is_some();
     if only_as_task || as_task || !arguments.is_none_or(Value::is_object) {
         return None;
     }
-    let unknown = subject.value.pointer("/error/code").and_then(Value::as_i64) == Some(-32601);
-    Some(Look::from(unknown.then(|| "an error with code -32601".to_owned())))
+    let is_unknown = selected.value.pointer("/error/code").and_then(Value::as_i64) == Some(-32601);
+    Some(ValueResult::from(is_unknown.then(|| "an error with code -32601".to_owned())))
 }
 
-fn structured_conforms(subject: &Subject<'_>, index: &Index<'_>, revision: Revision) -> Option<Look> {
-    let schema = tool_of(subject, index)?.get("outputSchema")?;
-    let structured = subject.value.get("structuredContent")?;
-    if !is_success(subject.value) || has_remote_reference(schema) || !knows_dialect(schema) {
+fn structured_content_conforms(
+    selected: &Selected<'_>,
+    index: &ConnectionIndex<'_>,
+    revision: Revision,
+) -> Option<ValueResult> {
+    let schema = tool_of(selected, index)?.get("outputSchema")?;
+    let structured = selected.value.get("structuredContent")?;
+    if !is_success(selected.value) || has_remote_reference(schema) || !is_dialect_known(schema) {
         return None;
     }
-    // A schema of the server may be built to keep its reader busy for ever.
+    // A malicious schema could take unbounded time to validate.
     if !is_bounded(schema) {
         return None;
     }
-    let look = |options: &jsonschema::ValidationOptions<'_>| -> Option<Look> {
+    let validate = |options: &jsonschema::ValidationOptions<'_>| -> Option<ValueResult> {
         let validator = options.build(schema).ok()?;
-        Some(Look::from(validator.iter_errors(structured).next().map(|error| describe(&error))))
+        Some(ValueResult::from(validator.iter_errors(structured).next().map(|error| describe(&error))))
     };
     if schema.get("$schema").is_some() {
-        return look(&jsonschema::options());
+        return validate(&jsonschema::options());
     }
-    let newest = look(&jsonschema::options().with_draft(jsonschema::Draft::Draft202012))?;
+    let newest = validate(&jsonschema::options().with_draft(jsonschema::Draft::Draft202012))?;
     match newest {
-        // This revision names no default dialect, so either reading of the schema may be meant.
-        Look::Breach(_) if revision == Revision::V2025_06_18 => {
-            match look(&jsonschema::options().with_draft(jsonschema::Draft::Draft7))? {
-                Look::Holds => Some(Look::Holds),
-                Look::Breach(_) => Some(newest),
+        // This revision names no default dialect, so either one may be meant.
+        ValueResult::Violates(_) if revision == Revision::V2025_06_18 => {
+            match validate(&jsonschema::options().with_draft(jsonschema::Draft::Draft7))? {
+                ValueResult::Conforms => Some(ValueResult::Conforms),
+                ValueResult::Violates(_) => Some(newest),
             }
         }
         look => Some(look),
     }
 }
 
-fn structured_present(subject: &Subject<'_>, index: &Index<'_>) -> Option<Look> {
-    tool_of(subject, index)?.get("outputSchema")?;
-    if !is_success(subject.value) {
+fn structured_content_present(selected: &Selected<'_>, index: &ConnectionIndex<'_>) -> Option<ValueResult> {
+    tool_of(selected, index)?.get("outputSchema")?;
+    if !is_success(selected.value) {
         return None;
     }
-    let missing = subject.value.get("structuredContent").is_none();
-    Some(Look::from(missing.then(|| "a successful result without structuredContent".to_owned())))
+    let is_missing = selected.value.get("structuredContent").is_none();
+    Some(ValueResult::from(is_missing.then(|| "a successful result without structuredContent".to_owned())))
 }
 
-fn structured_text(result: &Value) -> Option<Look> {
+fn structured_content_in_text(result: &Value) -> Option<ValueResult> {
     let structured = result.get("structuredContent")?;
     if !is_success(result) {
         return None;
@@ -244,15 +252,18 @@ fn structured_text(result: &Value) -> Option<Look> {
         .into_iter()
         .flatten()
         .filter_map(|item| item.get("text").and_then(Value::as_str));
-    // The specification's own example of an array carries prose, so for what is no object any text will do.
-    let copied = texts.any(|text| {
+    // The specification's example of an array has prose as its text, so any text is accepted unless the content is an
+    // object.
+    let is_copied = texts.any(|text| {
         (!structured.is_object() && !text.trim().is_empty())
             || serde_json::from_str::<Value>(text).is_ok_and(|value| same_json(&value, structured))
     });
-    Some(Look::from((!copied).then(|| "no text item parses to the value of structuredContent".to_owned())))
+    Some(ValueResult::from(
+        (!is_copied).then(|| "no text item contains the value of structuredContent as JSON".to_owned()),
+    ))
 }
 
-/// Whether two values are the same JSON, numbers by value.
+/// Whether two JSON values are equal; numbers are compared by value.
 fn same_json(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(x), Value::Number(y)) => x == y || x.as_f64() == y.as_f64(),
@@ -264,7 +275,7 @@ fn same_json(a: &Value, b: &Value) -> bool {
     }
 }
 
-fn image_magic(item: &Value) -> Option<Look> {
+fn image_matches_mime_type(item: &Value) -> Option<ValueResult> {
     let mime = item.get("mimeType")?.as_str()?.to_ascii_lowercase();
     let data = item.get("data")?.as_str()?;
     let end = data.len().min(64) / 4 * 4;
@@ -281,5 +292,5 @@ fn image_magic(item: &Value) -> Option<Look> {
     .or_else(|| (head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP")).then_some("image/webp"))?;
     let named = mime.split(';').next().unwrap_or_default().trim();
     let same = named == found || (named == "image/jpg" && found == "image/jpeg");
-    Some(Look::from((!same).then(|| format!("the bytes are {found}, mimeType says {named}"))))
+    Some(ValueResult::from((!same).then(|| format!("the data is {found}, but mimeType is {named}"))))
 }

@@ -1,42 +1,46 @@
-//! From a breach to a finding of the case that looks for it.
+//! From a violation to a finding of the case that names its oracle.
 
-use super::{Arguments, Breach, Exchange, Fate, words::excerpt};
+use super::call::Arguments;
+use super::exchange::{Exchange, Fate};
+use super::message_text::excerpt;
+use super::violation::Breach;
 use crate::case::Case;
+use crate::check::evidence::milliseconds;
 use crate::spec::{Catalogue, Revision};
 use crate::verdict::{Direction, Evidence, Finding, Verdict};
 
-/// How long a line of proof may be, in bytes.
-const LONGEST: usize = 4_000;
+/// The greatest length of a line of evidence, in bytes.
+const MAX_LINE_BYTES: usize = 4_000;
 
-/// The finding that a breach makes, proved by exchanges; `None` where the case says nothing in the revision.
+/// The finding for a violation, with exchanges as its evidence; `None` if the case has no requirement in the revision.
 #[must_use]
 pub fn finding(
     case: &Case,
     revision: Revision,
     tool: &str,
-    breach: &Breach,
+    violation: &Breach,
     exchanges: &[Exchange],
 ) -> Option<Finding> {
-    let named = breach.requirement.and_then(|id| Catalogue::embedded().get(id));
+    let named = violation.requirement.and_then(|id| Catalogue::embedded().get(id));
     let requirement =
         named.filter(|named| named.revisions().contains(revision)).or_else(|| case.requirement_in(revision))?;
-    let mut finding = Finding::new(requirement, revision, Verdict::Fail.min(breach.verdict));
-    finding.verdict = breach.verdict;
-    finding.message = format!("{tool}: {}", breach.message);
-    finding.expected.clone_from(&breach.expected);
-    finding.actual.clone_from(&breach.actual);
-    finding.value.clone_from(&breach.value);
+    let mut finding = Finding::new(requirement, revision, Verdict::Fail.min(violation.verdict));
+    finding.verdict = violation.verdict;
+    finding.message = format!("{tool}: {}", violation.message);
+    finding.expected.clone_from(&violation.expected);
+    finding.actual.clone_from(&violation.actual);
+    finding.value.clone_from(&violation.value);
     finding.subjects = vec![tool.to_owned()];
     finding.fix.clone_from(&case.fix);
     finding.evidence = exchanges.iter().flat_map(evidence).collect();
     Some(finding)
 }
 
-/// What went over the wire for a call.
+/// What was sent and received for a call.
 fn evidence(exchange: &Exchange) -> Vec<Evidence> {
-    let at_ms = crate::check::evidence::milliseconds(exchange.took);
+    let at_ms = milliseconds(exchange.took);
     let piece = |direction, at_ms, text: &str| {
-        let end = (0..=LONGEST.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let end = (0..=MAX_LINE_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         Evidence { direction, at_ms, text: text[..end].to_owned(), omitted: text.len() - end }
     };
     let mut all = vec![piece(Direction::Sent, 0.0, &String::from_utf8_lossy(&exchange.line))];
@@ -45,35 +49,35 @@ fn evidence(exchange: &Exchange) -> Vec<Evidence> {
     match &exchange.fate {
         Fate::Answered => {}
         Fate::Silent { waited } => {
-            all.push(piece(Direction::Event, at_ms, &format!("no answer within {waited:.1?}")));
+            all.push(piece(Direction::Event, at_ms, &format!("no response within {waited:.1?}")));
         }
         Fate::Ended { status, stderr } => {
             if !stderr.is_empty() {
-                let from = stderr.len().saturating_sub(LONGEST);
+                let from = stderr.len().saturating_sub(MAX_LINE_BYTES);
                 let from = (from..=stderr.len()).find(|at| stderr.is_char_boundary(*at)).unwrap_or(0);
                 all.push(piece(Direction::Stderr, at_ms, &stderr[from..]));
             }
-            all.push(piece(Direction::Event, at_ms, &format!("the process ended ({status})")));
+            all.push(piece(Direction::Event, at_ms, &format!("the process exited ({status})")));
         }
     }
     all
 }
 
 impl Arguments {
-    /// The arguments as a report shows them: cut to a note where they are enormous or no JSON.
+    /// The arguments as a report shows them: truncated to a string if they are very large or not JSON.
     #[must_use]
     pub fn shown(&self) -> serde_json::Value {
-        const MOST: usize = 4_000;
+        const MAX_BYTES: usize = 4_000;
         let bytes = match self {
             Self::Json(value) => {
                 let text = value.to_string();
-                if text.len() <= MOST {
+                if text.len() <= MAX_BYTES {
                     return value.clone();
                 }
                 text.into_bytes()
             }
             Self::Raw(bytes) => match serde_json::from_slice(bytes) {
-                Ok(value) if bytes.len() <= MOST => return value,
+                Ok(value) if bytes.len() <= MAX_BYTES => return value,
                 _ => bytes.clone(),
             },
         };

@@ -1,14 +1,16 @@
-//! What an error tells that is nobody's business.
+//! Whether an error contains internals of the server: stack traces, secrets, paths.
 
 use serde_json::Value;
 
-use super::words::{excerpt, texts};
-use super::{Arguments, Breach, Exchange, Subject};
+use super::call::Arguments;
+use super::exchange::{Exchange, Subject};
+use super::message_text::{excerpt, strings};
+use super::violation::Breach;
 use crate::case::Oracle;
 use crate::verdict::Verdict;
 
-/// Marks of a stack trace.
-const TRACES: [&str; 9] = [
+/// Phrases of stack traces.
+const STACK_TRACE_PHRASES: [&str; 9] = [
     "Traceback (most recent call last)",
     "stack backtrace:",
     "RUST_BACKTRACE",
@@ -20,8 +22,8 @@ const TRACES: [&str; 9] = [
     "Caused by: java.",
 ];
 
-/// Words that only the inside of a program uses.
-const INTERNALS: [&str; 15] = [
+/// Error messages of language runtimes.
+const RUNTIME_PHRASES: [&str; 15] = [
     "Cannot read properties of undefined",
     "Cannot read properties of null",
     "Cannot read property '",
@@ -39,57 +41,60 @@ const INTERNALS: [&str; 15] = [
     "runtime error: invalid memory address",
 ];
 
-/// Beginnings of secrets.
-const SECRETS: [&str; 9] = ["sk-", "ghp_", "gho_", "AKIA", "xoxb-", "-----BEGIN ", "Bearer ", "password=", "api_key="];
+/// Prefixes of secrets.
+const SECRET_PREFIXES: [&str; 9] =
+    ["sk-", "ghp_", "gho_", "AKIA", "xoxb-", "-----BEGIN ", "Bearer ", "password=", "api_key="];
 
-/// Beginnings of paths that are no business of a client.
-const PATHS: [&str; 10] = ["/home/", "/root/", "/Users/", "/usr/", "/var/", "/opt/", "/etc/", "/srv/", "/app/", "C:\\"];
+/// Prefixes of paths on the server's machine.
+const PATH_PREFIXES: [&str; 10] =
+    ["/home/", "/root/", "/Users/", "/usr/", "/var/", "/opt/", "/etc/", "/srv/", "/app/", "C:\\"];
 
-/// The characters of a text below 128, one bit for each: what lacks a character of a mark does not hold the mark, and
-/// most texts lack one of each.
-struct Letters(u128);
+/// The set of ASCII characters in a string, one bit for each: a quick test that rules out most phrases.
+struct AsciiSet(u128);
 
-impl Letters {
+impl AsciiSet {
     fn of(text: &str) -> Self {
-        Self(text.bytes().filter(u8::is_ascii).fold(0, |letters, byte| letters | 1 << byte))
+        Self(text.bytes().filter(u8::is_ascii).fold(0, |chars, byte| chars | 1 << byte))
     }
 
-    fn may_hold(&self, mark: &str) -> bool {
+    fn may_contain(&self, mark: &str) -> bool {
         let needed = Self::of(mark).0;
         self.0 & needed == needed
     }
 }
 
-/// An error that tells what it ought to keep.
-pub(super) fn leak(subject: &Subject, exchange: &Exchange, error: &Value) -> Option<Breach> {
-    let mut told = Vec::new();
-    texts(error, &mut told);
-    told.iter().find_map(|text| {
+/// An error that contains internals of the server.
+pub(super) fn information_leak(subject: &Subject, exchange: &Exchange, error: &Value) -> Option<Breach> {
+    let mut found = Vec::new();
+    strings(error, &mut found);
+    found.iter().find_map(|text| {
         let text = text.get(..16 << 10).unwrap_or(text);
-        let (what, at) = find(text, |found| is_known(subject, exchange, found))?;
-        let message = format!("an error tells {what}");
+        let (what, at) = find(text, |part| is_known(subject, exchange, part))?;
+        let message = format!("an error contains {what}");
         let around: String = text[at..].chars().take(160).collect();
-        Some(Breach::new(Oracle::Leak, Verdict::Warn, message).actual(excerpt(&around, 160)).signed(what))
+        Some(Breach::new(Oracle::Leak, Verdict::Warn, message).actual(excerpt(&around, 160)).signature(what))
     })
 }
 
-/// The first thing in a text that ought not to be there, and where.
+/// The first part of a text that an error should not contain, and its offset.
 fn find(text: &str, known: impl Fn(&str) -> bool) -> Option<(&'static str, usize)> {
-    let letters = Letters::of(text);
+    let chars = AsciiSet::of(text);
     let marks = |marks: &[&'static str]| {
-        let mut possible = marks.iter().filter(|mark| letters.may_hold(mark));
+        let mut possible = marks.iter().filter(|mark| chars.may_contain(mark));
         possible.find_map(|mark| text.find(mark).filter(|_| !known(mark)))
     };
-    if let Some(at) = marks(&TRACES).or_else(|| source_line(text)) {
+    if let Some(at) = marks(&STACK_TRACE_PHRASES).or_else(|| source_line(text)) {
         return Some(("a stack trace", at));
     }
-    if let Some(at) = SECRETS.iter().filter(|mark| letters.may_hold(mark)).find_map(|mark| secret(text, mark, &known)) {
+    if let Some(at) =
+        SECRET_PREFIXES.iter().filter(|mark| chars.may_contain(mark)).find_map(|mark| secret(text, mark, &known))
+    {
         return Some(("a secret", at));
     }
-    if let Some(at) = marks(&INTERNALS) {
-        return Some(("internals of its language", at));
+    if let Some(at) = marks(&RUNTIME_PHRASES) {
+        return Some(("an error of its runtime", at));
     }
-    let mut paths = PATHS.iter().filter(|mark| letters.may_hold(mark));
+    let mut paths = PATH_PREFIXES.iter().filter(|mark| chars.may_contain(mark));
     paths.find_map(|mark| path(text, mark, &known)).map(|at| ("a path of its machine", at))
 }
 
@@ -99,24 +104,24 @@ fn source_line(text: &str) -> Option<usize> {
     text[at..].find("\", line ").map(|_| at)
 }
 
-/// A word that begins like a secret and goes on like one.
+/// A word that looks like a secret.
 fn secret(text: &str, mark: &str, known: &impl Fn(&str) -> bool) -> Option<usize> {
-    const LEAST: usize = 12;
+    const MIN_LENGTH: usize = 12;
     text.match_indices(mark).map(|(at, _)| at).find(|&at| {
         let begins = !text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
         let rest = &text[at + mark.len()..];
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.+/=".contains(c))).unwrap_or(rest.len());
-        let long = if mark.ends_with('=') { 4 } else { LEAST };
+        let long = if mark.ends_with('=') { 4 } else { MIN_LENGTH };
         let is_key = mark.starts_with("-----") && rest.starts_with(|c: char| c.is_ascii_uppercase());
         begins && (end >= long || is_key) && !known(&text[at..at + mark.len() + end])
     })
 }
 
-/// A path of some depth.
+/// A path of at least two segments.
 fn path(text: &str, mark: &str, known: &impl Fn(&str) -> bool) -> Option<usize> {
     text.match_indices(mark).map(|(at, _)| at).find(|&at| {
         let before = text[..at].chars().next_back();
-        // Within an address it is a part of that.
+        // A part of a URL is not a path of the machine.
         let begins = before.is_none_or(|c| c.is_whitespace() || "\"'`(=:[<>,".contains(c));
         let rest = &text[at..];
         let end = rest.find(|c: char| c.is_whitespace() || "\"'`)>]".contains(c)).unwrap_or(rest.len());
@@ -125,7 +130,7 @@ fn path(text: &str, mark: &str, known: &impl Fn(&str) -> bool) -> Option<usize> 
     })
 }
 
-/// Whether we sent it, or the command line of the server names it.
+/// Whether the client sent it, or the command line of the server contains it.
 fn is_known(subject: &Subject, exchange: &Exchange, found: &str) -> bool {
     let named = |text: &str| text.len() > 2 && (found.contains(text) || text.contains(found));
     if subject.known.iter().any(|known| named(known)) {
@@ -133,10 +138,10 @@ fn is_known(subject: &Subject, exchange: &Exchange, found: &str) -> bool {
     }
     match &exchange.call.arguments {
         Arguments::Json(value) => {
-            let mut ours = Vec::new();
-            texts(value, &mut ours);
-            names(value, &mut ours);
-            ours.into_iter().any(named)
+            let mut sent = Vec::new();
+            strings(value, &mut sent);
+            names(value, &mut sent);
+            sent.into_iter().any(named)
         }
         Arguments::Raw(bytes) => String::from_utf8_lossy(bytes).contains(found),
     }
@@ -144,10 +149,10 @@ fn is_known(subject: &Subject, exchange: &Exchange, found: &str) -> bool {
 
 /// Every name of a member in a value.
 fn names<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
-    const MOST: usize = 256;
+    const MAX_NAMES: usize = 256;
     let mut pending = vec![value];
     while let Some(value) = pending.pop() {
-        if found.len() >= MOST {
+        if found.len() >= MAX_NAMES {
             return;
         }
         match value {
@@ -166,18 +171,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn traces_secrets_internals_and_paths_are_told_apart_from_plain_words() {
-        let told = |text| find(text, |_| false).map(|(what, _)| what);
-        assert_eq!(told("Traceback (most recent call last):\n"), Some("a stack trace"));
-        assert_eq!(told("  File \"a.py\", line 3, in f"), Some("a stack trace"));
+    fn traces_secrets_runtime_errors_and_paths_are_distinguished_from_plain_text() {
+        let leaked = |text| find(text, |_| false).map(|(what, _)| what);
+        assert_eq!(leaked("Traceback (most recent call last):\n"), Some("a stack trace"));
+        assert_eq!(leaked("  File \"a.py\", line 3, in f"), Some("a stack trace"));
         assert_eq!(
-            told("TypeError: Cannot read properties of undefined (reading 'x')"),
-            Some("internals of its language")
+            leaked("TypeError: Cannot read properties of undefined (reading 'x')"),
+            Some("an error of its runtime")
         );
-        assert_eq!(told("open '/home/anna/app/db.sqlite' failed"), Some("a path of its machine"));
-        assert_eq!(told("key sk-abcdefghijklmnop is wrong"), Some("a secret"));
-        assert_eq!(told("no such city: Ulm"), None);
-        assert_eq!(told("see https://example.com/home/help/x"), None);
-        assert_eq!(told("the task-list is empty"), None);
+        assert_eq!(leaked("open '/home/anna/app/db.sqlite' failed"), Some("a path of its machine"));
+        assert_eq!(leaked("key sk-abcdefghijklmnop is wrong"), Some("a secret"));
+        assert_eq!(leaked("no such city: Ulm"), None);
+        assert_eq!(leaked("see https://example.com/home/help/x"), None);
+        assert_eq!(leaked("the task-list is empty"), None);
     }
 }

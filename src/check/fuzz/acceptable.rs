@@ -1,33 +1,35 @@
-//! Whether an answer is in order whatever the arguments were, so that it need not be judged again with others.
+//! Whether a response has no violation whatever the arguments were, so that it need not be judged again with others.
 //!
-//! Arguments only ever excuse: a path is no leak where we sent it, and words of ours are taken out of a signature.
-//! So an answer in which nothing is wrong for a call without any arguments has nothing wrong for any call of the
-//! same [`Rank`]. What is said here follows from the answer and the rank alone, as neither the call nor its arguments
-//! are to be had.
+//! Arguments only ever excuse: a path that the client sent is no leak, and strings of the arguments are not part of a
+//! signature. So a response without violations to a call without arguments has none for any call of the same
+//! [`Rank`]. The result depends on the response and the rank alone, as neither the call nor its arguments are known.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::{Arguments, Call, Exchange, Fate, Standing, Subject, input, judge};
+use super::argument_validity::is_annotation;
+use super::call::{Arguments, Call, Standing};
+use super::exchange::{Exchange, Fate, Subject};
+use super::judge::judge;
 use crate::fuzz::{Grammar, Site};
 use crate::verdict::CallKind;
 
-/// What the judge looks at in the standing of a call when an answer is in order.
+/// What matters about the validity of a call's arguments to the judge of its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rank {
-    /// The schema admits the arguments.
+    /// The schema allows the arguments.
     Valid,
-    /// They break a keyword that is to be asserted.
+    /// They violate a keyword that a server has to assert.
     Breaks,
-    /// They break a keyword that need not be asserted.
+    /// They violate a keyword that a server may treat as an annotation.
     BreaksAnnotation,
-    /// They are an object that no schema speaks of.
+    /// They are an object beyond what schemas describe.
     OddObject,
-    /// They are other JSON that no schema speaks of.
+    /// They are JSON but not an object.
     OtherJson,
-    /// It is not known what they are.
+    /// It is unknown whether they are valid.
     Unknown,
 }
 
@@ -35,12 +37,12 @@ impl Rank {
     /// How many there are.
     pub const COUNT: usize = 6;
 
-    /// The rank of a standing; of what need not be answered there is none.
+    /// The rank of a validity; none if no response is required.
     #[must_use]
     pub fn of(standing: &Standing) -> Option<Self> {
         match standing {
             Standing::Valid => Some(Self::Valid),
-            Standing::Breaks(site) if input::need_not_be_asserted(site) => Some(Self::BreaksAnnotation),
+            Standing::Breaks(site) if is_annotation(site) => Some(Self::BreaksAnnotation),
             Standing::Breaks(_) => Some(Self::Breaks),
             Standing::Malformed(Grammar::Object, _) => Some(Self::OddObject),
             Standing::Malformed(Grammar::OtherJson, _) => Some(Self::OtherJson),
@@ -49,16 +51,16 @@ impl Rank {
         }
     }
 
-    /// A standing of this rank.
+    /// A validity of this rank.
     fn example(self) -> Standing {
-        let breaks = |keyword: &str| {
+        let violates = |keyword: &str| {
             let site = Site { pointer: String::new(), keyword: keyword.to_owned(), name: None };
             Standing::Breaks(Arc::new(site))
         };
         match self {
             Self::Valid => Standing::Valid,
-            Self::Breaks => breaks("type"),
-            Self::BreaksAnnotation => breaks("format"),
+            Self::Breaks => violates("type"),
+            Self::BreaksAnnotation => violates("format"),
             Self::OddObject => Standing::Malformed(Grammar::Object, ""),
             Self::OtherJson => Standing::Malformed(Grammar::OtherJson, ""),
             Self::Unknown => Standing::Unknown,
@@ -66,7 +68,7 @@ impl Rank {
     }
 }
 
-/// Whether nothing is wrong with a response to any call of a rank that was made under its id.
+/// Whether a response has no violation for any call of a rank with its id.
 #[must_use]
 pub fn is_in_order(subject: &Subject, response: &Value, id: i64, rank: Rank) -> bool {
     let call = Call {
@@ -95,7 +97,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_in_order_without_arguments_is_so_with_any() {
+    fn a_response_without_violations_for_no_arguments_has_none_for_any() {
         let subject = Subject::new(&json!({"name": "t"}), Revision::V2025_11_25, Vec::new());
         let site = |pointer: &str, keyword: &str| {
             let site = Site { pointer: pointer.to_owned(), keyword: keyword.to_owned(), name: None };
@@ -131,7 +133,7 @@ mod tests {
         ];
         let (mut fine, mut odd) = (0, 0);
         for (standing, answer) in standings.iter().flat_map(|s| answers.iter().map(move |a| (s, a))) {
-            let rank = Rank::of(standing).expect("it is to be answered");
+            let rank = Rank::of(standing).expect("it requires a response");
             let in_order = is_in_order(&subject, answer, 7, rank);
             for arguments in &arguments {
                 let call = Call {
@@ -150,8 +152,8 @@ mod tests {
                     took: Duration::ZERO,
                     alone: true,
                 };
-                let breaches = judge(&subject, &exchange);
-                assert!(!in_order || breaches.is_empty(), "{standing:?} {answer} {breaches:?}");
+                let violations = judge(&subject, &exchange);
+                assert!(!in_order || violations.is_empty(), "{standing:?} {answer} {violations:?}");
             }
             fine += usize::from(in_order);
             odd += usize::from(!in_order);

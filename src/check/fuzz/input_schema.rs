@@ -1,13 +1,13 @@
-//! What is wrong with an inputSchema itself.
+//! Whether an `inputSchema` itself is satisfiable and its keywords have an effect.
 
 use serde_json::Value;
 
-use super::Breach;
-use super::words::excerpt;
+use super::message_text::excerpt;
+use super::violation::Breach;
 use crate::case::Oracle;
 use crate::fuzz::{Site, ToolSchema};
 
-/// Bounds, each with the types that it speaks of.
+/// Keywords that limit values, each with the types that it applies to.
 const BOUNDS: [(&str, &[&str]); 15] = [
     ("minimum", &["integer", "number"]),
     ("maximum", &["integer", "number"]),
@@ -26,78 +26,81 @@ const BOUNDS: [(&str, &[&str]); 15] = [
     ("contains", &["array"]),
 ];
 
-/// A schema that nothing satisfies.
+/// A schema that no value satisfies.
 #[must_use]
 pub fn unsatisfiable(schema: &ToolSchema) -> Option<Breach> {
     schema.is_unsatisfiable().then(|| {
         Breach::of_many(
             Oracle::SchemaContradiction,
             "an inputSchema contradicts itself",
-            "no arguments satisfy it, so nobody can call the tool as it asks to be called",
+            "no arguments satisfy it, so no client can call the tool with valid arguments",
         )
     })
 }
 
-/// A tool that was called so often with arguments that its schema admits, and never with success.
+/// A tool that was called so often with valid arguments, and never with success.
 ///
-/// `said` is what most of the calls were answered by.
+/// `most` describes the response to most of the calls.
 #[must_use]
-pub fn never_succeeds(schema: &Value, calls: u64, said: Option<&str>) -> Breach {
-    let said = said.map_or_else(String::new, |said| format!(", most are answered by {}", excerpt(said, 160)));
-    let names = to_be_named(schema);
+pub fn never_succeeds(schema: &Value, calls: u64, most: Option<&str>) -> Breach {
+    let most = most.map_or_else(String::new, |most| format!("; the response to most is {}", excerpt(most, 160)));
+    let names = seed_value_options(schema);
     let remedy = if names.is_empty() { "--seed-value NAME=VALUE".to_owned() } else { names.join(" ") };
     Breach::of_many(
         Oracle::NeverSucceeds,
-        "no call that the inputSchema admits succeeds, so little of the tool was tested",
+        "no call that the inputSchema allows succeeds, so the tool was hardly tested",
         format!(
-            "none of {calls} calls with valid arguments succeeded{said}; to test it, name values that it takes, with \
+            "none of {calls} calls with valid arguments succeeded{most}; to test the tool, give values that it accepts, with \
              {remedy} or as `examples` in the inputSchema"
         ),
     )
 }
 
-/// The options that name a value for each property that is required and whose values are not listed.
-fn to_be_named(schema: &Value) -> Vec<String> {
-    const MOST: usize = 4;
-    let open = |name: &&str| {
+/// The command line options that give a value to each required property whose values are not listed.
+fn seed_value_options(schema: &Value) -> Vec<String> {
+    const MAX_OPTIONS: usize = 4;
+    let is_unlisted = |name: &&str| {
         let property = schema.get("properties").and_then(|properties| properties.get(name));
-        let says = |keyword| property.is_some_and(|property| property.get(keyword).is_some());
-        !says("enum") && !says("const") && property.is_none_or(|property| property["type"] != "boolean")
+        let has = |keyword| property.is_some_and(|property| property.get(keyword).is_some());
+        !has("enum") && !has("const") && property.is_none_or(|property| property["type"] != "boolean")
     };
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-    let names = required.filter_map(Value::as_str).filter(open).take(MOST);
-    // As it is to be typed: what a shell would take apart is quoted.
-    let typed = |name: &str| {
-        let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
-        if plain { format!("--seed-value {name}=…") } else { format!("--seed-value '{name}=…'") }
+    let names = required.filter_map(Value::as_str).filter(is_unlisted).take(MAX_OPTIONS);
+    // Quoted where a shell requires it.
+    let option = |name: &str| {
+        let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+        if is_plain { format!("--seed-value {name}=…") } else { format!("--seed-value '{name}=…'") }
     };
-    names.map(typed).collect()
+    names.map(option).collect()
 }
 
-/// Whether a keyword without effect is a bound that its author can hardly have meant: one of another type than the
-/// one beside it, or one beside a list of values.
+/// Whether a keyword without effect is a mistake of its author: it applies to another type than the schema's, or the
+/// schema lists its values.
 #[must_use]
 pub fn misplaced_bound(schema: &Value, site: &Site) -> bool {
     let Some((_, types)) = BOUNDS.iter().find(|(keyword, _)| *keyword == site.keyword) else { return false };
-    // Beside a list of values a bound says nothing, unless it takes some of them away.
-    if schema.pointer(&site.pointer).is_some_and(|beside| beside.get("enum").or(beside.get("const")).is_some()) {
+    // With a list of values a limit has no effect, unless it excludes some of them.
+    if schema.pointer(&site.pointer).is_some_and(|subschema| subschema.get("enum").or(subschema.get("const")).is_some())
+    {
         return true;
     }
-    let Some(beside) = schema.pointer(&site.pointer).and_then(|subschema| subschema.get("type")) else { return false };
-    match beside {
+    let Some(declared) = schema.pointer(&site.pointer).and_then(|subschema| subschema.get("type")) else {
+        return false;
+    };
+    match declared {
         Value::String(one) => !types.contains(&one.as_str()),
         Value::Array(several) => !several.iter().filter_map(Value::as_str).any(|one| types.contains(&one)),
         _ => false,
     }
 }
 
-/// The breach that misplaced bounds make.
+/// The violation by misplaced limits.
 #[must_use]
 pub fn lints(misplaced: &[String]) -> Option<Breach> {
     (!misplaced.is_empty()).then(|| {
         Breach::of_many(
             Oracle::SchemaWithoutEffect,
-            "a bound in an inputSchema bounds nothing",
+            "a keyword in an inputSchema has no effect",
             format!("without effect: {}", misplaced.join(", ")),
         )
     })
@@ -109,7 +112,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_bound_is_misplaced_beside_a_type_that_it_does_not_speak_of() {
+    fn a_limit_is_misplaced_if_it_applies_to_another_type() {
         let schema = json!({"properties": {"n": {"type": "integer", "minLength": 1, "minimum": 1}}});
         let site =
             |keyword: &str| Site { pointer: "/properties/n".to_owned(), keyword: keyword.to_owned(), name: None };

@@ -1,12 +1,13 @@
-//! What an answer is, in a word and in kind.
+//! Classifies responses by their outcome and their content.
 
 use serde_json::Value;
 
-use super::words::skeleton;
-use super::{Arguments, Exchange, Fate};
+use super::call::Arguments;
+use super::exchange::{Exchange, Fate};
+use super::message_text::skeleton;
 use crate::event::CallOutcome;
 
-/// What came of a call, in a word.
+/// The outcome of a call.
 #[must_use]
 pub fn outcome(exchange: &Exchange) -> CallOutcome {
     match &exchange.fate {
@@ -15,13 +16,14 @@ pub fn outcome(exchange: &Exchange) -> CallOutcome {
         Fate::Answered => {}
     }
     match exchange.answers.first() {
-        Some(response) => of_response(response),
+        Some(response) => outcome_of(response),
         None if exchange.call.is_unparsable() => CallOutcome::OtherError,
         None => CallOutcome::Malformed,
     }
 }
 
-pub(super) fn of_response(response: &Value) -> CallOutcome {
+/// The outcome that a response is.
+pub(super) fn outcome_of(response: &Value) -> CallOutcome {
     match (response.get("result"), response.get("error")) {
         (Some(Value::Object(result)), None) => {
             let draft_error = result.get("toolResult").is_some_and(|value| value.get("error").is_some());
@@ -40,7 +42,7 @@ pub(super) fn of_response(response: &Value) -> CallOutcome {
     }
 }
 
-/// What an answer looks like: its outcome, its code, and its words or its structure with what varies taken out.
+/// The class of a response: its outcome, its code, and its message or its structure without the parts that vary.
 #[must_use]
 pub fn class_of(exchange: &Exchange) -> String {
     let outcome = outcome(exchange);
@@ -51,16 +53,16 @@ pub fn class_of(exchange: &Exchange) -> String {
     }
 }
 
-/// What a response is and looks like to a call that it holds no words of, and the words where these might stand.
+/// The outcome of a response, its class for arguments that it does not repeat, and the message that could repeat them.
 #[must_use]
 pub fn kind_of(response: &Value) -> (CallOutcome, String, Option<String>) {
-    let outcome = of_response(response);
+    let outcome = outcome_of(response);
     let class = class_of_response(response, outcome, &Arguments::Raw(Vec::new()));
-    (outcome, class, words_of(response, outcome).map(str::to_owned))
+    (outcome, class, message_of(response, outcome).map(str::to_owned))
 }
 
-/// The words of a response that are shown without ours.
-fn words_of(response: &Value, outcome: CallOutcome) -> Option<&str> {
+/// The message of an error, or the text of a tool error.
+fn message_of(response: &Value, outcome: CallOutcome) -> Option<&str> {
     match (response.get("error"), response.get("result")) {
         (Some(error), _) => error.get("message").and_then(Value::as_str),
         (None, Some(result)) if outcome == CallOutcome::ToolError => text_of(result),
@@ -70,15 +72,15 @@ fn words_of(response: &Value, outcome: CallOutcome) -> Option<&str> {
 
 fn class_of_response(response: &Value, outcome: CallOutcome, arguments: &Arguments) -> String {
     let mut class = outcome.as_str().to_owned();
-    let said = || skeleton(words_of(response, outcome).unwrap_or_default(), arguments);
+    let message = || skeleton(message_of(response, outcome).unwrap_or_default(), arguments);
     if let Some(error) = response.get("error") {
         if let Some(code) = error.get("code").and_then(Value::as_i64) {
             class.extend([" ", code.to_string().as_str()]);
         }
-        class.extend([": ", said().as_str()]);
+        class.extend([": ", message().as_str()]);
     } else if let Some(result) = response.get("result") {
-        let shown = if outcome == CallOutcome::ToolError { said() } else { structure(result) };
-        class.extend([": ", shown.as_str()]);
+        let content = if outcome == CallOutcome::ToolError { message() } else { structure(result) };
+        class.extend([": ", content.as_str()]);
     }
     class
 }
@@ -90,13 +92,13 @@ pub(super) fn text_of(result: &Value) -> Option<&str> {
     text.or_else(|| result.pointer("/toolResult/error")?.as_str())
 }
 
-/// The kinds of content and the members of what is structured.
+/// The types of the content items and the members of the structured content.
 fn structure(result: &Value) -> String {
-    const MEMBERS: usize = 12;
+    const MAX_MEMBERS: usize = 12;
     let mut parts: Vec<String> = Vec::new();
     for item in result.get("content").and_then(Value::as_array).into_iter().flatten() {
         let kind = item.get("type").and_then(Value::as_str).unwrap_or("no type");
-        if parts.last().is_none_or(|last| last != kind) && parts.len() < MEMBERS {
+        if parts.last().is_none_or(|last| last != kind) && parts.len() < MAX_MEMBERS {
             parts.push(kind.chars().take(20).collect());
         }
     }
@@ -105,7 +107,7 @@ fn structure(result: &Value) -> String {
     }
     let structured = result.get("structuredContent").or_else(|| result.get("toolResult"));
     if let Some(Value::Object(members)) = structured {
-        let names: Vec<String> = members.keys().take(MEMBERS).map(|name| name.chars().take(20).collect()).collect();
+        let names: Vec<String> = members.keys().take(MAX_MEMBERS).map(|name| name.chars().take(20).collect()).collect();
         parts.push(format!("{{{}}}", names.join(", ")));
     }
     parts.join(" ")

@@ -1,37 +1,41 @@
-//! The words of an answer with what varies taken out, so that two answers of one cause look the same.
+//! Messages of a server without the parts that vary, so that messages with the same cause are equal.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::Arguments;
+use super::call::Arguments;
 
-/// How long a skeleton may be, in bytes.
-const LONGEST: usize = 160;
-/// Shorter texts of ours are not looked for.
-const SHORTEST: usize = 3;
+/// The greatest length of a skeleton, in bytes.
+const MAX_SKELETON_BYTES: usize = 160;
+/// Shorter strings of the arguments are not searched for.
+const MIN_STRING_BYTES: usize = 3;
 
-/// A message without what varies from call to call: our own words, what is quoted, and numbers.
+/// A message without the parts that vary from call to call: strings of the arguments, quotations and numbers.
 #[must_use]
 pub fn skeleton(message: &str, arguments: &Arguments) -> String {
-    const MOST: usize = 2_000;
-    let end = message.char_indices().nth(MOST).filter(|_| message.len() > MOST).map_or(message.len(), |(at, _)| at);
+    const MAX_MESSAGE_CHARS: usize = 2_000;
+    let end = message
+        .char_indices()
+        .nth(MAX_MESSAGE_CHARS)
+        .filter(|_| message.len() > MAX_MESSAGE_CHARS)
+        .map_or(message.len(), |(at, _)| at);
     let mut text = Cow::Borrowed(&message[..end]);
     if let Arguments::Json(value) = arguments {
-        let mut ours = Vec::new();
-        texts(value, &mut ours);
-        ours.retain(|own| own.len() <= text.len());
-        ours.sort_by_key(|own| std::cmp::Reverse(own.len()));
-        for own in ours {
-            if text.contains(own) {
-                text = Cow::Owned(text.replace(own, "*"));
+        let mut sent = Vec::new();
+        strings(value, &mut sent);
+        sent.retain(|string| string.len() <= text.len());
+        sent.sort_by_key(|string| std::cmp::Reverse(string.len()));
+        for string in sent {
+            if text.contains(string) {
+                text = Cow::Owned(text.replace(string, "*"));
             }
         }
     }
-    let mut skeleton = String::with_capacity(text.len().min(LONGEST) + 4);
+    let mut skeleton = String::with_capacity(text.len().min(MAX_SKELETON_BYTES) + 4);
     let mut quote: Option<char> = None;
     for c in text.chars() {
-        if skeleton.len() >= LONGEST {
+        if skeleton.len() >= MAX_SKELETON_BYTES {
             break;
         }
         match quote {
@@ -66,33 +70,35 @@ pub fn skeleton(message: &str, arguments: &Arguments) -> String {
     skeleton.trim().to_owned()
 }
 
-/// Whether a message holds words of ours, which its skeleton is without.
+/// Whether a message repeats a string of the arguments, which its skeleton does not contain.
 #[must_use]
 pub fn echoes(message: &str, arguments: &Arguments) -> bool {
-    fn within(message: &str, value: &Value) -> bool {
+    fn is_repeated(message: &str, value: &Value) -> bool {
         match value {
-            Value::String(text) => (SHORTEST..=message.len()).contains(&text.len()) && message.contains(text.as_str()),
-            Value::Array(items) => items.iter().any(|item| within(message, item)),
-            Value::Object(members) => members.values().any(|member| within(message, member)),
+            Value::String(text) => {
+                (MIN_STRING_BYTES..=message.len()).contains(&text.len()) && message.contains(text.as_str())
+            }
+            Value::Array(items) => items.iter().any(|item| is_repeated(message, item)),
+            Value::Object(members) => members.values().any(|member| is_repeated(message, member)),
             _ => false,
         }
     }
     match arguments {
-        Arguments::Json(value) => within(message, value),
+        Arguments::Json(value) => is_repeated(message, value),
         Arguments::Raw(_) => false,
     }
 }
 
-/// Every text in a value, and every name.
-pub(super) fn texts<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
-    const MOST: usize = 64;
+/// The strings in a value, without the names of members.
+pub(super) fn strings<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
+    const MAX_STRINGS: usize = 64;
     let mut pending = vec![value];
     while let Some(value) = pending.pop() {
-        if found.len() >= MOST {
+        if found.len() >= MAX_STRINGS {
             return;
         }
         match value {
-            Value::String(text) if text.len() >= SHORTEST => found.push(text),
+            Value::String(text) if text.len() >= MIN_STRING_BYTES => found.push(text),
             Value::Array(items) => pending.extend(items),
             Value::Object(members) => pending.extend(members.values()),
             _ => {}
@@ -102,9 +108,9 @@ pub(super) fn texts<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
 
 /// The beginning of a text, as one line.
 #[must_use]
-pub fn excerpt(text: &str, longest: usize) -> String {
-    let mut short: String = text.chars().take(longest).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().nth(longest).is_some() {
+pub fn excerpt(text: &str, max_chars: usize) -> String {
+    let mut short: String = text.chars().take(max_chars).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(max_chars).is_some() {
         short.push('…');
     }
     short
@@ -116,7 +122,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_varies_is_taken_out() {
+    fn parts_that_vary_are_removed() {
         let first = skeleton("no city \"Ulm\" in row 17: Ulm-Mitte", &Arguments::Json(json!({"city": "Ulm-Mitte"})));
         let second = skeleton("no city \"Bern\" in row 4: Bern-Ost", &Arguments::Json(json!({"city": "Bern-Ost"})));
         assert_eq!(first, second);

@@ -1,0 +1,280 @@
+//! Judges the rules about several steps of an active case together.
+
+use serde_json::Value;
+use similar::TextDiff;
+
+use super::client_request::undeclared;
+use super::evidence::evidence_of;
+use super::execution::Pass;
+use super::judgement::{Judged, add_finding, requirement_and_verdict};
+use crate::case::{Act, Case, Comparison, Place, Together};
+use crate::spec::Revision;
+use crate::transcript::{Event, Mark, input_requests};
+use crate::verdict::{Finding, Verdict};
+use crate::wire::Kind;
+
+/// What violates a comparison.
+struct Difference {
+    actual: String,
+    diff: Option<String>,
+    positions: Vec<usize>,
+}
+
+/// Judges one comparison and adds its finding.
+pub(super) fn judge_comparison(
+    case: &Case,
+    body: &Act,
+    together: &Together,
+    revision: Revision,
+    pass: &Pass,
+    judged: &mut Judged,
+) {
+    let found = match together.check {
+        Comparison::NoServerRequests | Comparison::ClientRequestsDeclared => {
+            server_request(body, together, revision, pass)
+        }
+        Comparison::LogLevelRespected => log_below_level(body, together, revision, pass, judged),
+        Comparison::FewServerRequests => many_server_requests(pass),
+        _ => compare_values(body, together, revision, pass, judged),
+    };
+    let Some(difference) = found else { return };
+    let Some((requirement, verdict)) =
+        requirement_and_verdict(case, revision, together.requirement.as_deref(), together.verdict)
+    else {
+        return;
+    };
+    judged.verdict = judged.verdict.join(verdict);
+    add_finding(
+        &mut judged.findings,
+        Finding {
+            message: together
+                .message
+                .clone()
+                .unwrap_or_else(|| format!("the responses are not consistent: {}", case.title)),
+            expected: case.title.clone(),
+            actual: difference.actual,
+            diff: difference.diff,
+            subjects: pass.subjects(),
+            evidence: evidence_of(&pass.transcript.entries, &difference.positions),
+            fix: case.fix.clone(),
+            ..Finding::new(requirement, revision, verdict)
+        },
+    );
+}
+
+/// Compares the values of several steps.
+fn compare_values(
+    body: &Act,
+    together: &Together,
+    revision: Revision,
+    pass: &Pass,
+    judged: &mut Judged,
+) -> Option<Difference> {
+    let mut positions = Vec::new();
+    let values: Vec<Option<Vec<Value>>> = together
+        .steps
+        .iter()
+        .map(|name| values_of_step(body, name, together.path.as_ref(), revision, pass, &mut positions))
+        .collect();
+    let Some(mut values) = values.into_iter().collect::<Option<Vec<_>>>() else {
+        // A step with expectations of its own has been judged by them; without, nothing is proved.
+        let is_judged_by_step = body.steps.iter().any(|step| {
+            step.name.as_ref().is_some_and(|name| together.steps.contains(name)) && !step.expect.is_empty()
+        });
+        if !is_judged_by_step {
+            judged
+                .withdraw_pass(Verdict::Error, "the server did not answer one of the compared requests with a result");
+        }
+        return None;
+    };
+    if together.check == Comparison::SameSetAsShared {
+        let paginating =
+            body.steps.iter().find(|step| step.name.as_ref().is_some_and(|name| together.steps.contains(name)));
+        let list = paginating.and_then(|step| step.paginate.as_deref()).unwrap_or("tools/list");
+        let Some(offered) = pass.offered.get(list) else {
+            judged.withdraw_pass(Verdict::Skip, format!("discovery did not read {list} to its end"));
+            return None;
+        };
+        values.insert(0, offered.iter().map(|name| Value::from(name.as_str())).collect());
+    }
+    let (first, other) = violating_pair(together.check, &values)?;
+    let (before, after) = (lines(first, together.check), lines(other, together.check));
+    let text =
+        TextDiff::from_lines(&before, &after).unified_diff().context_radius(2).header("first", "other").to_string();
+    Some(Difference {
+        actual: format!("{} values, compared with {}", first.len(), other.len()),
+        diff: (before != after).then_some(text),
+        positions,
+    })
+}
+
+/// The values of two steps that violate a comparison.
+fn violating_pair(comparison: Comparison, values: &[Vec<Value>]) -> Option<(&Vec<Value>, &Vec<Value>)> {
+    let (first, rest) = values.split_first()?;
+    let pair_where =
+        |violates: &dyn Fn(&Vec<Value>) -> bool| rest.iter().find(|other| violates(other)).map(|other| (first, other));
+    match comparison {
+        Comparison::Same => pair_where(&|other| first != other),
+        Comparison::SameSet | Comparison::SameSetAsShared => pair_where(&|other| sorted(first) != sorted(other)),
+        Comparison::SameSetBetween => {
+            let last = rest.last()?;
+            // A list that changed in the meantime proves nothing.
+            if sorted(first) == sorted(last) { pair_where(&|other| sorted(first) != sorted(other)) } else { None }
+        }
+        Comparison::SameOrder => pair_where(&|other| sorted(first) == sorted(other) && first != other),
+        Comparison::Differ => pair_where(&|other| !first.is_empty() && first == other),
+        Comparison::Disjoint => pair_where(&|other| first.iter().any(|value| other.contains(value))),
+        Comparison::NoServerRequests
+        | Comparison::ClientRequestsDeclared
+        | Comparison::LogLevelRespected
+        | Comparison::FewServerRequests => None,
+    }
+}
+
+/// The requests of the server in an execution, if they are more than a loop makes that ends by itself.
+fn many_server_requests(pass: &Pass) -> Option<Difference> {
+    const MAX_REQUESTS: usize = 20;
+    let count = pass.transcript.asked().len();
+    let entries = &pass.transcript.entries;
+    let received = (0..entries.len()).filter(|at| entries[*at].received().is_some());
+    (count > MAX_REQUESTS).then(|| Difference {
+        actual: format!("the server sends the client {count} requests"),
+        diff: None,
+        positions: received.take(4).collect(),
+    })
+}
+
+/// Finds a request of the server that is not allowed, from the first of several steps to the last response.
+fn server_request(body: &Act, together: &Together, revision: Revision, pass: &Pass) -> Option<Difference> {
+    let steps: Vec<usize> = body
+        .steps
+        .iter()
+        .enumerate()
+        .filter(|(_, step)| step.name.as_ref().is_some_and(|name| together.steps.contains(name)))
+        .filter(|(_, step)| step.revisions.is_none_or(|revisions| revisions.contains(revision)))
+        .map(|(at, _)| at)
+        .collect();
+    let record = &pass.transcript;
+    let is_of_steps = |at: usize| {
+        matches!(&record.entries[at].event, Event::Sent { mark: Some(mark), .. }
+            if mark.pass == pass.number && steps.contains(&mark.step))
+    };
+    let from = (0..record.entries.len()).find(|at| is_of_steps(*at))?;
+    let answered = record
+        .exchanges()
+        .iter()
+        .filter(|e| is_of_steps(e.sent))
+        .filter_map(|e| e.responses.first().map(|r| r.0))
+        .max();
+    let to = answered.unwrap_or(record.entries.len());
+    let to = if together.check == Comparison::ClientRequestsDeclared { (to + 1).min(record.entries.len()) } else { to };
+    (from..to).find_map(|at| {
+        let message = record.entries[at].received()?;
+        let actual = match (together.check, Kind::of(message)) {
+            (Comparison::ClientRequestsDeclared, Kind::Request { method, .. }) => {
+                let missing = undeclared(message, &record.terms.client_capabilities)?;
+                format!("the server sends {method}, although the client did not declare {missing}")
+            }
+            (Comparison::ClientRequestsDeclared, _) => {
+                let mut requests = message.get("result").into_iter().flat_map(input_requests);
+                let missing = requests.find_map(|(_, one)| undeclared(one, &record.terms.client_capabilities))?;
+                format!("the result requests input, although the client did not declare {missing}")
+            }
+            (_, Kind::Request { method, .. }) if method != "ping" => format!("the server sends {method}"),
+            _ => return None,
+        };
+        Some(Difference { actual, diff: None, positions: vec![from, at] })
+    })
+}
+
+/// Finds a log message below the level that the second of two steps sets, which is the highest. If the server logs
+/// nothing at the first step, nothing is proved.
+fn log_below_level(
+    body: &Act,
+    together: &Together,
+    revision: Revision,
+    pass: &Pass,
+    judged: &mut Judged,
+) -> Option<Difference> {
+    let record = &pass.transcript;
+    let mut spans = together.steps.iter().filter_map(|name| {
+        let step = body.steps.iter().position(|step| {
+            step.name.as_ref() == Some(name) && step.revisions.is_none_or(|revisions| revisions.contains(revision))
+        })?;
+        let mark = Mark { pass: pass.number, step };
+        let exchange = record.exchanges().into_iter().find(|exchange| {
+            matches!(&record.entries[exchange.sent].event, Event::Sent { mark: Some(own), .. } if *own == mark)
+        })?;
+        Some((exchange.sent, exchange.responses.first()?.0))
+    });
+    let (loud, quiet) = (spans.next()?, spans.next()?);
+    let messages = |(from, to): (usize, usize)| {
+        (from..to).filter_map(|at| Some((at, record.entries[at].received()?))).filter(|(_, message)| {
+            message.get("method").is_some_and(|method| method == "notifications/message")
+                && message.pointer("/params/level").is_some_and(|level| level != "emergency")
+        })
+    };
+    if messages(loud).next().is_none() {
+        judged.withdraw_pass(Verdict::Skip, "no tool that may be called logs anything");
+    }
+    let (at, message) = messages(quiet).next()?;
+    let level = message.pointer("/params/level").map(Value::to_string).unwrap_or_default();
+    Some(Difference { actual: format!("a log message of the level {level}"), diff: None, positions: vec![quiet.0, at] })
+}
+
+/// The values in the responses of a step; none if one of them is not a result.
+fn values_of_step(
+    body: &Act,
+    name: &str,
+    path: Option<&Place>,
+    revision: Revision,
+    pass: &Pass,
+    positions: &mut Vec<usize>,
+) -> Option<Vec<Value>> {
+    let step = body.steps.iter().position(|step| {
+        step.name.as_deref() == Some(name) && step.revisions.is_none_or(|revisions| revisions.contains(revision))
+    })?;
+    let mark = Mark { pass: pass.number, step };
+    let mut values = Vec::new();
+    let mut is_answered = false;
+    if body.steps[step].http.is_some() {
+        for exchange in pass.transcript.http_exchanges().iter().filter(|exchange| exchange.mark == Some(mark)) {
+            is_answered |= exchange.value.get("status").is_some();
+            positions.extend(&exchange.positions);
+            match path {
+                Some(path) => values.extend(path.find(&exchange.value).into_iter().map(|(_, value)| value.clone())),
+                None => values.push(exchange.value.clone()),
+            }
+        }
+        return is_answered.then_some(values);
+    }
+    for exchange in pass.transcript.exchanges() {
+        let sent = &pass.transcript.entries[exchange.sent];
+        if !matches!(&sent.event, Event::Sent { mark: Some(of), .. } if *of == mark) {
+            continue;
+        }
+        let (position, response) = exchange.responses.first()?;
+        response.get("result")?;
+        is_answered = true;
+        positions.extend([exchange.sent, *position]);
+        match path {
+            Some(path) => values.extend(path.find(response).into_iter().map(|(_, value)| value.clone())),
+            None => values.push((*response).clone()),
+        }
+    }
+    is_answered.then_some(values)
+}
+
+fn sorted(values: &[Value]) -> Vec<String> {
+    let mut texts: Vec<String> = values.iter().map(Value::to_string).collect();
+    texts.sort_unstable();
+    texts
+}
+
+fn lines(values: &[Value], comparison: Comparison) -> String {
+    let texts = match comparison {
+        Comparison::SameSet | Comparison::SameSetBetween | Comparison::SameSetAsShared => sorted(values),
+        _ => values.iter().map(Value::to_string).collect(),
+    };
+    texts.into_iter().map(|text| text + "\n").collect()
+}

@@ -1,0 +1,121 @@
+//! The checks of cancellation, by the server and by the client.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::index::{ConnectionIndex, id_of, method_of};
+use super::violation::{CheckResult, Violation};
+use crate::wire::{Kind, same_id, same_id_loosely};
+
+const CANCELLED: &str = "notifications/cancelled";
+
+/// How long after the client's response a cancellation can arrive that was sent before it.
+const MAX_CROSSING_TIME: Duration = Duration::from_secs(5);
+
+/// The cancellations that the server sent, each with the id that it names.
+fn cancellations<'i, 'a>(index: &'i ConnectionIndex<'a>) -> impl Iterator<Item = (usize, &'a Value)> + 'i {
+    index
+        .received()
+        .filter(|(_, message)| method_of(message) == CANCELLED)
+        .filter_map(|(position, message)| Some((position, message.pointer("/params/requestId")?)))
+}
+
+/// The server's request with an id, before a position.
+fn request_before<'a>(index: &ConnectionIndex<'a>, id: &Value, before: usize) -> Option<(usize, &'a Value)> {
+    index.received().filter(|(position, _)| *position < before).find(|(_, message)| {
+        matches!(Kind::of(message), Kind::Request { id: own, .. } if same_id(own, id) || same_id_loosely(own, id))
+    })
+}
+
+/// Checks that the server cancels only its own requests, while they are open.
+pub(super) fn only_own_requests(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    let entries = &index.record.entries;
+    for (position, id) in cancellations(index) {
+        let Some((sent, _)) = request_before(index, id, position) else {
+            checked.record(Some(Violation::new(
+                format!("the request {id}, which the server never sent"),
+                CANCELLED,
+                &[position],
+            )));
+            continue;
+        };
+        let answered = (sent..position).find(|at| {
+            let response = entries[*at].sent().filter(|message| matches!(Kind::of(message), Kind::Response { .. }));
+            response.and_then(id_of).is_some_and(|own| same_id(own, id))
+        });
+        let late = answered.filter(|at| entries[position].at.saturating_sub(entries[*at].at) > MAX_CROSSING_TIME);
+        checked.record(late.map(|at| {
+            Violation::new(
+                format!("the request {id}, which the client answered long before"),
+                CANCELLED,
+                &[sent, at, position],
+            )
+        }));
+    }
+    checked
+}
+
+/// Checks that the server uses no cancellation for its requests that ask for a task.
+pub(super) fn no_task_request(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    for (position, id) in cancellations(index) {
+        if let Some((sent, request)) = request_before(index, id, position) {
+            let asks_for_task = request.pointer("/params/task").is_some_and(Value::is_object);
+            checked.record(
+                asks_for_task.then(|| Violation::new("a request that asks for a task", CANCELLED, &[sent, position])),
+            );
+        }
+    }
+    checked
+}
+
+/// Checks that the server cancels nothing but subscriptions.
+pub(super) fn only_subscriptions(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    for (position, id) in cancellations(index) {
+        let is_subscription = index.exchanges.iter().any(|exchange| {
+            let own = id_of(exchange.request);
+            method_of(exchange.request) == "subscriptions/listen"
+                && exchange.sent < position
+                && own.is_some_and(|own| same_id(own, id) || same_id_loosely(own, id))
+        });
+        checked.record(
+            (!is_subscription)
+                .then(|| Violation::new(format!("{id}, which is not a subscription"), CANCELLED, &[position])),
+        );
+    }
+    checked
+}
+
+/// Checks that a request which the client cancelled while it was open gets no response. A response that arrives before
+/// any later request is answered may have been sent before the server read the cancellation.
+pub(super) fn no_response_after_cancellation(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    for (cancelled_at, entry) in index.record.entries.iter().enumerate() {
+        let Some(message) = entry.sent().filter(|message| method_of(message) == CANCELLED) else { continue };
+        let Some(id) = message.pointer("/params/requestId") else { continue };
+        let is_it = |request: &Value| id_of(request).is_some_and(|own| same_id(own, id));
+        let Some(cancelled) = index.exchanges.iter().find(|e| e.sent < cancelled_at && is_it(e.request)) else {
+            continue;
+        };
+        let answered = cancelled.responses.first().map(|(at, _)| *at);
+        let processed = index
+            .exchanges
+            .iter()
+            .filter(|exchange| exchange.sent > cancelled_at)
+            .filter_map(|exchange| exchange.responses.first().map(|(at, _)| *at))
+            .min();
+        match (answered, processed) {
+            (Some(answered), Some(processed)) if answered > processed => {
+                let actual = "a response, after later requests were answered";
+                let positions = [cancelled.sent, cancelled_at, processed, answered];
+                checked.record(Some(Violation::new(actual, method_of(cancelled.request), &positions)));
+            }
+            (None, Some(_)) => checked.record(None),
+            _ => {}
+        }
+    }
+    checked
+}

@@ -1,0 +1,30 @@
+//! The record of one execution of the steps of an active case.
+
+use std::collections::BTreeMap;
+
+use crate::transcript::Transcript;
+
+/// One execution of the steps of an active case.
+#[derive(Debug, Clone)]
+pub struct Pass {
+    /// The tool that it was made for, or empty.
+    pub label: String,
+    /// Its number, as in the marks of its entries.
+    pub number: usize,
+    /// What was sent and received in it.
+    pub transcript: Transcript,
+    /// What discovery found on the shared connection, by the method of the list: the names of tools and
+    /// prompts, the URIs of resources. A list that discovery did not read to its end is missing.
+    pub offered: BTreeMap<&'static str, Vec<String>>,
+    /// Why the steps could not be carried out as the case says.
+    pub trouble: Option<String>,
+    /// Why nothing in it is judged: the situation that the case is about did not occur.
+    pub void: Option<String>,
+}
+
+impl Pass {
+    /// What it was made for, as the subjects of a finding.
+    pub(super) fn subjects(&self) -> Vec<String> {
+        if self.label.is_empty() { Vec::new() } else { vec![self.label.clone()] }
+    }
+}

@@ -1,0 +1,95 @@
+//! A fuzzed call: its arguments, how they were made, and whether they satisfy the tool's `inputSchema`.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::fuzz::{Generator, Grammar, Site, Tape};
+use crate::verdict::CallKind;
+
+/// The arguments of a call, as they are sent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arguments {
+    /// A JSON value.
+    Json(Value),
+    /// Bytes that need not be JSON.
+    Raw(Vec<u8>),
+}
+
+impl Arguments {
+    /// The bytes that represent them in a message.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Json(value) => value.to_string().into_bytes(),
+            Self::Raw(bytes) => bytes.clone(),
+        }
+    }
+
+    /// Writes the bytes that represent them in a message.
+    pub(crate) fn write(&self, line: &mut Vec<u8>) {
+        match self {
+            Self::Json(value) => serde_json::to_writer(line, value).expect("a value can be written to memory"),
+            Self::Raw(bytes) => line.extend_from_slice(bytes),
+        }
+    }
+}
+
+/// Whether the arguments of a call satisfy the tool's `inputSchema`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Standing {
+    /// They satisfy it.
+    Valid,
+    /// They violate exactly this keyword.
+    Breaks(Arc<Site>),
+    /// They are not what a schema describes.
+    Malformed(Grammar, &'static str),
+    /// It is unknown.
+    Unknown,
+}
+
+/// A call that was made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// Why it was made.
+    pub kind: CallKind,
+    /// Whether its arguments satisfy the schema.
+    pub standing: Standing,
+    /// The arguments.
+    pub arguments: Arguments,
+    /// The choices that the arguments were generated from, if they are known.
+    pub tape: Option<Choices>,
+}
+
+/// The choices that arguments were generated from, by which a call is mutated and shrunk.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Choices {
+    /// Those drawn from a seed.
+    Drawn(u64),
+    /// Those listed here.
+    Written(Vec<u64>),
+}
+
+impl Choices {
+    /// The choices one by one, as the generator requested them.
+    #[must_use]
+    pub fn by(&self, generator: &Generator) -> Vec<u64> {
+        match self {
+            Self::Drawn(seed) => {
+                let mut tape = Tape::record(*seed);
+                // Only the choices are needed, the arguments are known.
+                let _arguments = generator.generate(&mut tape);
+                tape.into_used()
+            }
+            Self::Written(choices) => choices.clone(),
+        }
+    }
+}
+
+impl Call {
+    /// Whether it is sent as a line that is no message, or that a parser may reject, so that no response is required.
+    #[must_use]
+    pub fn is_unparsable(&self) -> bool {
+        matches!(self.standing, Standing::Malformed(Grammar::NotJson | Grammar::Beyond, _))
+    }
+}

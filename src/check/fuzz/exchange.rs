@@ -1,0 +1,83 @@
+//! A fuzzed call with its responses, and the tool that was called.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use super::call::Call;
+use crate::fuzz::{Dialect, Domain, ToolSchema};
+use crate::spec::Revision;
+
+/// How waiting for the response to a call ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fate {
+    /// The server responded, or no response is required.
+    Answered,
+    /// The server did not respond, and neither did a new process that was given more time.
+    Silent {
+        /// How long the client waited.
+        waited: Duration,
+    },
+    /// The server exited, or closed its output.
+    Ended {
+        /// The exit status, as text.
+        status: String,
+        /// The end of what it wrote to standard error.
+        stderr: String,
+    },
+}
+
+/// The status of a server over HTTP that closed the connection but is still running.
+pub const DROPPED: &str = "it closed the connection without a response, twice, and still accepts connections";
+
+/// A call and its responses.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    /// The call.
+    pub call: Arc<Call>,
+    /// The line that was sent.
+    pub line: Arc<[u8]>,
+    /// The id of the request.
+    pub id: i64,
+    /// The responses that belong to it, in order.
+    pub answers: Vec<Value>,
+    /// The lines that the server wrote meanwhile and that are no JSON-RPC messages.
+    pub noise: Vec<String>,
+    /// How waiting for it ended.
+    pub fate: Fate,
+    /// How long it took.
+    pub took: Duration,
+    /// Whether no other call was open, so that the time is its own.
+    pub alone: bool,
+}
+
+/// A tool whose calls are judged.
+#[derive(Debug)]
+pub struct Subject {
+    /// Its name.
+    pub name: String,
+    /// The revision that it is called in.
+    pub revision: Revision,
+    /// The schema that its structured results have to conform to.
+    pub output: Option<Validator>,
+    /// Strings that an error may contain, since the client or the command line of the server contains them.
+    pub known: Vec<String>,
+}
+
+impl Subject {
+    /// A tool by its definition.
+    #[must_use]
+    pub fn new(definition: &Value, revision: Revision, known: Vec<String>) -> Self {
+        let schema = definition.get("outputSchema").filter(|_| revision >= Revision::V2025_06_18);
+        // The cases about tool definitions judge a schema that cannot be compiled safely.
+        let is_safe = |schema: &&Value| ToolSchema::compile_for(schema, Dialect::Draft202012, Domain::Any).is_ok();
+        Self {
+            name: definition.get("name").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            revision,
+            output: schema.filter(is_safe).and_then(|schema| jsonschema::options().offline().build(schema).ok()),
+            known,
+        }
+    }
+}

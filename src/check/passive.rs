@@ -1,0 +1,327 @@
+//! Judges a passive case: selects what it looks at in every connection, and checks its rules.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::evidence::evidence_of;
+use super::index::{ConnectionIndex, Watched, label_of, method_of};
+use super::judgement::{Judged, add_finding, requirement_and_verdict};
+use super::text::shortened;
+use super::value::Selected;
+use super::violation::{ValueResult, Violation};
+use super::{client_request, connection, value};
+use crate::case::{Case, Check, Pattern, Rule, Watch, WatchKind};
+use crate::spec::Revision;
+use crate::transcript::{Event, Exchange, HttpExchange, input_requests};
+use crate::verdict::{Finding, Verdict};
+use crate::wire::Kind;
+
+/// Judges a passive case by everything that was recorded in one revision.
+#[must_use]
+pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, watched: &Watched<'_>) -> Judged {
+    let rules: Vec<&Rule> =
+        rules.iter().filter(|rule| rule.revisions.is_none_or(|revisions| revisions.contains(revision))).collect();
+    let mut judged = Judged::skip(nothing_selected(watch));
+    if rules.is_empty() {
+        return Judged::inapplicable("no rule of the case applies in this revision");
+    }
+    if watch.kind == WatchKind::Connection {
+        for index in &watched.connections {
+            for rule in &rules {
+                judge_connection(case, rule, revision, index, &mut judged);
+            }
+        }
+    } else {
+        let mut known = HashSet::new();
+        for index in &watched.connections {
+            if watch.kind == WatchKind::Line {
+                for (position, line) in index.lines().iter() {
+                    let selected =
+                        Selected { value: line, label: String::new(), positions: vec![*position], request: None };
+                    judge_value(case, watch, &rules, revision, index, &selected, &mut judged);
+                }
+                continue;
+            }
+            if index.is_of_other_revision {
+                continue;
+            }
+            if watch.kind == WatchKind::Exchange {
+                for selected in select_http(watch, index) {
+                    judge_value(case, watch, &rules, revision, index, &selected, &mut judged);
+                }
+                continue;
+            }
+            for selected in select(watch, index) {
+                // The same list is read many times; each of its tools counts once. A server request counts once for
+                // each set of capabilities that the client declared.
+                let client = (watch.kind == WatchKind::ClientRequest)
+                    .then(|| client_request::capabilities(selected.request, index));
+                if known.insert((selected.label.clone(), selected.value, client)) {
+                    judge_value(case, watch, &rules, revision, index, &selected, &mut judged);
+                }
+            }
+        }
+    }
+    if judged.seen > 0 {
+        judged.reason = None;
+        judged.verdict = judged.findings.iter().map(|finding| finding.verdict).fold(Verdict::Pass, Verdict::join);
+    }
+    judged
+}
+
+/// The reason why a case without anything to judge is skipped.
+fn nothing_selected(watch: &Watch) -> String {
+    let what = match watch.kind {
+        WatchKind::Line => "line",
+        WatchKind::Message => "message",
+        WatchKind::Response => "response",
+        WatchKind::Result => "result",
+        WatchKind::Error => "error",
+        WatchKind::Request => "request of the server",
+        WatchKind::ClientRequest => "request of the server to the client",
+        WatchKind::Notification => "notification",
+        WatchKind::Exchange => "HTTP exchange",
+        WatchKind::Connection => "message that the case is about",
+    };
+    let of = if watch.methods.is_empty() { String::new() } else { format!(" of {}", watch.methods.join(" or ")) };
+    let at = watch.path.as_ref().map(|at| format!(" with a value at `{}`", at.as_str())).unwrap_or_default();
+    let fitting = if watch.matching.is_some() { " that the case is about" } else { "" };
+    format!("the server sent no {what}{of}{at}{fitting}")
+}
+
+fn judge_value(
+    case: &Case,
+    watch: &Watch,
+    rules: &[&Rule],
+    revision: Revision,
+    index: &ConnectionIndex<'_>,
+    selected: &Selected<'_>,
+    judged: &mut Judged,
+) {
+    if watch.matching.as_ref().is_some_and(|filter| !filter.fits(selected.value)) {
+        return;
+    }
+    for rule in rules {
+        let result = match (&rule.schema, &rule.check) {
+            (Some(schema), _) if watch.kind == WatchKind::Line => {
+                Some(ValueResult::from(line_violation(schema, selected.value)))
+            }
+            (Some(schema), _) => Some(ValueResult::from(schema_violation(schema, selected.value))),
+            (None, Some(Check::Value(check))) => value::check(*check, selected, index, revision),
+            (None, Some(Check::Connection(_) | Check::Rule(_)) | None) => None,
+        };
+        let Some(result) = result else { continue };
+        judged.seen += 1;
+        if let ValueResult::Violates(actual) = result {
+            let violation = Violation {
+                actual,
+                subject: selected.label.clone(),
+                positions: selected.positions.clone(),
+                value: Some(selected.value.clone()),
+            };
+            report(case, rule, revision, index, violation, judged);
+        }
+    }
+}
+
+fn judge_connection(case: &Case, rule: &Rule, revision: Revision, index: &ConnectionIndex<'_>, judged: &mut Judged) {
+    let checked = match &rule.check {
+        Some(Check::Connection(check))
+            if !index.is_of_other_revision || connection::is_independent_of_revision(*check) =>
+        {
+            connection::check_named(*check, index, revision)
+        }
+        Some(Check::Rule(rule)) if !index.is_of_other_revision => connection::check_rule(rule, index),
+        Some(Check::Connection(_) | Check::Rule(_) | Check::Value(_)) | None => return,
+    };
+    judged.seen += checked.count;
+    for violation in checked.violations {
+        report(case, rule, revision, index, violation, judged);
+    }
+}
+
+fn report(
+    case: &Case,
+    rule: &Rule,
+    revision: Revision,
+    index: &ConnectionIndex<'_>,
+    violation: Violation,
+    judged: &mut Judged,
+) {
+    const MAX_VALUE_BYTES: usize = 4_000;
+    let Some((requirement, verdict)) =
+        requirement_and_verdict(case, revision, rule.requirement.as_deref(), rule.verdict)
+    else {
+        return;
+    };
+    if !matches!(verdict, Verdict::Fail | Verdict::Warn) {
+        judged.notes.extend(rule.message.clone());
+        return;
+    }
+    add_finding(
+        &mut judged.findings,
+        Finding {
+            message: rule.message.clone().unwrap_or_else(|| format!("not the case: {}", case.title)),
+            expected: case.title.clone(),
+            actual: violation.actual,
+            value: violation.value.filter(|value| value.to_string().len() <= MAX_VALUE_BYTES),
+            subjects: if violation.subject.is_empty() { vec![index.label.to_owned()] } else { vec![violation.subject] },
+            evidence: evidence_of(&index.record.entries, &violation.positions),
+            fix: case.fix.clone(),
+            origin: origin(index, &violation.positions),
+            ..Finding::new(requirement, revision, verdict)
+        },
+    );
+}
+
+/// The line itself, if it does not conform to a schema.
+fn line_violation(schema: &Pattern, line: &Value) -> Option<String> {
+    let text = line.get("text").and_then(Value::as_str).unwrap_or_default();
+    let damage = line.get("damage").and_then(Value::as_str).map(|damage| format!(" ({damage})")).unwrap_or_default();
+    (!schema.fits(line)).then(|| format!("the line `{}`{damage}", shortened(text, 160)))
+}
+
+/// What in a value does not conform to a schema.
+fn schema_violation(schema: &Pattern, value: &Value) -> Option<String> {
+    let error = schema.validator().iter_errors(value).next()?;
+    let at = error.instance_path().to_string();
+    let text = shortened(&error.to_string(), 240);
+    Some(if at.is_empty() { text } else { format!("at `{at}`: {text}") })
+}
+
+/// The execution whose message caused what is at these positions: the one sent there, or the last one before.
+fn origin(index: &ConnectionIndex<'_>, positions: &[usize]) -> Option<usize> {
+    let first = *positions.iter().min()?;
+    let mark_at = |at: usize| match index.record.entries.get(at)?.event {
+        Event::Sent { mark, .. } => Some(mark.map(|mark| mark.pass)),
+        _ => None,
+    };
+    let own = positions.iter().find_map(|at| mark_at(*at));
+    own.or_else(|| (0..first).rev().find_map(mark_at)).flatten()
+}
+
+/// The HTTP exchanges, or the values in them, that a case looks at.
+fn select_http<'i>(watch: &Watch, index: &'i ConnectionIndex<'_>) -> Vec<Selected<'i>> {
+    let method = |exchange: &HttpExchange| exchange.value.pointer("/request/message/method").cloned();
+    let wanted = |exchange: &&HttpExchange| {
+        watch.methods.is_empty() || method(exchange).is_some_and(|method| watch.methods.iter().any(|of| method == *of))
+    };
+    let mut found = Vec::new();
+    for exchange in index.http.iter().filter(wanted) {
+        let label = match method(exchange) {
+            Some(Value::String(method)) => method,
+            _ => exchange.value["request"]["method"].as_str().unwrap_or_default().to_owned(),
+        };
+        let places =
+            watch.path.as_ref().map_or_else(|| vec![(String::new(), &exchange.value)], |at| at.find(&exchange.value));
+        for (_, value) in places {
+            found.push(Selected { value, label: label.clone(), positions: exchange.positions.clone(), request: None });
+        }
+    }
+    found
+}
+
+/// The messages, or the values in them, that a case looks at.
+fn select<'a>(watch: &Watch, index: &ConnectionIndex<'a>) -> Vec<Selected<'a>> {
+    let mut found = Vec::new();
+    let wanted = |method: &str| watch.methods.is_empty() || watch.methods.iter().any(|of| of == method);
+    let mut push = |root: &'a Value, label: &str, positions: &[usize], request: Option<&'a Value>| {
+        let places = watch.path.as_ref().map_or_else(|| vec![(String::new(), root)], |at| at.find(root));
+        for (pointer, value) in places {
+            let label = value_label(label, &pointer, root, value);
+            found.push(Selected { value, label, positions: positions.to_vec(), request });
+        }
+    };
+    match watch.kind {
+        WatchKind::Message => {
+            for (position, entry) in index.record.entries.iter().enumerate() {
+                if let Some(value) = entry.received() {
+                    push(value, "", &[position], None);
+                }
+            }
+        }
+        WatchKind::Response | WatchKind::Result | WatchKind::Error => {
+            let mut push_response = |exchange: &Exchange<'a>, (position, response): (usize, &'a Value)| {
+                let root = match watch.kind {
+                    WatchKind::Result => response.get("result"),
+                    WatchKind::Error => response.get("error"),
+                    _ => Some(response),
+                };
+                if let Some(root) = root.filter(|_| wanted(method_of(exchange.request))) {
+                    push(root, &label_of(exchange.request), &[exchange.sent, position], Some(exchange.request));
+                }
+            };
+            if watch.kind == WatchKind::Response {
+                for exchange in &index.exchanges {
+                    exchange.responses.iter().for_each(|response| push_response(exchange, *response));
+                }
+            } else {
+                for (at, number) in &index.distinct_responses {
+                    let exchange = &index.exchanges[*at];
+                    push_response(exchange, exchange.responses[*number]);
+                }
+            }
+            // An error without an id belongs to no request, and is an error all the same.
+            if watch.methods.is_empty() && watch.kind != WatchKind::Result {
+                for &(position, response) in &index.strays {
+                    let root = if watch.kind == WatchKind::Error { response.get("error") } else { Some(response) };
+                    if let Some(root) = root {
+                        push(root, "", &[position], None);
+                    }
+                }
+            }
+        }
+        WatchKind::ClientRequest => {
+            for (position, message) in index.received() {
+                match Kind::of(message) {
+                    Kind::Request { method, .. } if wanted(method) && !method.starts_with("notifications/") => {
+                        push(message, method, &[position], None);
+                    }
+                    _ => {}
+                }
+            }
+            for exchange in &index.exchanges {
+                for (position, response) in &exchange.responses {
+                    let requests = response.get("result").into_iter().flat_map(input_requests);
+                    for (_, request) in requests.filter(|(_, request)| wanted(method_of(request))) {
+                        let label = method_of(request);
+                        push(request, label, &[exchange.sent, *position], Some(exchange.request));
+                    }
+                }
+            }
+        }
+        WatchKind::Request | WatchKind::Notification => {
+            for (position, message) in index.received() {
+                let method = match Kind::of(message) {
+                    Kind::Request { method, .. } if watch.kind == WatchKind::Request => method,
+                    Kind::Notification { method } if watch.kind == WatchKind::Notification => method,
+                    // A notification that carries an id by mistake is judged as a notification.
+                    Kind::Request { method, .. } if method.starts_with("notifications/") => method,
+                    _ => continue,
+                };
+                if wanted(method) {
+                    push(message, method, &[position], None);
+                }
+            }
+        }
+        WatchKind::Line | WatchKind::Exchange | WatchKind::Connection => {}
+    }
+    found
+}
+
+/// How a finding names a value: by its tool, if it belongs to one, and by its pointer.
+fn value_label(label: &str, pointer: &str, root: &Value, value: &Value) -> String {
+    let named = |value: &Value| value.get("name").and_then(Value::as_str).map(str::to_owned);
+    if pointer.is_empty() {
+        return label.to_owned();
+    }
+    let mut parts = pointer.splitn(4, '/').skip(1);
+    if let (Some("tools"), Some(at)) = (parts.next(), parts.next()) {
+        let tool = root.pointer(&format!("/tools/{at}"));
+        let name = tool.and_then(named).or_else(|| named(value)).unwrap_or_else(|| format!("number {at}"));
+        let rest = parts.next().map(|rest| format!(" at /{rest}")).unwrap_or_default();
+        return format!("tool {name}{rest}");
+    }
+    format!("{label} at {pointer}")
+}

@@ -1,0 +1,94 @@
+//! The rule that the server does not send too many messages of a kind within a second.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::index::{ConnectionIndex, method_of};
+use super::violation::{CheckResult, Violation};
+use crate::case::{Absence, AtMostPerSecond};
+use crate::wire::Kind;
+
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Checks that the server sends at most so many messages of a method within a second.
+pub(super) fn at_most_per_second(index: &ConnectionIndex<'_>, rule: &AtMostPerSecond) -> CheckResult {
+    let mut checked = CheckResult::default();
+    let what = match &rule.per {
+        Some(path) => {
+            let name = path.as_str().rsplit('/').next().unwrap_or_default();
+            format!("{} `{}` with the same {name} within a second", rule.count, rule.method)
+        }
+        None => format!("{} `{}` within a second", rule.count, rule.method),
+    };
+    let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (position, message) in index.received().filter(|(_, message)| is_of_method(message, &rule.method)) {
+        let group = match &rule.per {
+            Some(path) => path.find(message).first().map(|(_, value)| value.to_string()),
+            None => Some(String::new()),
+        };
+        if let Some(group) = group {
+            groups.entry(group).or_default().push(position);
+        }
+    }
+    let time = |position: usize| index.record.entries[position].at;
+    for positions in groups.values() {
+        let mut bursts = positions.windows(rule.count + 1);
+        let burst = bursts.find(|burst| time(burst[rule.count]).saturating_sub(time(burst[0])) < PERIOD);
+        checked
+            .record(burst.map(|burst| {
+                Violation::new(format!("more than {what}"), "", &[burst[0], burst[1], burst[rule.count]])
+            }));
+    }
+    if rule.absence == Absence::Pass && index.exchanges.iter().any(|exchange| !exchange.responses.is_empty()) {
+        checked.record(None);
+    }
+    checked
+}
+
+/// Whether a message is a notification or a request of the server with this method.
+fn is_of_method(message: &Value, method: &str) -> bool {
+    // A notification that carries an id by mistake counts all the same.
+    method_of(message) == method
+        && (method.starts_with("notifications/") || matches!(Kind::of(message), Kind::Request { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::check::{Connected, Watched};
+    use crate::spec::Revision;
+    use crate::transcript::{Entry, Event, Terms, Transcript};
+    use crate::wire::Frame;
+
+    const COUNT: usize = 200;
+
+    /// How many violations there are in so many log messages, one every few milliseconds.
+    fn violations(count: usize, interval_ms: u64) -> usize {
+        let message =
+            json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}});
+        let entry = |number: usize| {
+            let at = Duration::from_millis(interval_ms * number as u64);
+            Arc::new(Entry { at, event: Event::Received(Frame::of(&message)) })
+        };
+        let transcript = Transcript { entries: (0..count).map(entry).collect(), terms: Terms::default() };
+        let connected = [Connected { label: String::new(), transcript }];
+        let watched = Watched::new(&connected, Revision::V2025_11_25);
+        let rule = json!({"count": COUNT, "method": "notifications/message"});
+        let rule: AtMostPerSecond = serde_json::from_value(rule).expect("a rule");
+        watched.connections.iter().map(|index| at_most_per_second(index, &rule).violations.len()).sum()
+    }
+
+    #[test]
+    fn a_burst_is_more_than_the_limit_within_a_second() {
+        assert_eq!(violations(COUNT, 0), 0);
+        assert_eq!(violations(COUNT + 1, 0), 1);
+        assert_eq!(violations(COUNT * 10, 5), 0);
+        assert_eq!(violations(COUNT * 10, 4), 1);
+    }
+}

@@ -1,0 +1,162 @@
+//! The checks of requests and responses: that each request has one response, under its id.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::index::{ConnectionIndex, method_of, name_of};
+use super::text::shortened;
+use super::violation::{CheckResult, Violation};
+use crate::case::ResponseMember;
+use crate::transcript::{Event, Exchange, messages};
+use crate::wire::{Frame, Id, Kind};
+
+/// Checks that no request has two responses, and that every response belongs to a request.
+pub(super) fn answered_once(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    for exchange in answered_exchanges(index) {
+        let positions: Vec<usize> =
+            std::iter::once(exchange.sent).chain(exchange.responses.iter().map(|(at, _)| *at)).collect();
+        let count = exchange.responses.len();
+        // An id that the client used more than once may be answered more than once.
+        let same_id = |other: &&Exchange<'_>| other.request.get("id") == exchange.request.get("id");
+        let has_too_many = count > 1 && count > index.exchanges.iter().filter(same_id).count();
+        checked.record(
+            has_too_many.then(|| Violation::new(format!("{count} responses"), name_of(exchange.request), &positions)),
+        );
+    }
+    let client_sent_malformed = client_sent_malformed(index);
+    for &(position, response) in &index.strays {
+        let has_no_usable_id = response.get("id").is_none_or(Id::is_null);
+        let is_excused = has_no_usable_id && client_sent_malformed || follows_notification(index, position, response);
+        if !is_excused {
+            let id = response.get("id").map_or_else(|| "no id".to_owned(), |id| format!("id {id}"));
+            checked.record(Some(Violation::new(
+                format!("a response with {id}, which is the id of no request"),
+                "",
+                &[position],
+            )));
+        }
+    }
+    checked
+}
+
+fn answered_exchanges<'i, 'a>(index: &'i ConnectionIndex<'a>) -> impl Iterator<Item = &'i Exchange<'a>> {
+    index.exchanges.iter().filter(|exchange| !exchange.responses.is_empty())
+}
+
+/// Whether the client sent anything on this connection whose id a response cannot repeat.
+fn client_sent_malformed(index: &ConnectionIndex<'_>) -> bool {
+    index.record.entries.iter().any(|entry| match &entry.event {
+        Event::Sent { frame: Frame { value: Ok(value), .. }, mark: Some(_) } => {
+            value.is_array()
+                || messages(value).any(|message| match Kind::of(message) {
+                    Kind::Request { id, .. } => !(id.is_string() || id.is_i64() || id.is_u64()),
+                    Kind::Notification { .. } | Kind::Response { .. } => false,
+                    Kind::Batch(_) | Kind::Unknown => true,
+                })
+        }
+        Event::Sent { frame: Frame { value: Err(_), .. }, .. } => true,
+        _ => false,
+    })
+}
+
+/// Whether a response without a usable id can only be a response to a notification, which is left to another check.
+fn follows_notification(index: &ConnectionIndex<'_>, position: usize, response: &Value) -> bool {
+    response.get("id").is_none_or(Id::is_null)
+        && index.record.entries[..position].iter().any(|entry| {
+            matches!(&entry.event, Event::Sent { mark: Some(_), .. })
+                && entry.sent().is_some_and(|sent| matches!(Kind::of(sent), Kind::Notification { .. }))
+        })
+}
+
+/// Checks that responses with a member have the id of their request, in value and JSON type.
+pub(super) fn id_of_request(index: &ConnectionIndex<'_>, member: ResponseMember) -> CheckResult {
+    let member = match member {
+        ResponseMember::Result => "result",
+        ResponseMember::Error => "error",
+    };
+    let mut checked = CheckResult::default();
+    for exchange in answered_exchanges(index) {
+        let is_well_formed = matches!(Kind::of(exchange.request), Kind::Request { id, .. } if id.is_string() || id.is_i64() || id.is_u64())
+            && exchange.request.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
+        let (position, response) = exchange.responses[0];
+        if !is_well_formed || response.get(member).is_none() {
+            continue;
+        }
+        let (sent, received) = (&exchange.request["id"], response.get("id").unwrap_or(&Value::Null));
+        checked.record(exchange.loose.then(|| {
+            Violation::new(
+                format!("the request has the id {sent}, its response has the id {received}"),
+                name_of(exchange.request),
+                &[exchange.sent, position],
+            )
+        }));
+    }
+    checked
+}
+
+/// Checks that the server sends no response to a notification.
+pub(super) fn no_response_to_notification(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    let client_sent_malformed = client_sent_malformed(index);
+    for (position, entry) in index.record.entries.iter().enumerate() {
+        let Some(method) = entry.sent().and_then(|sent| match Kind::of(sent) {
+            Kind::Notification { method } => Some(method),
+            _ => None,
+        }) else {
+            continue;
+        };
+        let is_later_request_answered = index.exchanges.iter().any(|e| e.sent > position && !e.responses.is_empty());
+        if !is_later_request_answered || client_sent_malformed {
+            continue;
+        }
+        let response =
+            index.strays.iter().find(|(at, response)| *at > position && response.get("id").is_none_or(Id::is_null));
+        checked.record(response.map(|(at, _)| Violation::new("a response", method, &[position, *at])));
+    }
+    checked
+}
+
+/// Checks that the ids of the server's requests are strings or integers and are never used twice.
+pub(super) fn server_request_ids_valid(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    let mut known = BTreeSet::new();
+    for (position, message) in index.received() {
+        let Kind::Request { id, method } = Kind::of(message) else { continue };
+        if method.starts_with("notifications/") {
+            continue;
+        }
+        let problem = if !(id.is_string() || id.is_i64() || id.is_u64()) {
+            Some(format!("{method} has the id {id}"))
+        } else if !known.insert(id.to_string()) {
+            Some(format!("{method} uses the id {id} again"))
+        } else {
+            None
+        };
+        checked.record(problem.map(|problem| Violation::new(problem, method, &[position])));
+    }
+    checked
+}
+
+/// Checks that the server returns the prompts that discovery requested without arguments, since they require none.
+/// An internal error of the server, or an error about what the client lacks, is no rejection.
+pub(super) fn prompts_served(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    for exchange in index.exchanges.iter().filter(|exchange| method_of(exchange.request) == "prompts/get") {
+        let is_of_discovery = matches!(index.record.entries[exchange.sent].event, Event::Sent { mark: None, .. });
+        let has_no_arguments = exchange.request.pointer("/params/arguments").is_none();
+        let Some((position, response)) = exchange.responses.first().filter(|_| is_of_discovery && has_no_arguments)
+        else {
+            continue;
+        };
+        let code = response.pointer("/error/code").and_then(Value::as_i64);
+        let is_rejected = code.is_some_and(|code| !matches!(code, -32603 | -32042 | -32021));
+        let name = exchange.request.pointer("/params/name").and_then(Value::as_str).unwrap_or_default();
+        checked.record(is_rejected.then(|| {
+            let subject = format!("prompts/get {}", shortened(name, 60));
+            Violation::new("the server rejects the prompt", subject, &[exchange.sent, *position])
+        }));
+    }
+    checked
+}

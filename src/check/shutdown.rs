@@ -1,0 +1,49 @@
+//! The checks of how a connection ends: not before its calls are answered, and without being killed.
+
+use super::index::{ConnectionIndex, method_of, name_of};
+use super::violation::{CheckResult, Violation};
+use crate::transcript::{Event, ShutdownStep};
+
+/// Checks that the server does not exit before it has answered the valid calls of discovery.
+pub(super) fn server_survives_calls(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    let entries = &index.record.entries;
+    let end = entries.iter().position(|entry| matches!(entry.event, Event::Closed | Event::Exited { .. }));
+    // An end that the client caused proves nothing.
+    let ended_by_itself =
+        entries.iter().any(|entry| matches!(entry.event, Event::Shutdown { step: ShutdownStep::AlreadyExited, .. }));
+    // Discovery makes valid calls; the calls of cases are judged by the cases.
+    let is_of_discovery = |at: usize| matches!(entries[at].event, Event::Sent { mark: None, .. });
+    // Nor does an end after a case sent something that may have caused it.
+    let ended_by_itself = ended_by_itself
+        && !entries[..end.unwrap_or(0)].iter().any(|entry| matches!(entry.event, Event::Sent { mark: Some(_), .. }));
+    for exchange in index.exchanges.iter().filter(|e| method_of(e.request) == "tools/call" && is_of_discovery(e.sent)) {
+        match (exchange.responses.first(), end) {
+            (Some(_), _) => checked.record(None),
+            (None, Some(end)) if end > exchange.sent && ended_by_itself => {
+                checked.record(Some(Violation::new(
+                    "the server exited before it answered",
+                    name_of(exchange.request),
+                    &[exchange.sent, end],
+                )));
+            }
+            _ => {}
+        }
+    }
+    checked
+}
+
+/// Checks that the process exits without being killed.
+pub(super) fn exits_on_sigterm(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    for (position, entry) in index.record.entries.iter().enumerate() {
+        match entry.event {
+            Event::Shutdown { step: ShutdownStep::Sigkill, .. } => {
+                checked.record(Some(Violation::new("the process had to be killed", "", &[position])));
+            }
+            Event::Shutdown { step: ShutdownStep::StdinClosed | ShutdownStep::Sigterm, .. } => checked.record(None),
+            _ => {}
+        }
+    }
+    checked
+}
