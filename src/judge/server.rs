@@ -195,7 +195,7 @@ impl Server {
                 ["-- mcp-conformance serve".to_owned()].into_iter().chain(faults).collect()
             }
         };
-        words.into_iter().map(|word| format!(" {word}")).collect()
+        words.iter().fold(String::new(), |suffix, word| suffix + " " + word)
     }
 }
 
