@@ -35,10 +35,11 @@
 //!
 //! ```
 //! # use mcp_conformance::{Conclusion, Judge, Server, Settings};
-//! # let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
 //! # let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
 //! # let url = format!("http://{}/mcp", listener.local_addr()?);
-//! # runtime.spawn(mcp_conformance::reference::serve_http(listener, Default::default()));
+//! # let serve = mcp_conformance::reference::serve_http(listener, Default::default());
+//! # std::thread::spawn(move || runtime.block_on(serve));
 //! # let settings = Settings { select: vec!["tools/list/*".to_owned()], ..Settings::default() };
 //! # let _shown = stringify!(
 //! let url = "http://127.0.0.1:3000/mcp";
@@ -69,15 +70,15 @@
 //! ```
 //! # use mcp_conformance::{Conclusion, Judge, Server, Settings, reference};
 //! # let settings = Settings { select: vec!["tools/list/*".to_owned()], ..Settings::default() };
-//! # let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
 //! # let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
 //! # let address = listener.local_addr()?;
-//! # runtime.spawn(async move {
+//! # std::thread::spawn(move || runtime.block_on(async move {
 //! #     while let Ok((stream, _)) = listener.accept().await {
 //! #         let (reader, writer) = stream.into_split();
 //! #         tokio::spawn(async move { reference::serve(reader, writer, &Default::default()).await });
 //! #     }
-//! # });
+//! # }));
 //! use tokio::net::TcpStream;
 //!
 //! let server = Server::connect(move || TcpStream::connect(address));
@@ -145,8 +146,9 @@ pub mod internals {
     pub mod case {
         pub use crate::case::{
             Answer, Ask, Baseline, Body, Case, CaseText, Change, Count, Counts, Coverage, Entry, Hint, HttpCall,
-            HttpKind, BaselineEntry, LoadError, Process, Reason, SelectError, SelectedCases, Selection, Shard, Shutdown, Source,
-            Step, Trust, WatchKind, load, load_hints, read_embedded, reasons, understand, understand_hints,
+            HttpKind, BaselineEntry, LoadError, Pattern, Place, Placeholder, Process, Reason, SelectError, SelectedCases, Selection, Shard,
+            Shutdown, Source, Step, Trust, WatchKind, find, load, load_hints, read_embedded, reasons, understand,
+            understand_hints,
         };
     }
     pub mod check {

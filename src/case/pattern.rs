@@ -16,7 +16,7 @@ use super::format::with_formats;
 ///
 /// # Examples
 /// ```
-/// use mcp_conformance::case::Pattern;
+/// use mcp_conformance::internals::case::Pattern;
 /// use serde_json::json;
 ///
 /// let pattern = Pattern::new(json!({"type": "string", "format": "base64"}));

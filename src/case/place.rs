@@ -12,7 +12,7 @@ const OPAQUE: [&str; 6] = ["inputSchema", "outputSchema", "structuredContent", "
 ///
 /// # Examples
 /// ```
-/// use mcp_conformance::case::Place;
+/// use mcp_conformance::internals::case::Place;
 /// use serde_json::json;
 ///
 /// let place: Place = "/tools/*/name".parse().expect("a place");

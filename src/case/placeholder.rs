@@ -250,7 +250,7 @@ pub(super) fn scan(text: &str) -> Vec<(Range<usize>, Result<Placeholder, Unknown
 ///
 /// # Examples
 /// ```
-/// use mcp_conformance::case::{Placeholder, find};
+/// use mcp_conformance::internals::case::{Placeholder, find};
 ///
 /// assert_eq!(find("a ${tool} b"), [(2..9, Placeholder::Tool)]);
 /// ```

@@ -23,12 +23,12 @@ use super::values::{
 /// The text after the options in the help.
 const AFTER_HELP: &str = "\
 Exit codes:
-  0  the server passed: every judged case passed, or its findings are in the baseline; warnings are
-     allowed, and a failure that does not reproduce (see --retries) counts as a warning
+  0  the server passed: every judged case passed, or its findings are in the baseline; warnings
+     are allowed, and a failure that does not reproduce (see --retries) counts as a warning
   1  the server failed: it violates a MUST rule, or another rule in a way that no reading of it
      allows; with --strict any rule; or the baseline is out of date
-  2  the run could not be completed: bad usage, an invalid file, a server that does not start or does
-     not speak MCP
+  2  the run could not be completed: bad usage, an invalid file, a server that does not start
+     or does not speak MCP
   3  nothing was judged: no case was selected, or none applies
 
 Examples:
@@ -71,25 +71,25 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Explains a case or a requirement: what it checks, why, and how to fix a server that violates it.
+    /// Explain a case or a requirement: what it checks, why, and how to fix a server that violates it.
     Explain(ExplainArgs),
-    /// Shows which requirements of the specification have a case, and which do not.
+    /// Show which requirements of the specification have a case, and which do not.
     Coverage(CoverageArgs),
-    /// Tries out a server's tools, resources and prompts, and writes a hint file with the requests that show most.
+    /// Try out a server's tools, resources and prompts, and write a hint file with the requests that show most.
     Hints(HintsArgs),
-    /// Judges the built-in server with three faults; succeeds if exactly these are found.
+    /// Judge the built-in server with three faults; succeeds if exactly these are found.
     Demo(DemoArgs),
-    /// Replays a failing call that fuzzing saved; has the exit codes of a run.
+    /// Replay a failing call that fuzzing saved; has the exit codes of a run.
     Replay(ReplayArgs),
-    /// Runs the built-in server, over standard input and output or HTTP.
+    /// Run the built-in server, over standard input and output or HTTP.
     Serve(ServeArgs),
-    /// Renders the JSON report of an earlier run in other formats.
+    /// Render the JSON report of an earlier run in other formats.
     Report(ReportArgs),
-    /// Shows the differences between two runs: new, fixed and changed findings; exits with 1 if there are new ones.
+    /// Show the differences between two runs: new, fixed and changed findings; exits with 1 if there are new ones.
     Diff(DiffArgs),
-    /// Merges the JSON reports of the shards of a run.
+    /// Merge the JSON reports of the shards of a run.
     Merge(MergeArgs),
-    /// Shows which servers violate which requirements, from the JSON reports of many servers.
+    /// Show which servers violate which requirements, from the JSON reports of many servers.
     Fleet(FleetArgs),
 }
 

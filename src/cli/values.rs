@@ -4,6 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -248,31 +249,18 @@ pub(super) fn duration(text: &str) -> Result<DurationValue, String> {
 const NO_NAME: &str = "the name before `=` is missing";
 const NO_EQUALS_SIGN: &str = "write it as NAME=VALUE";
 
-/// A variable, which need not be Unicode where the system's need not be.
+/// A variable, which need not be Unicode.
 pub(super) fn environment_variable(text: &OsStr) -> Result<(OsString, OsString), String> {
-    let bytes = text.as_encoded_bytes();
+    let bytes = text.as_bytes();
     if bytes.contains(&0) {
         return Err("a variable cannot contain a null byte".to_owned());
     }
+    let part = |bytes| OsStr::from_bytes(bytes).to_owned();
     match bytes.iter().position(|byte| *byte == b'=') {
         Some(0) => Err(NO_NAME.to_owned()),
-        Some(at) => split_at_byte(text, at),
+        Some(at) => Ok((part(&bytes[..at]), part(&bytes[at + 1..]))),
         None => Err(NO_EQUALS_SIGN.to_owned()),
     }
-}
-
-/// The texts before and after the byte at an index.
-#[cfg(unix)]
-fn split_at_byte(text: &OsStr, at: usize) -> Result<(OsString, OsString), String> {
-    use std::os::unix::ffi::OsStrExt as _;
-    let bytes = text.as_bytes();
-    Ok((OsStr::from_bytes(&bytes[..at]).to_owned(), OsStr::from_bytes(&bytes[at + 1..]).to_owned()))
-}
-
-#[cfg(not(unix))]
-fn split_at_byte(text: &OsStr, at: usize) -> Result<(OsString, OsString), String> {
-    let text = text.to_str().ok_or_else(|| "a variable must be Unicode".to_owned())?;
-    Ok((OsString::from(&text[..at]), OsString::from(&text[at + 1..])))
 }
 
 pub(super) fn requested_report(text: &str) -> Result<RequestedReport, String> {
@@ -298,10 +286,8 @@ pub(super) fn requested_report(text: &str) -> Result<RequestedReport, String> {
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn a_variable_that_is_not_unicode_is_kept_as_it_is() {
-        use std::os::unix::ffi::OsStrExt as _;
         let value = OsStr::from_bytes(b"a\xff=b");
         let text = [OsStr::new("NAME="), value].join(OsStr::new(""));
         assert_eq!(environment_variable(&text), Ok((OsString::from("NAME"), value.to_owned())));

@@ -156,28 +156,28 @@ fn compact(duration: Duration) -> String {
 /// The settings as the report repeats them; `calls` is what the plan made of them.
 #[must_use]
 pub fn report_options(settings: &Settings, calls: Calls) -> Options {
-    let mut options = Options::default();
-    options.revisions = match &settings.revisions {
-        Revisions::Supported => Vec::new(),
-        Revisions::Latest => vec!["latest".to_owned()],
-        Revisions::All => vec!["all".to_owned()],
-        Revisions::Named(named) => named.iter().map(Revision::to_string).collect(),
-    };
-    options.select.clone_from(&settings.select);
-    options.skip.clone_from(&settings.skip);
-    options.fail_on = settings.fail_on;
-    let calls = match calls {
-        Calls::ReadOnly => "read-only",
-        Calls::NonDestructive => "non-destructive",
-        Calls::Destructive => "destructive",
-    };
-    calls.clone_into(&mut options.calls);
-    options.hints = settings.hints.as_ref().map(|file| file.to_string_lossy().into_owned());
-    options.seed = settings.seed;
-    options.timeout_ms = u64::try_from(settings.timeout.as_millis()).unwrap_or(u64::MAX);
-    options.retries = settings.retries.into();
-    options.shard = settings.shard;
-    options
+    Options {
+        revisions: match &settings.revisions {
+            Revisions::Supported => Vec::new(),
+            Revisions::Latest => vec!["latest".to_owned()],
+            Revisions::All => vec!["all".to_owned()],
+            Revisions::Named(named) => named.iter().map(Revision::to_string).collect(),
+        },
+        select: settings.select.clone(),
+        skip: settings.skip.clone(),
+        fail_on: settings.fail_on,
+        calls: match calls {
+            Calls::ReadOnly => "read-only",
+            Calls::NonDestructive => "non-destructive",
+            Calls::Destructive => "destructive",
+        }
+        .to_owned(),
+        hints: settings.hints.as_ref().map(|file| file.to_string_lossy().into_owned()),
+        seed: settings.seed,
+        timeout_ms: u64::try_from(settings.timeout.as_millis()).unwrap_or(u64::MAX),
+        retries: settings.retries.into(),
+        shard: settings.shard,
+    }
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ impl Revisions {
 /// The default number of server processes that run in parallel: more than there are processors, because they mostly
 /// wait.
 #[must_use]
-pub fn side_by_side() -> usize {
+pub(crate) fn side_by_side() -> usize {
     processors().saturating_mul(2).max(4)
 }
 
