@@ -12,10 +12,10 @@ use jsonschema::Validator;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::fault::{CaseFault, Flaw, LoadError};
+use super::file_schema::explain;
 use super::jsonc::Document;
 use super::load;
-use super::shape::explain;
+use super::problem::{CaseFault, Flaw, LoadError};
 use crate::spec::RevisionSet;
 use crate::verdict::Verdict;
 
@@ -302,8 +302,8 @@ mod tests {
     fn every_slip_is_told_at_its_place() {
         let text = TEXT.replace("\"tool\"", "\"tol\"").replace("\"fail\"", "\"pass\"").replace("later", "");
         let told = faults(&text);
-        assert!(told.contains("b.jsonc:9:18: unknown word `pass`"), "{told}");
-        assert!(told.contains("unknown member `tol`") && told.contains("it is empty"), "{told}");
+        assert!(told.contains("b.jsonc:9:18: unknown value `pass`"), "{told}");
+        assert!(told.contains("unknown member `tol`") && told.contains("it must not be empty"), "{told}");
         assert!(faults(&TEXT.replace("2027-01-31", "2027-02-30")).contains("there is no day 2027-02-30"));
         assert!(faults(&TEXT.replace("2024-11-05..", "2024-11-06..")).contains("b.jsonc:8:20: `2024-11-06`"));
         assert!(faults(&TEXT.replace("later", " ")).contains("gives no reason"));

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::evidence::evidence_of;
 use super::{Judged, Pass, add, compare, verdict_of};
-use crate::case::{Act, Case, Outcome, Row, Step};
+use crate::case::{Act, Action, Case, Delivery, Expected, ExpectedResponse as Row, Outcome};
 use crate::spec::Revision;
 use crate::transcript::{Event, Exchange, HttpExchange, Mark, ShutdownStep, Transcript, asks_for_input, messages};
 use crate::verdict::{Finding, Verdict};
@@ -85,19 +85,20 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
             continue;
         }
         let mark = Mark { pass: pass.number, step: index };
-        let mut answers = if step.http.is_some() {
+        let mut answers = if step.is_http() {
             own_answers(record, &http, mark)
         } else {
-            answers(record, &exchanges, &strays, &http, step, mark)
+            answers(record, &exchanges, &strays, &http, &step.action, mark)
         };
-        if let Some(poll) = &step.poll {
+        if let Action::Request { delivery: Delivery::Polled(poll), .. } = &step.action {
             // The answers before the last are on the way to it.
             answers.drain(..answers.len().saturating_sub(1));
             let last = answers.last().and_then(|answer| answer.response);
             if last.is_some_and(|response| response.get("result").is_some() && !poll.until.fits(response)) {
                 if let (Some(otherwise), Some(answer)) = (&poll.otherwise, answers.last()) {
                     // As a step that no row speaks for.
-                    let vain = Step { expect: Vec::new(), otherwise: Some(otherwise.clone()), ..step.clone() };
+                    let otherwise = Some(otherwise.clone());
+                    let vain = Expected::Listed { responses: Vec::new(), otherwise, control: false };
                     judge_step(case, &vain, revision, pass, answer, &mut judged);
                     judged.seen += 1;
                     answered = true;
@@ -111,7 +112,7 @@ fn judge_pass(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judge
         for answer in answers {
             answered |= answer.came();
             judged.seen += usize::from(answer.came());
-            judge_step(case, step, revision, pass, &answer, &mut judged);
+            judge_step(case, step.action.expected(), revision, pass, &answer, &mut judged);
             // What does not apply, or proves nothing, is not judged further.
             if matches!(judged.verdict, Verdict::Skip | Verdict::Error) && judged.findings.is_empty() {
                 return judged;
@@ -144,9 +145,16 @@ fn crossed_bound(record: &Transcript) -> Option<String> {
     })
 }
 
-fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer: &Answer<'_>, judged: &mut Judged) {
+fn judge_step(
+    case: &Case,
+    expected: &Expected,
+    revision: Revision,
+    pass: &Pass,
+    answer: &Answer<'_>,
+    judged: &mut Judged,
+) {
     let in_force = |row: &&Row| row.revisions.is_none_or(|revisions| revisions.contains(revision));
-    let rows: Vec<&Row> = step.expect.iter().filter(in_force).collect();
+    let rows: Vec<&Row> = expected.responses().iter().filter(in_force).collect();
     let row = rows.iter().find(|row| fits(row, answer));
     let (requirement, verdict, say) = match row {
         Some(row) => {
@@ -163,8 +171,8 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
             }
             (row.requirement.as_deref(), Some(verdict), row.message.clone())
         }
-        None if rows.is_empty() && step.otherwise.is_none() => {
-            if step.control
+        None if rows.is_empty() && expected.otherwise().is_none() => {
+            if expected.is_control()
                 && !matches!(
                     answer.outcome,
                     Outcome::Result | Outcome::Success | Outcome::ToolError | Outcome::InputRequired
@@ -176,7 +184,7 @@ fn judge_step(case: &Case, step: &Step, revision: Revision, pass: &Pass, answer:
             return;
         }
         None => {
-            let otherwise = step.otherwise.as_ref();
+            let otherwise = expected.otherwise();
             (
                 otherwise.and_then(|o| o.requirement.as_deref()),
                 otherwise.and_then(|o| o.verdict),
@@ -241,7 +249,7 @@ fn answers<'a>(
     exchanges: &[Exchange<'a>],
     strays: &[(usize, &'a Value)],
     http: &'a [HttpExchange],
-    step: &Step,
+    action: &Action,
     mark: Mark,
 ) -> Vec<Answer<'a>> {
     let mut answers = Vec::new();
@@ -252,7 +260,7 @@ fn answers<'a>(
             continue;
         }
         // A batch in a raw line is there for what comes without an id; its answers have ids of their own.
-        let raw_batch = step.raw.is_some() && entry.sent().is_some_and(Value::is_array);
+        let raw_batch = matches!(action, Action::Raw { .. }) && entry.sent().is_some_and(Value::is_array);
         let mine = |exchange: &&Exchange<'_>| exchange.sent == position && !raw_batch;
         let own: Vec<&Exchange<'_>> = exchanges.iter().filter(mine).collect();
         for exchange in &own {

@@ -6,7 +6,7 @@ use similar::TextDiff;
 use super::asked::undeclared;
 use super::evidence::evidence_of;
 use super::{Judged, Pass, add, verdict_of};
-use crate::case::{Act, Case, Comparison, Place, Together};
+use crate::case::{Act, Action, Case, Comparison, Place, Together};
 use crate::spec::Revision;
 use crate::transcript::{Event, Mark, input_requests};
 use crate::verdict::{Finding, Verdict};
@@ -72,7 +72,8 @@ fn differs(
     let Some(mut sides) = sides.into_iter().collect::<Option<Vec<_>>>() else {
         // A step with rows of its own has been judged by them; without, nothing is proved.
         let judged_by_rows = body.steps.iter().any(|step| {
-            step.name.as_ref().is_some_and(|name| together.steps.contains(name)) && !step.expect.is_empty()
+            step.name.as_ref().is_some_and(|name| together.steps.contains(name))
+                && !step.action.expected().responses().is_empty()
         });
         if !judged_by_rows && judged.verdict == Verdict::Pass {
             judged.verdict = Verdict::Error;
@@ -83,7 +84,10 @@ fn differs(
     if together.check == Comparison::SameSetOnShared {
         let walked =
             body.steps.iter().find(|step| step.name.as_ref().is_some_and(|name| together.steps.contains(name)));
-        let list = walked.and_then(|step| step.paginate.as_deref()).unwrap_or("tools/list");
+        let list = match walked.map(|step| &step.action) {
+            Some(Action::Paginate { method, .. }) => method,
+            _ => "tools/list",
+        };
         let Some(offered) = pass.offered.get(list) else {
             if judged.verdict == Verdict::Pass {
                 judged.verdict = Verdict::Skip;
@@ -224,7 +228,7 @@ fn side(
     let mark = Mark { pass: pass.number, step };
     let mut values = Vec::new();
     let mut served = false;
-    if body.steps[step].http.is_some() {
+    if body.steps[step].is_http() {
         for exchange in pass.transcript.http_exchanges().iter().filter(|exchange| exchange.mark == Some(mark)) {
             served |= exchange.value.get("status").is_some();
             positions.extend(&exchange.positions);

@@ -182,9 +182,9 @@ fn look(rule: &str, messages: &[(Option<usize>, Value)]) -> Judged {
           "rules": [{rule}],
         }}"#
     ));
-    let Body::Watch { watch: what, rules } = &case.body else { panic!("it watches") };
+    let Body::Watch(passive) = &case.body else { panic!("it watches") };
     let connected = [Connected { label: "main".to_owned(), transcript: transcript(messages) }];
-    watch(&case, what, rules, REVISION, &Watched::new(&connected, REVISION))
+    watch(&case, passive, REVISION, &Watched::new(&connected, REVISION))
 }
 
 #[test]
@@ -228,8 +228,8 @@ fn an_answer_in_another_revision_is_no_subject() {
           "rules": [{ "schema": { "required": ["name"] } }],
         }"#,
     );
-    let Body::Watch { watch: what, rules } = &case.body else { panic!("it watches") };
+    let Body::Watch(passive) = &case.body else { panic!("it watches") };
     let connected = [Connected { label: "main".to_owned(), transcript: foreign }];
-    let judged = watch(&case, what, rules, REVISION, &Watched::new(&connected, REVISION));
+    let judged = watch(&case, passive, REVISION, &Watched::new(&connected, REVISION));
     assert_eq!(judged.verdict, Verdict::Skip);
 }

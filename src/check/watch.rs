@@ -10,7 +10,7 @@ use super::act::shortened;
 use super::evidence::evidence_of;
 use super::seen::Breach;
 use super::{Connected, Judged, add, asked, connection, value, verdict_of};
-use crate::case::{Case, Check, Pattern, Rule, Watch, WatchKind};
+use crate::case::{Case, ConnectionCheck, Methods, Passive, Pattern, Rule, ValueRule, Watch, WatchKind, WatchedValues};
 use crate::spec::{Era, Revision};
 use crate::transcript::{Event, Exchange, HttpExchange, Transcript, input_requests, messages};
 use crate::verdict::{Finding, Verdict};
@@ -151,49 +151,14 @@ fn label_of(request: &Value) -> String {
 
 /// Judges a watching case by everything that was seen in one revision.
 #[must_use]
-pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, watched: &Watched<'_>) -> Judged {
-    let rules: Vec<&Rule> =
-        rules.iter().filter(|rule| rule.revisions.is_none_or(|revisions| revisions.contains(revision))).collect();
-    let mut judged = Judged::skip(nothing_seen(watch));
-    if rules.is_empty() {
+pub fn watch(case: &Case, passive: &Passive, revision: Revision, watched: &Watched<'_>) -> Judged {
+    let mut judged = Judged::skip(nothing_seen(&passive.watch));
+    let applies = match &passive.watch {
+        Watch::Values(values) => watch_values(case, values, revision, watched, &mut judged),
+        Watch::Connections(rules) => watch_connections(case, rules, revision, watched, &mut judged),
+    };
+    if !applies {
         return Judged::inapplicable("no rule of the case holds in this revision");
-    }
-    if watch.kind == WatchKind::Connection {
-        for index in &watched.connections {
-            for rule in &rules {
-                judge_connection(case, rule, revision, index, &mut judged);
-            }
-        }
-    } else {
-        let mut known = HashSet::new();
-        for index in &watched.connections {
-            if watch.kind == WatchKind::Line {
-                for (position, line) in index.lines().iter() {
-                    let subject =
-                        Subject { value: line, label: String::new(), positions: vec![*position], request: None };
-                    judge_subject(case, watch, &rules, revision, index, &subject, &mut judged);
-                }
-                continue;
-            }
-            if index.foreign {
-                continue;
-            }
-            if watch.kind == WatchKind::Exchange {
-                for subject in exchanged(watch, index) {
-                    judge_subject(case, watch, &rules, revision, index, &subject, &mut judged);
-                }
-                continue;
-            }
-            for subject in subjects(watch, index) {
-                // The same list is read many times; each of its tools counts once. What is asked for counts once
-                // for each client that it is asked of.
-                let client =
-                    (watch.kind == WatchKind::ClientRequest).then(|| asked::capabilities(subject.request, index));
-                if known.insert((subject.label.clone(), subject.value, client)) {
-                    judge_subject(case, watch, &rules, revision, index, &subject, &mut judged);
-                }
-            }
-        }
     }
     if judged.seen > 0 {
         judged.reason = None;
@@ -202,20 +167,86 @@ pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, wat
     judged
 }
 
+/// The rules that apply in a revision.
+fn rules_in<T>(rules: &[Rule<T>], revision: Revision) -> Vec<&Rule<T>> {
+    rules.iter().filter(|rule| rule.revisions.is_none_or(|revisions| revisions.contains(revision))).collect()
+}
+
+/// Checks connections as a whole; whether a rule applies in the revision.
+fn watch_connections(
+    case: &Case,
+    rules: &[Rule<ConnectionCheck>],
+    revision: Revision,
+    watched: &Watched<'_>,
+    judged: &mut Judged,
+) -> bool {
+    let rules = rules_in(rules, revision);
+    for index in &watched.connections {
+        for rule in &rules {
+            judge_connection(case, rule, revision, index, judged);
+        }
+    }
+    !rules.is_empty()
+}
+
+/// Checks values one by one; whether a rule applies in the revision.
+fn watch_values(
+    case: &Case,
+    watch: &WatchedValues,
+    revision: Revision,
+    watched: &Watched<'_>,
+    judged: &mut Judged,
+) -> bool {
+    let rules = rules_in(&watch.rules, revision);
+    if rules.is_empty() {
+        return false;
+    }
+    let mut known = HashSet::new();
+    for index in &watched.connections {
+        if watch.kind == WatchKind::Line {
+            for (position, line) in index.lines().iter() {
+                let subject = Subject { value: line, label: String::new(), positions: vec![*position], request: None };
+                judge_subject(case, watch, &rules, revision, index, &subject, judged);
+            }
+            continue;
+        }
+        if index.foreign {
+            continue;
+        }
+        if let WatchKind::Exchange(methods) = &watch.kind {
+            for subject in exchanged(watch, methods, index) {
+                judge_subject(case, watch, &rules, revision, index, &subject, judged);
+            }
+            continue;
+        }
+        for subject in subjects(watch, index) {
+            // The same list is read many times; each of its tools counts once. What is asked for counts once
+            // for each client that it is asked of.
+            let client =
+                matches!(watch.kind, WatchKind::ClientRequest(_)).then(|| asked::capabilities(subject.request, index));
+            if known.insert((subject.label.clone(), subject.value, client)) {
+                judge_subject(case, watch, &rules, revision, index, &subject, judged);
+            }
+        }
+    }
+    true
+}
+
 fn nothing_seen(watch: &Watch) -> String {
+    let Watch::Values(watch) = watch else { return "no such traffic was seen".to_owned() };
     let what = match watch.kind {
         WatchKind::Line => "line",
         WatchKind::Message => "message",
-        WatchKind::Response => "response",
-        WatchKind::Result => "result",
-        WatchKind::Error => "error",
-        WatchKind::Request => "request of the server",
-        WatchKind::ClientRequest => "question of the server",
-        WatchKind::Notification => "notification",
-        WatchKind::Exchange => "HTTP exchange",
-        WatchKind::Connection => "such traffic",
+        WatchKind::Response(_) => "response",
+        WatchKind::Result(_) => "result",
+        WatchKind::Error(_) => "error",
+        WatchKind::Request(_) => "request of the server",
+        WatchKind::ClientRequest(_) => "question of the server",
+        WatchKind::Notification(_) => "notification",
+        WatchKind::Exchange(_) => "HTTP exchange",
     };
-    let of = if watch.methods.is_empty() { String::new() } else { format!(" of {}", watch.methods.join(" or ")) };
+    let methods = watch.kind.methods();
+    let of = if methods.is_any() { String::new() } else { format!(" of {}", methods.as_slice().join(" or ")) };
     let at = watch.path.as_ref().map(|at| format!(" with something at `{}`", at.as_str())).unwrap_or_default();
     let fitting = if watch.matching.is_some() { " that the case looks at" } else { "" };
     format!("no {what}{of}{at}{fitting} was seen")
@@ -223,8 +254,8 @@ fn nothing_seen(watch: &Watch) -> String {
 
 fn judge_subject(
     case: &Case,
-    watch: &Watch,
-    rules: &[&Rule],
+    watch: &WatchedValues,
+    rules: &[&Rule<ValueRule>],
     revision: Revision,
     index: &Index<'_>,
     subject: &Subject<'_>,
@@ -234,11 +265,12 @@ fn judge_subject(
         return;
     }
     for rule in rules {
-        let breach = match (&rule.schema, rule.check) {
-            (Some(schema), _) if watch.kind == WatchKind::Line => Some(value::Look::from(quote(schema, subject.value))),
-            (Some(schema), _) => Some(value::Look::from(explain(schema, subject.value))),
-            (None, Some(Check::Value(check))) => value::check(check, subject, index, revision),
-            (None, Some(Check::Connection(_)) | None) => None,
+        let breach = match &rule.check {
+            ValueRule::Schema(schema) if watch.kind == WatchKind::Line => {
+                Some(value::Look::from(quote(schema, subject.value)))
+            }
+            ValueRule::Schema(schema) => Some(value::Look::from(explain(schema, subject.value))),
+            ValueRule::Check(check) => value::check(*check, subject, index, revision),
         };
         let Some(breach) = breach else { continue };
         judged.seen += 1;
@@ -254,8 +286,14 @@ fn judge_subject(
     }
 }
 
-fn judge_connection(case: &Case, rule: &Rule, revision: Revision, index: &Index<'_>, judged: &mut Judged) {
-    let Some(Check::Connection(check)) = rule.check else { return };
+fn judge_connection(
+    case: &Case,
+    rule: &Rule<ConnectionCheck>,
+    revision: Revision,
+    index: &Index<'_>,
+    judged: &mut Judged,
+) {
+    let check = rule.check;
     if index.foreign && !connection::is_of_opening(check) {
         return;
     }
@@ -266,7 +304,7 @@ fn judge_connection(case: &Case, rule: &Rule, revision: Revision, index: &Index<
     }
 }
 
-fn report(case: &Case, rule: &Rule, revision: Revision, index: &Index<'_>, breach: Breach, judged: &mut Judged) {
+fn report<T>(case: &Case, rule: &Rule<T>, revision: Revision, index: &Index<'_>, breach: Breach, judged: &mut Judged) {
     const LARGEST: usize = 4_000;
     let Some((requirement, verdict)) = verdict_of(case, revision, rule.requirement.as_deref(), rule.verdict) else {
         return;
@@ -334,10 +372,11 @@ fn lines(index: &Index<'_>) -> Vec<(usize, Value)> {
 }
 
 /// The HTTP exchanges, or the places in them, that a case looks at.
-fn exchanged<'i>(watch: &Watch, index: &'i Index<'_>) -> Vec<Subject<'i>> {
+fn exchanged<'i>(watch: &WatchedValues, methods: &Methods, index: &'i Index<'_>) -> Vec<Subject<'i>> {
     let method = |exchange: &HttpExchange| exchange.value.pointer("/request/message/method").cloned();
     let wanted = |exchange: &&HttpExchange| {
-        watch.methods.is_empty() || method(exchange).is_some_and(|method| watch.methods.iter().any(|of| method == *of))
+        methods.is_any()
+            || method(exchange).is_some_and(|method| method.as_str().is_some_and(|method| methods.include(method)))
     };
     let mut found = Vec::new();
     for exchange in index.http.iter().filter(wanted) {
@@ -354,9 +393,10 @@ fn exchanged<'i>(watch: &Watch, index: &'i Index<'_>) -> Vec<Subject<'i>> {
     found
 }
 
-fn subjects<'a>(watch: &Watch, index: &Index<'a>) -> Vec<Subject<'a>> {
+fn subjects<'a>(watch: &WatchedValues, index: &Index<'a>) -> Vec<Subject<'a>> {
     let mut found = Vec::new();
-    let wanted = |method: &str| watch.methods.is_empty() || watch.methods.iter().any(|of| of == method);
+    let methods = watch.kind.methods();
+    let wanted = |method: &str| methods.include(method);
     let mut push = |root: &'a Value, label: &str, positions: &[usize], request: Option<&'a Value>| {
         let places = watch.path.as_ref().map_or_else(|| vec![(String::new(), root)], |at| at.find(root));
         for (pointer, value) in places {
@@ -364,7 +404,7 @@ fn subjects<'a>(watch: &Watch, index: &Index<'a>) -> Vec<Subject<'a>> {
             found.push(Subject { value, label, positions: positions.to_vec(), request });
         }
     };
-    match watch.kind {
+    match &watch.kind {
         WatchKind::Message => {
             for (position, entry) in index.record.entries.iter().enumerate() {
                 if let Some(value) = entry.received() {
@@ -372,18 +412,18 @@ fn subjects<'a>(watch: &Watch, index: &Index<'a>) -> Vec<Subject<'a>> {
                 }
             }
         }
-        WatchKind::Response | WatchKind::Result | WatchKind::Error => {
+        WatchKind::Response(_) | WatchKind::Result(_) | WatchKind::Error(_) => {
             let mut look = |exchange: &Exchange<'a>, (position, response): (usize, &'a Value)| {
-                let root = match watch.kind {
-                    WatchKind::Result => response.get("result"),
-                    WatchKind::Error => response.get("error"),
+                let root = match &watch.kind {
+                    WatchKind::Result(_) => response.get("result"),
+                    WatchKind::Error(_) => response.get("error"),
                     _ => Some(response),
                 };
                 if let Some(root) = root.filter(|_| wanted(method_of(exchange.request))) {
                     push(root, &label_of(exchange.request), &[exchange.sent, position], Some(exchange.request));
                 }
             };
-            if watch.kind == WatchKind::Response {
+            if matches!(watch.kind, WatchKind::Response(_)) {
                 for exchange in &index.exchanges {
                     exchange.responses.iter().for_each(|response| look(exchange, *response));
                 }
@@ -394,16 +434,17 @@ fn subjects<'a>(watch: &Watch, index: &Index<'a>) -> Vec<Subject<'a>> {
                 }
             }
             // An error without an id answers nothing that we could name, and is an error all the same.
-            if watch.methods.is_empty() && watch.kind != WatchKind::Result {
+            if methods.is_any() && !matches!(watch.kind, WatchKind::Result(_)) {
                 for &(position, response) in &index.strays {
-                    let root = if watch.kind == WatchKind::Error { response.get("error") } else { Some(response) };
+                    let is_error = matches!(watch.kind, WatchKind::Error(_));
+                    let root = if is_error { response.get("error") } else { Some(response) };
                     if let Some(root) = root {
                         push(root, "", &[position], None);
                     }
                 }
             }
         }
-        WatchKind::ClientRequest => {
+        WatchKind::ClientRequest(_) => {
             for (position, message) in index.received() {
                 match Kind::of(message) {
                     Kind::Request { method, .. } if wanted(method) && !method.starts_with("notifications/") => {
@@ -422,11 +463,11 @@ fn subjects<'a>(watch: &Watch, index: &Index<'a>) -> Vec<Subject<'a>> {
                 }
             }
         }
-        WatchKind::Request | WatchKind::Notification => {
+        WatchKind::Request(_) | WatchKind::Notification(_) => {
             for (position, message) in index.received() {
                 let method = match Kind::of(message) {
-                    Kind::Request { method, .. } if watch.kind == WatchKind::Request => method,
-                    Kind::Notification { method } if watch.kind == WatchKind::Notification => method,
+                    Kind::Request { method, .. } if matches!(watch.kind, WatchKind::Request(_)) => method,
+                    Kind::Notification { method } if matches!(watch.kind, WatchKind::Notification(_)) => method,
                     // A notification that carries an id is a fault of the notification.
                     Kind::Request { method, .. } if method.starts_with("notifications/") => method,
                     _ => continue,
@@ -436,7 +477,7 @@ fn subjects<'a>(watch: &Watch, index: &Index<'a>) -> Vec<Subject<'a>> {
                 }
             }
         }
-        WatchKind::Line | WatchKind::Exchange | WatchKind::Connection => {}
+        WatchKind::Line | WatchKind::Exchange(_) => {}
     }
     found
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::bindings::{Bindings, Unfilled};
 use super::session::Session;
-use crate::case::{HttpCall, Placeholder, Step, Until, fill, fill_text};
+use crate::case::{HttpCall, Placeholder, Until, fill, fill_text};
 use crate::client::{Bound, Probe, ProbeOrder};
 use crate::transcript::Mark;
 
@@ -19,17 +19,17 @@ const GLANCE: Duration = Duration::from_millis(300);
 pub(super) struct Open(BTreeMap<usize, Probe>);
 
 impl Open {
-    /// Makes the request of a step. Its answer is waited for, unless it stays open.
+    /// Makes the request of a step; the exchange. Its answer is waited for, unless it stays open.
     pub(super) async fn call(
         &mut self,
-        step: &Step,
         call: &HttpCall,
+        meta: Option<&Value>,
         session: &mut Session,
-        bindings: &mut Bindings<'_>,
+        bindings: &Bindings<'_>,
         mark: Mark,
         patience: Duration,
-    ) -> Result<(), Unfilled> {
-        let order = order(step, call, session, bindings, mark, patience)?;
+    ) -> Result<Value, Unfilled> {
+        let order = order(call, meta, session, bindings, mark, patience)?;
         let mut probe = session.connection.probe(&order).map_err(|error| Unfilled(error.to_string()))?;
         if call.keep_open {
             probe.begun(patience, GLANCE).await;
@@ -37,15 +37,10 @@ impl Open {
             probe.done().await;
         }
         let value = probe.value();
-        for (name, pointer) in &step.save {
-            if let Some(kept) = value.pointer(pointer) {
-                bindings.save(name, kept.clone());
-            }
-        }
         if call.keep_open {
             self.0.insert(mark.step, probe);
         }
-        Ok(())
+        Ok(value)
     }
 
     /// Closes the answer to a step.
@@ -69,8 +64,8 @@ impl Drop for Open {
 
 /// What to send for a step.
 fn order(
-    step: &Step,
     call: &HttpCall,
+    meta: Option<&Value>,
     session: &mut Session,
     bindings: &Bindings<'_>,
     mark: Mark,
@@ -82,7 +77,7 @@ fn order(
         let values = values.into_iter().map(|value| text(value, session, bindings)).collect::<Result<_, _>>()?;
         headers.push((name.to_owned(), values));
     }
-    let meta = step.meta.as_ref().map(|meta| filled(meta, session, bindings)).transpose()?;
+    let meta = meta.map(|meta| filled(meta, session, bindings)).transpose()?;
     let body = match &call.body {
         None => None,
         Some(Value::String(body)) => Some(Value::String(text(body, session, bindings)?)),

@@ -203,7 +203,7 @@ async fn take_answer(
         return true;
     }
     let how = match served.response.get("result") {
-        Some(result) if result.get("isError") != Some(&Value::Bool(true)) && !served.asks() => Called::Served,
+        Some(result) if result.get("isError") != Some(&Value::Bool(true)) && !served.requests_input() => Called::Served,
         _ if is_lacking(&offer.tools[call.tool].definition, &served.response) => Called::Lacking,
         _ => Called::Refused,
     };

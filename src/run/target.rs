@@ -17,7 +17,7 @@ use super::lane::{self, Done, LIMITED};
 use super::offer::{Called, Offer};
 use super::session::Session;
 use super::survey::survey;
-use crate::case::{Act, Body, Case, Process};
+use crate::case::{Act, Body, Case, Process, Step};
 use crate::check::{self, Connected, Judged, Watched, stderr_of};
 use crate::event::{CaseResult, Event, FuzzSummary, Launch, Problem, ProblemKind, Skipped, TargetSummary, ToolNote};
 use crate::spec::{Revision, Transport};
@@ -244,7 +244,7 @@ async fn in_turn(target: &Target, cases: &[Arc<Case>], surveyed: &Offer) -> Opti
 pub(super) fn seen_from_outside(context: &Context, revision: Revision) -> Vec<Arc<Case>> {
     let is_seen = |case: &&Arc<Case>| {
         let Body::Act(act) = &case.body else { return false };
-        act.process == Process::Uninitialized && act.steps.iter().all(|step| step.http.is_some())
+        act.process == Process::Uninitialized && act.steps.iter().all(Step::is_http)
     };
     let runs = |case: &&Arc<Case>| case.runs_in(revision) && context.plan.reaches(case);
     context.plan.cases.iter().filter(runs).filter(is_seen).cloned().collect()
@@ -295,9 +295,9 @@ async fn tell_watching(target: &Target, cases: &[Arc<Case>], done: &Done) {
     let judging = target.context.judging_beside(move || {
         let watched = Watched::new(&connected, revision);
         let judge = |case: Arc<Case>| {
-            let Body::Watch { watch, rules } = &case.body else { return None };
+            let Body::Watch(passive) = &case.body else { return None };
             let judged = if needs_are_met(&case, &connected) {
-                check::watch(&case, watch, rules, revision, &watched)
+                check::watch(&case, passive, revision, &watched)
             } else {
                 Judged::inapplicable(unmet(&case))
             };

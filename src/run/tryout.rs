@@ -20,7 +20,7 @@ use super::probe::probe;
 use super::session::Session;
 use super::survey::list;
 use super::target::meets;
-use crate::case::{Ask, Body, Case, Hint, WatchKind};
+use crate::case::{Ask, Body, Case, Hint, Watch, WatchKind};
 use crate::check::{self, Connected, Watched};
 use crate::client::Waited;
 use crate::event::{Event, Problem, ProblemKind, Sink};
@@ -275,7 +275,7 @@ impl<'a> Watching<'a> {
 
     fn sees(&self, case: &Case, watched: &Watched<'_>) -> bool {
         match &case.body {
-            Body::Watch { watch, rules } => check::watch(case, watch, rules, self.revision, watched).seen > 0,
+            Body::Watch(passive) => check::watch(case, passive, self.revision, watched).seen > 0,
             // What acts has its own means, and counts as satisfied.
             Body::Act(_) | Body::Fuzz(_) => true,
         }
@@ -287,14 +287,19 @@ impl<'a> Watching<'a> {
             answered.entries.iter().filter_map(|entry| entry.received()).flat_map(messages).collect();
         let methods: Vec<&str> = came.iter().filter_map(|message| message.get("method")?.as_str()).collect();
         let concerns = |case: &&&Case| match &case.body {
-            Body::Watch { watch, .. } => {
-                let of = |method: &str| watch.methods.is_empty() || watch.methods.iter().any(|one| one == method);
-                match watch.kind {
-                    WatchKind::Result | WatchKind::Response | WatchKind::Error | WatchKind::Exchange => of(method),
-                    WatchKind::Notification | WatchKind::Request => methods.iter().any(|method| of(method)),
-                    WatchKind::Line | WatchKind::Message | WatchKind::Connection | WatchKind::ClientRequest => true,
-                }
-            }
+            Body::Watch(passive) => match &passive.watch {
+                Watch::Values(values) => match &values.kind {
+                    WatchKind::Result(of)
+                    | WatchKind::Response(of)
+                    | WatchKind::Error(of)
+                    | WatchKind::Exchange(of) => of.include(method),
+                    WatchKind::Notification(of) | WatchKind::Request(of) => {
+                        methods.iter().any(|method| of.include(method))
+                    }
+                    WatchKind::Line | WatchKind::Message | WatchKind::ClientRequest(_) => true,
+                },
+                Watch::Connections(_) => true,
+            },
             Body::Act(_) | Body::Fuzz(_) => false,
         };
         let mut whole = self.lists.clone();
