@@ -185,7 +185,15 @@ mod tests {
             ordered.insert(name.to_owned(), schema[name].take());
         }
         assert!(schema.as_object().is_some_and(|rest| rest.values().all(Value::is_null)), "{schema}");
-        serde_json::to_string_pretty(&ordered).expect("it is JSON") + "\n"
+        let text = serde_json::to_string_pretty(&ordered).expect("it is JSON") + "\n";
+        // The layout of case files: see `data/case-files-are-formatted`.
+        let layout = dprint_plugin_json::configuration::ConfigurationBuilder::new()
+            .line_width(120)
+            .indent_width(2)
+            .prefer_single_line(true)
+            .build();
+        let formatted = dprint_plugin_json::format_text(Path::new("schema.json"), &text, &layout);
+        formatted.expect("it is JSON").unwrap_or(text)
     }
 
     #[test]
