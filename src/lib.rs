@@ -145,10 +145,11 @@ pub use verdict::Verdict;
 pub mod internals {
     pub mod case {
         pub use crate::case::{
-            Answer, Ask, Baseline, Body, Case, CaseText, Change, Count, Counts, Coverage, Entry, Hint, HttpCall,
-            HttpKind, BaselineEntry, LoadError, Pattern, Place, Placeholder, Process, Reason, SelectError, SelectedCases, Selection, Shard,
-            Shutdown, Source, Step, Trust, WatchKind, find, load, load_hints, read_embedded, reasons, understand,
-            understand_hints,
+            Action, Answer, Ask, Baseline, BaselineEntry, Body, Case, CaseText, Change, ConnectionAssertion, Count,
+            Counts, Coverage, Delivery, Entry, ForEach, Hint, HttpCall, HttpKind, LoadError, Passive, Pattern, Place,
+            Placeholder, Process, RawLine, Reason, Rule, SelectError, SelectedCases, Selection, Shard, Shutdown,
+            Source, Step, Trust, ValueRule, Watch, WatchKind, find, load, load_hints, read_embedded, reasons,
+            understand, understand_hints,
         };
     }
     pub mod check {
@@ -162,8 +163,8 @@ pub mod internals {
     }
     pub mod run {
         pub use crate::run::{
-            Calls, DiscoveredHint, HttpServer, Launcher, Plan, Regression, RegressionError, Revisions, Stop, DiscoveredHints, run,
-            discover_hints,
+            Calls, DiscoveredHint, DiscoveredHints, HttpServer, Launcher, Plan, Regression, RegressionError, Revisions,
+            Stop, discover_hints, run,
         };
     }
     pub mod transcript {

@@ -1,12 +1,14 @@
-//! What the data promises: cases, requirements and faults.
+//! Checks of the data: cases, requirements, reasons, and the text that users read.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use dprint_plugin_json::configuration::{Configuration, ConfigurationBuilder, TrailingCommaKind};
+use dprint_plugin_json::format_text;
 use libtest_mimic::Trial;
-use mcp_conformance::internals::case::{Answer, Body, Case, Coverage, Reason, reasons};
+use mcp_conformance::internals::case::{Action, Answer, Body, Case, Coverage, Delivery, Reason, Rule, Watch, reasons};
 use mcp_conformance::spec::{Catalogue, Level, Requirement, Revision};
 use similar::TextDiff;
 
@@ -18,12 +20,18 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("data/titles-are-unique", titles_are_unique),
         trial("data/every-case-names-a-fault", every_case_names_a_fault),
         trial("data/there-are-enough-cases", there_are_enough_cases),
-        trial("data/every-case-has-a-chief-requirement-in-each-revision", every_case_has_a_chief_requirement),
+        trial("data/every-case-has-a-main-requirement-in-each-revision", every_case_has_a_main_requirement),
         trial("data/a-reason-is-for-a-requirement-without-a-case", a_reason_is_for_a_requirement_without_a_case),
         trial("data/every-requirement-has-a-link", every_requirement_has_a_link),
-        trial("data/every-requirement-is-answered", every_requirement_is_answered),
-        trial("data/no-reason-where-its-like-has-a-case", no_reason_where_its_like_has_a_case),
+        trial("data/every-requirement-has-a-case-or-a-reason", every_requirement_has_a_case_or_a_reason),
+        trial(
+            "data/no-reason-where-a-similar-requirement-has-a-case",
+            no_reason_where_a_similar_requirement_has_a_case,
+        ),
         trial("data/the-coverage-document-is-up-to-date", the_coverage_document_is_up_to_date),
+        trial("data/case-files-are-formatted", case_files_are_formatted),
+        trial("data/every-shape-is-used", every_shape_is_used),
+        trial("data/user-visible-text-is-plain", user_visible_text_is_plain),
     ]
 }
 
@@ -35,8 +43,8 @@ fn titles_are_unique() -> Result<(), String> {
 }
 
 fn every_case_names_a_fault() -> Result<(), String> {
-    let acts_or_watches = |case: &&std::sync::Arc<Case>| !matches!(case.body, Body::Fuzz(_));
-    let named = cases().iter().filter(acts_or_watches);
+    let is_not_fuzz = |case: &&std::sync::Arc<Case>| !matches!(case.body, Body::Fuzz(_));
+    let named = cases().iter().filter(is_not_fuzz);
     let bare: Vec<&str> = named.filter(|case| case.fault.is_none()).map(|case| case.id.as_str()).collect();
     if bare.is_empty() { Ok(()) } else { Err(format!("without a fault: {}", bare.join(", "))) }
 }
@@ -46,7 +54,7 @@ fn there_are_enough_cases() -> Result<(), String> {
     if count >= 120 { Ok(()) } else { Err(format!("{count} cases, of at least 120")) }
 }
 
-fn every_case_has_a_chief_requirement() -> Result<(), String> {
+fn every_case_has_a_main_requirement() -> Result<(), String> {
     for case in cases() {
         for revision in case.revisions.iter() {
             if case.requirement_in(revision).is_none() {
@@ -81,7 +89,7 @@ fn every_requirement_has_a_link() -> Result<(), String> {
     for requirement in Catalogue::embedded().iter() {
         for revision in requirement.revisions().iter() {
             let link = requirement.link(revision);
-            // Some rules stand on one page only, which a link of another revision leads to as well.
+            // Some rules are on one page only, to which the links of all revisions lead.
             let has_page = requirement.source.contains("{rev}") || requirement.source.contains(revision.as_str());
             let of_revision = !has_page || revision == Revision::V2024_10_07 || link.contains(revision.as_str());
             if !link.starts_with("https://") || !of_revision {
@@ -92,7 +100,7 @@ fn every_requirement_has_a_link() -> Result<(), String> {
     Ok(())
 }
 
-fn every_requirement_is_answered() -> Result<(), String> {
+fn every_requirement_has_a_case_or_a_reason() -> Result<(), String> {
     let coverage = Coverage::of_shared(cases());
     let unanswered: Vec<&str> = coverage
         .entries
@@ -103,36 +111,44 @@ fn every_requirement_is_answered() -> Result<(), String> {
     if unanswered.is_empty() {
         return Ok(());
     }
-    Err(format!("neither a case nor a reason answers for {}", unanswered.join(", ")))
+    Err(format!("these have neither a case nor a reason: {}", unanswered.join(", ")))
 }
 
-/// The requirements that have a reason although their like has a case, each with what makes it differ.
-const UNLIKE: [(&str, &str); 9] = [
+/// The requirements that have a reason although a similar one has a case, each with the difference.
+const DIFFERENT_FROM_SIMILAR: [(&str, &str); 9] = [
     (
         "auth-audience-validation",
-        "its like are about tokens that anybody can make up, this about one that is good for another server",
+        "the similar ones are about invalid tokens, this one about a token for another server",
     ),
-    ("auth-no-token-passthrough", "its like are about what is answered, this about what the server sends to others"),
-    ("auth-scope-hierarchy", "its like are about tokens that anybody can make up, this about one of a broader scope"),
+    ("auth-no-token-passthrough", "the similar ones are about responses, this one about requests to other servers"),
+    ("auth-scope-hierarchy", "the similar ones are about invalid tokens, this one about a token with a broader scope"),
     (
         "completion-rate-limit",
-        "its like are about what is answered, this about how often, which only a flood would show",
+        "the similar ones are about responses, this one about their rate, which only a flood of requests shows",
     ),
-    ("elicit-identity-binding", "its like are about what is asked, this about whom the answers are kept for"),
+    (
+        "elicit-identity-binding",
+        "the similar ones are about requests, this one about the user whose answers are stored",
+    ),
     (
         "elicit-third-party-credentials",
-        "its like are about what is asked, this about what becomes of a login on the server's page",
+        "the similar ones are about requests, this one about a login on the page of the server",
     ),
-    ("errors-no-new-legacy-codes", "its like are about codes that may not be used, this about when one was first used"),
-    ("sampling-sensitive-data", "its like are about the shape of messages, this about what they mean to somebody"),
-    ("security-rate-limit", "its like are about what is answered, this about how often, which only a flood would show"),
+    (
+        "errors-no-new-legacy-codes",
+        "the similar ones are about codes that are forbidden, this one about when a code was introduced",
+    ),
+    ("sampling-sensitive-data", "the similar ones are about the form of messages, this one about their meaning"),
+    (
+        "security-rate-limit",
+        "the similar ones are about responses, this one about their rate, which only a flood of requests shows",
+    ),
 ];
 
-/// A MUST that has a reason is looked at again where another requirement of the same shape has a case: one
-/// of the same area that applies under the same condition over the same transport, and is a MUST or a rule
-/// of the schema too. Then either a case can be made after all, or it stands in the list with what makes it
-/// differ. A permission, which nothing breaks, has no like.
-fn no_reason_where_its_like_has_a_case() -> Result<(), String> {
+/// A MUST has no reason instead of a case where a similar requirement has a case: one of the same area that applies under
+/// the same condition over the same transport, and is a MUST or a rule of the schema too. Either a case is possible after
+/// all, or the list above says what the difference is. A permission, which nothing violates, is similar to none.
+fn no_reason_where_a_similar_requirement_has_a_case() -> Result<(), String> {
     let coverage = Coverage::of_shared(cases());
     let binds = |requirement: &Requirement| matches!(requirement.level, Level::Must | Level::Schema);
     let alike = |one: &Requirement, other: &Requirement| {
@@ -145,22 +161,22 @@ fn no_reason_where_its_like_has_a_case() -> Result<(), String> {
         if requirement.level != Level::Must || reason == Reason::Permission {
             continue;
         }
-        let like = coverage.entries.iter().find_map(|other| match &other.answer {
+        let similar = coverage.entries.iter().find_map(|other| match &other.answer {
             Answer::Cases(cases) if alike(requirement, other.requirement) => Some((&other.requirement.id, cases)),
             _ => None,
         });
-        let Some((like, cases)) = like else { continue };
-        if !UNLIKE.iter().any(|(id, _)| *id == requirement.id) {
+        let Some((similar, cases)) = similar else { continue };
+        if !DIFFERENT_FROM_SIMILAR.iter().any(|(id, _)| *id == requirement.id) {
             let (id, reason) = (&requirement.id, reason.as_str());
             return Err(format!(
-                "`{id}` is `{reason}`, while `{like}` of the same shape is checked by {}",
+                "`{id}` is `{reason}`, while the similar `{similar}` is checked by {}",
                 cases.join(", ")
             ));
         }
         excused.insert(requirement.id.as_str());
     }
-    match UNLIKE.iter().find(|(id, _)| !excused.contains(id)) {
-        Some((id, _)) => Err(format!("`{id}` needs no excuse any more: take it off the list")),
+    match DIFFERENT_FROM_SIMILAR.iter().find(|(id, _)| !excused.contains(id)) {
+        Some((id, _)) => Err(format!("`{id}` needs no exception any more: remove it from the list")),
         None => Ok(()),
     }
 }
@@ -183,7 +199,7 @@ none does. This file is written by `UPDATE_GOLDEN=1 cargo test --test suite -- d
     }
     let actual = format!("{HEADING}{}", String::from_utf8_lossy(&command.stdout));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/COVERAGE.md");
-    if std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
+    if updates_golden() {
         return fs::write(&path, actual).map_err(|error| format!("failed to write {}: {error}", path.display()));
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
@@ -192,4 +208,278 @@ none does. This file is written by `UPDATE_GOLDEN=1 cargo test --test suite -- d
     }
     let diff = TextDiff::from_lines(&expected, &actual).unified_diff().context_radius(0).to_string();
     Err(format!("cases/COVERAGE.md is stale (UPDATE_GOLDEN=1 rewrites it):\n{diff}"))
+}
+
+/// Whether files that differ from what they should be are rewritten.
+fn updates_golden() -> bool {
+    std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1")
+}
+
+/// The files below a directory of this package that have one of these extensions, sorted.
+fn files_below(directory: &str, extensions: &[&str]) -> Result<Vec<PathBuf>, String> {
+    let mut files = Vec::new();
+    let mut pending = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(directory)];
+    while let Some(directory) = pending.pop() {
+        let entries = fs::read_dir(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+        for entry in entries {
+            let path = entry.map_err(|error| error.to_string())?.path();
+            if path.is_dir() {
+                pending.push(path);
+            } else if path.extension().is_some_and(|one| extensions.iter().any(|extension| one == *extension)) {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The layout of JSON files below `cases`: an object or a list is on one line where it fits.
+fn layout() -> Configuration {
+    ConfigurationBuilder::new()
+        .line_width(120)
+        .indent_width(2)
+        .prefer_single_line(true)
+        .trailing_commas(TrailingCommaKind::Jsonc)
+        .build()
+}
+
+fn case_files_are_formatted() -> Result<(), String> {
+    let layout = layout();
+    let mut differing = Vec::new();
+    for path in files_below("cases", &["jsonc", "json"])? {
+        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let formatted = format_text(&path, &text, &layout).map_err(|error| format!("{}: {error}", path.display()))?;
+        let Some(formatted) = formatted else { continue };
+        if updates_golden() {
+            fs::write(&path, formatted).map_err(|error| format!("failed to write {}: {error}", path.display()))?;
+        } else {
+            let diff = TextDiff::from_lines(&text, &formatted).unified_diff().context_radius(1).to_string();
+            differing.push(format!("{}:\n{diff}", path.display()));
+        }
+    }
+    if differing.is_empty() {
+        return Ok(());
+    }
+    let shown = differing.iter().take(3).map(String::as_str).collect::<Vec<_>>().join("\n");
+    Err(format!("{} files are not formatted (UPDATE_GOLDEN=1 formats them), among them\n{shown}", differing.len()))
+}
+
+/// Each schema in `cases/shapes` is referred to by at least three places, or it belongs into the cases.
+fn every_shape_is_used() -> Result<(), String> {
+    const MIN_USES: usize = 3;
+    let mut texts = String::new();
+    for path in files_below("cases", &["jsonc", "json"])? {
+        texts += &fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    for path in files_below("cases/shapes", &["json"])? {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let uses = texts.matches(&format!("\"shapes/{name}\"")).count();
+        if uses < MIN_USES {
+            return Err(format!("the shape `{name}` is used {uses} times, of at least {MIN_USES}"));
+        }
+    }
+    Ok(())
+}
+
+/// Phrases of a private dialect that this project once had, each with what to write instead. A phrase is found as a
+/// sequence of whole words, outside of code spans and paths.
+const DIALECT: &[(&str, &str)] = &[
+    ("told", "reported, said, shown"),
+    ("tells of", "reports"),
+    ("tells", "reports, says, shows"),
+    ("held against", "checked against, compared with"),
+    ("hold against", "check against, compare with"),
+    ("holds against", "checks against, compares with"),
+    ("stands", "is, appears, means"),
+    ("stand", "be, appear, mean"),
+    ("stands for", "means, represents"),
+    ("beside", "next to, as well as"),
+    ("besides", "as well as"),
+    ("mend", "fix"),
+    ("mends", "fixes"),
+    ("mended", "fixed"),
+    ("breach", "violation"),
+    ("breaches", "violations"),
+    ("walk", "paginate, traverse"),
+    ("walks", "paginates, traverses"),
+    ("walked", "paginated, traversed"),
+    ("spoken", "supported"),
+    ("in earnest", "leave it out"),
+    ("cut off", "truncated, aborted"),
+    ("ended early", "stopped early, with the reason"),
+    ("looked at", "checked"),
+    ("looks at", "checks"),
+    ("turns up", "appears"),
+    ("tried out", "tested"),
+    ("asked in vain", "requested without a response"),
+    ("as it stands", "as it is"),
+    ("by our reading", "derived: the text has no keyword"),
+    ("willing client", "client that grants what is requested"),
+    ("the hunt", "the campaign"),
+    ("patience", "timeout"),
+    ("afterlife", "shutdown"),
+    ("last words", "final output"),
+    ("epitaph", "exit status"),
+    ("astray", "to another origin"),
+    ("straggler", "late response"),
+    ("tryout", "hint discovery"),
+    ("haste", "priority"),
+];
+
+/// Where a phrase is allowed: the beginning of the place, the phrase, and why.
+const DIALECT_EXCEPTIONS: &[(&str, &str, &str)] = &[];
+
+/// The words of a text in lower case, without code spans, paths and addresses.
+fn words_of(text: &str) -> Vec<String> {
+    let outside_code = text.split('`').step_by(2).collect::<Vec<_>>().join(" \u{1} ");
+    let words = outside_code.split_whitespace().map(|word| {
+        if word.contains(['/', '_', '=', '@', '<']) {
+            return "\u{1}".to_owned();
+        }
+        word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase()
+    });
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+/// The phrases of the dialect in a text.
+fn dialect_in(text: &str) -> Vec<(&'static str, &'static str)> {
+    let words = words_of(text);
+    let found = DIALECT.iter().filter(|(phrase, _)| {
+        let phrase: Vec<&str> = phrase.split(' ').collect();
+        words.windows(phrase.len()).any(|window| window.iter().zip(&phrase).all(|(word, other)| word == other))
+    });
+    found.copied().collect()
+}
+
+fn messages_of_rules<T>(rules: &[Rule<T>]) -> Vec<String> {
+    rules.iter().filter_map(|rule| rule.message.clone()).collect()
+}
+
+/// Every string of a case that a user reads.
+fn texts_of(case: &Case) -> Vec<String> {
+    let mut texts = vec![case.title.clone(), case.fix.clone()];
+    texts.extend(case.why.clone());
+    match &case.body {
+        Body::Watch(passive) => match &passive.watch {
+            Watch::Values(values) => texts.extend(messages_of_rules(&values.rules)),
+            Watch::Connections(rules) => texts.extend(messages_of_rules(rules)),
+        },
+        Body::Act(active) => {
+            for step in &active.steps {
+                let expected = step.action.expected();
+                texts.extend(expected.responses().iter().filter_map(|response| response.message.clone()));
+                texts.extend(expected.otherwise().and_then(|otherwise| otherwise.message.clone()));
+                if let Action::Request { delivery: Delivery::Polled(poll), .. } = &step.action {
+                    texts.extend(poll.otherwise.as_ref().and_then(|otherwise| otherwise.message.clone()));
+                }
+            }
+            texts.extend(active.across_steps.iter().filter_map(|comparison| comparison.message.clone()));
+        }
+        Body::Fuzz(oracle) => texts.push(oracle.asks().to_owned()),
+    }
+    texts
+}
+
+/// The help of the command and of each of its subcommands.
+fn help_texts() -> Result<Vec<(String, String)>, String> {
+    let help = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_mcp-conformance"))
+            .args(arguments)
+            .arg("--help")
+            .output()
+            .map_err(|error| format!("failed to run --help: {error}"))?;
+        Ok::<_, String>(String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let whole = help(&[])?;
+    let commands = whole.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = commands.take_while(|line| !line.is_empty()).filter_map(|line| {
+        // A name is indented by two columns, the rest of its description by more.
+        line.strip_prefix("  ").filter(|line| !line.starts_with(' '))?.split_whitespace().next()
+    });
+    let names: Vec<String> = names.filter(|name| *name != "help").map(str::to_owned).collect();
+    if names.is_empty() {
+        return Err(format!("no subcommand was found in the help:\n{whole}"));
+    }
+    let mut texts = vec![("help".to_owned(), whole)];
+    for name in names {
+        let text = help(&[&name])?;
+        texts.push((format!("help of {name}"), text));
+    }
+    Ok(texts)
+}
+
+/// The text of a template: what is outside of tags, expressions, styles and scripts.
+fn text_of_template(template: &str) -> String {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some(start) = rest.find(['<', '{']) {
+        let (before, from) = rest.split_at(start);
+        text.push_str(before);
+        let end = ["<script", "<style", "{{", "{%", "{#", "<", "{"]
+            .iter()
+            .zip(["</script>", "</style>", "}}", "%}", "#}", ">", "{"])
+            .find(|(opening, _)| from.starts_with(**opening))
+            .map_or("", |(_, closing)| closing);
+        text.push(' ');
+        rest = from.find(end).map_or("", |at| &from[at + end.len()..]);
+    }
+    text + rest
+}
+
+/// The prose of a Markdown document: what is outside of code blocks.
+fn prose_of_markdown(text: &str) -> String {
+    let mut in_code = false;
+    let prose = text.lines().filter(|line| {
+        let fence = line.trim_start().starts_with("```");
+        in_code ^= fence;
+        !in_code && !fence
+    });
+    prose.collect::<Vec<_>>().join("\n")
+}
+
+fn user_visible_text_is_plain() -> Result<(), String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &Path| fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
+    let mut texts: Vec<(String, String)> = Vec::new();
+    for case in cases() {
+        texts.extend(texts_of(case).into_iter().map(|text| (format!("case {}", case.id), text)));
+    }
+    for requirement in Catalogue::embedded().iter() {
+        texts.push((format!("requirement {}", requirement.id), requirement.text.clone()));
+    }
+    texts.extend(help_texts()?);
+    for path in files_below("reports/html", &["html"])? {
+        texts.push((path.display().to_string(), text_of_template(&read(&path)?)));
+    }
+    for name in ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+        let path = root.join(name);
+        if path.exists() {
+            texts.push((name.to_owned(), prose_of_markdown(&read(&path)?)));
+        }
+    }
+    for path in files_below("docs", &["md"]).unwrap_or_default() {
+        texts.push((path.display().to_string(), prose_of_markdown(&read(&path)?)));
+    }
+    let mut used = BTreeSet::new();
+    let mut complaints = Vec::new();
+    for (place, text) in &texts {
+        for (phrase, instead) in dialect_in(text) {
+            let excused =
+                DIALECT_EXCEPTIONS.iter().find(|(prefix, other, _)| place.starts_with(prefix) && *other == phrase);
+            match excused {
+                Some(exception) => {
+                    used.insert(*exception);
+                }
+                None => complaints.push(format!("{place}: `{phrase}` (instead: {instead})")),
+            }
+        }
+    }
+    complaints.extend(
+        DIALECT_EXCEPTIONS
+            .iter()
+            .filter(|exception| !used.contains(*exception))
+            .map(|(place, phrase, _)| format!("the exception for `{phrase}` in `{place}` is not used: remove it")),
+    );
+    if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) }
 }

@@ -574,8 +574,8 @@ fn finding(written: &Written, message: &Value, revision: Revision) -> Option<Str
     let connected = [Connected { label: String::new(), transcript }];
     let watched = Watched::new(&connected, revision);
     cases().iter().filter(|case| case.runs_in(revision)).find_map(|case| {
-        let Body::Watch { watch: what, rules, .. } = &case.body else { return None };
-        let judged = watch(case, what, rules, revision, &watched);
+        let Body::Watch(passive) = &case.body else { return None };
+        let judged = watch(case, passive, revision, &watched);
         let binds = |level| matches!(level, Level::Must | Level::Schema);
         let found = judged.findings.iter().find(|finding| finding.verdict == Verdict::Fail || binds(finding.level))?;
         Some(format!("{}: {}", case.id, found.message))

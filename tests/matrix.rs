@@ -11,7 +11,7 @@ use mcp_conformance::spec::Revision;
 use mcp_conformance::verdict::{Finding, Verdict};
 
 use crate::builtin::{
-    ENDPOINTS, Found, HTTP_VARIANTS, cases, clean, clean_over_http, http_cases, judge, judge_over_http, variants,
+    ENDPOINTS, Found, HTTP_VARIANTS, cases, clean, clean_over_http, judge, judge_over_http, variants,
 };
 use crate::evaluation::fuzz_in;
 use crate::reproduce::printed;

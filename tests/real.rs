@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use libtest_mimic::Trial;
 use mcp_conformance::event::CaseResult;
-use mcp_conformance::internals::case::{Baseline, Line};
+use mcp_conformance::internals::case::{Baseline, BaselineEntry};
 use mcp_conformance::report::{FailOn, Options, Report, gate};
 use mcp_conformance::spec::{Revision, RevisionSet};
 use mcp_conformance::verdict::Verdict;

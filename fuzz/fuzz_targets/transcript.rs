@@ -68,7 +68,7 @@ fuzz_target!(|bytes: &[u8]| {
     let passes = [pass()];
     for case in cases().iter().filter(|case| case.runs_in(revision)) {
         let judge = || match &case.body {
-            Body::Watch { watch, rules } => Some(check::watch(case, watch, rules, revision, &watched)),
+            Body::Watch(passive) => Some(check::watch(case, passive, revision, &watched)),
             Body::Act(act) => Some(check::act(case, act, revision, &passes)),
             Body::Fuzz(_) => None,
         };

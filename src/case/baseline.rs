@@ -12,10 +12,10 @@ use jsonschema::Validator;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::fault::{CaseFault, Flaw, LoadError};
+use super::file_schema::explain;
 use super::jsonc::Document;
 use super::load;
-use super::shape::explain;
+use super::problem::{CaseFault, Flaw, LoadError};
 use crate::spec::RevisionSet;
 use crate::verdict::Verdict;
 
@@ -303,8 +303,8 @@ mod tests {
     fn every_error_is_reported_with_its_location() {
         let text = TEXT.replace("\"tool\"", "\"tol\"").replace("\"fail\"", "\"pass\"").replace("later", "");
         let message = faults(&text);
-        assert!(message.contains("b.jsonc:9:18: unknown word `pass`"), "{message}");
-        assert!(message.contains("unknown member `tol`") && message.contains("it is empty"), "{message}");
+        assert!(message.contains("b.jsonc:9:18: unknown value `pass`"), "{message}");
+        assert!(message.contains("unknown member `tol`") && message.contains("it must not be empty"), "{message}");
         assert!(faults(&TEXT.replace("2027-01-31", "2027-02-30")).contains("2027-02-30 is not a valid date"));
         assert!(faults(&TEXT.replace("2024-11-05..", "2024-11-06..")).contains("b.jsonc:8:20: `2024-11-06`"));
         assert!(faults(&TEXT.replace("later", " ")).contains("the reason is empty"));

@@ -9,8 +9,10 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use super::pattern::Pattern;
-use super::place::Place;
+use super::lazy_schema::Pattern;
+use super::path_pattern::Place;
+#[cfg(test)]
+use super::schema_types as types;
 
 /// A name that no check has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -136,6 +138,7 @@ names! {
 
 /// A check with parameters of a connection as a whole.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ConnectionRule {
     /// No two strings at a path are the same. Values of other types are ignored.
@@ -157,6 +160,7 @@ pub enum ConnectionRule {
 
 /// Values that are unique, and among which others.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "within", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Unique {
     /// Among the items of a list, from its first page to its last.
@@ -165,6 +169,7 @@ pub enum Unique {
         methods: Vec<String>,
         /// The values, as a path into the result of one page, such as `/tools/*/name`. The item is the value one
         /// level above.
+        #[cfg_attr(test, schemars(with = "types::PathText"))]
         path: Place,
         /// The repeated items that are no violation.
         except: RepeatedItem,
@@ -174,18 +179,21 @@ pub enum Unique {
         /// The methods of the requests, such as `tools/call`.
         methods: Vec<String>,
         /// The values, as a path into the result.
+        #[cfg_attr(test, schemars(with = "types::PathText"))]
         path: Place,
     },
     /// Among all events of the SSE streams of an HTTP session, without streams that resume another. Empty strings
     /// are ignored.
     Streams {
         /// The values, as a path into an event (`id`, `event`, `data`, `message`).
+        #[cfg_attr(test, schemars(with = "types::PathText"))]
         path: Place,
     },
 }
 
 /// An item that is repeated in a list without being a violation of uniqueness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RepeatedItem {
     /// An identical item: a list that changes while a client paginates can return an item twice.
@@ -196,16 +204,19 @@ pub enum RepeatedItem {
 
 /// A value that is the same on all pages of a list.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SameAcrossPages {
     /// The methods that return the lists, such as `tools/list`. Each list is checked by itself.
     pub methods: Vec<String>,
     /// The value, as a path into the result of one page. A missing value is a value of its own.
+    #[cfg_attr(test, schemars(with = "types::PathText"))]
     pub path: Place,
 }
 
 /// A limit for how many messages the server sends within any period of one second.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct AtMostPerSecond {
     /// The greatest number of messages within a second that is no violation.
@@ -215,6 +226,7 @@ pub struct AtMostPerSecond {
     /// A path into the message: messages with different values there are counted separately, those without a value
     /// not at all.
     #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<types::PathText>"))]
     pub per: Option<Place>,
     /// The verdict about a connection without such messages.
     #[serde(default)]
@@ -223,6 +235,7 @@ pub struct AtMostPerSecond {
 
 /// What it means that the server sends none of the messages that a rule is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Absence {
     /// Nothing: the connection is not judged.
@@ -235,6 +248,7 @@ pub enum Absence {
 /// Messages that the server sends only if it declares a capability. A connection whose server never answered
 /// with its capabilities is not judged.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RequiresCapability {
     /// The capability, such as `tools`, or a flag of one, such as `tools.listChanged`. A flag that is false or null
@@ -246,11 +260,13 @@ pub struct RequiresCapability {
     pub methods: Vec<String>,
     /// A JSON Schema that the notification or the result has to conform to.
     #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<types::SchemaValue>"))]
     pub matching: Option<Pattern>,
 }
 
 /// The kind of message that uses a capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CapabilityUse {
     /// A notification of the server.
@@ -261,6 +277,7 @@ pub enum CapabilityUse {
 
 /// Notifications that the server sends only after a certain request.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct OnlyAfterRequest {
     /// The methods of the notifications.
@@ -278,16 +295,20 @@ pub struct OnlyAfterRequest {
 
 /// A value of a notification that equals a value of a request, in value and JSON type.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct EqualValues {
     /// A path into the notification.
+    #[cfg_attr(test, schemars(with = "types::PathText"))]
     pub notification: Place,
     /// A path into the request.
+    #[cfg_attr(test, schemars(with = "types::PathText"))]
     pub request: Place,
 }
 
 /// Lists whose changes the server announces.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ListChangesAnnounced {
     /// The lists.
@@ -298,6 +319,7 @@ pub struct ListChangesAnnounced {
 
 /// A list of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ListKind {
     /// The tools, by name.
@@ -310,6 +332,7 @@ pub enum ListKind {
 
 /// The clients to which a change of a list is announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Audience {
     /// Every client.
@@ -320,6 +343,7 @@ pub enum Audience {
 
 /// The member that makes a response a result or an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ResponseMember {
     /// A response with `result`.
@@ -409,16 +433,6 @@ impl Check {
     pub fn is_of_connection(&self) -> bool {
         !matches!(self, Self::Value(_))
     }
-
-    /// Whether it checks streams of HTTP, which other transports do not have.
-    #[must_use]
-    pub fn is_of_http(&self) -> bool {
-        matches!(
-            self,
-            Self::Connection(ConnectionCheck::MessagesOnOneStream)
-                | Self::Rule(ConnectionRule::Unique(Unique::Streams { .. }))
-        )
-    }
 }
 
 impl FromStr for Check {
@@ -478,7 +492,7 @@ mod tests {
         assert!(matches!(parse(json!("tool-known")), Ok(Check::Value(ValueCheck::ToolKnown))));
         assert!(matches!(parse(json!("tasks-listed")), Ok(Check::Connection(ConnectionCheck::TasksListed))));
         let streams = parse(json!({"unique": {"within": "streams", "path": "/id"}})).expect("a rule");
-        assert!(streams.is_of_http() && streams.is_of_connection());
+        assert!(streams.is_of_connection());
         for wrong in [
             json!("unique"),
             json!({"unique": {"within": "streams", "path": "/id", "methods": ["tools/list"]}}),

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 
-use super::loaded::Case;
+use super::model::Case;
 use crate::spec::{Catalogue, Level, Requirement, Revision};
 
 /// Why no case checks a requirement.

@@ -8,12 +8,12 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::fault::{CaseFault, Flaw, LoadError};
-use super::inspect::revision_set;
+use super::file_schema::{self, FileKind};
 use super::jsonc::Document;
 use super::load::{locate, read};
-use super::loaded::Case;
-use super::shape::{self, Form};
+use super::model::Case;
+use super::problem::{CaseFault, Flaw, LoadError};
+use super::semantics::revision_set;
 use crate::spec::{Catalogue, Revision, RevisionSet};
 
 /// Something to ask of a server.
@@ -120,7 +120,7 @@ pub fn understand_hints(file: &str, text: &str, cases: &[&str]) -> Result<Vec<Hi
             hints.extend(hint_of(hint, &format!("/hints/{index}"), cases, &mut flaws));
         }
     }
-    flaws.extend(shape::flaws(Form::Hints, &document.value, &flaws));
+    flaws.extend(file_schema::flaws(FileKind::Hints, &document.value, &flaws));
     if flaws.is_empty() {
         return Ok(hints);
     }
@@ -165,7 +165,7 @@ fn hint_of(hint: &Map<String, Value>, at: &str, cases: &[&str], flaws: &mut Vec<
         "call" => Ask::Call { tool: name, arguments },
         "get" => {
             for (argument, value) in arguments.iter().filter(|(_, value)| !value.is_string()) {
-                let pointer = format!("{at}/arguments/{}", super::place::escape(argument));
+                let pointer = format!("{at}/arguments/{}", super::path_pattern::escape(argument));
                 flaws.push(Flaw::at(pointer, format!("the arguments of a prompt are texts, and this is {value}")));
             }
             Ask::Get { prompt: name, arguments }

@@ -7,8 +7,8 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Number, Value};
 
-use super::fault::{CaseFault, Flaw};
-use super::place::{escape, unescape};
+use super::path_pattern::{escape, unescape};
+use super::problem::{CaseFault, Flaw};
 use crate::wire::MAX_DEPTH;
 
 /// A file that parsed: its value, and the tree that knows where each part of it stands.
@@ -43,7 +43,7 @@ impl<'a> Document<'a> {
         };
         let parsed = parse_to_ast(text, &CollectOptions::default(), &options)
             .map_err(|error| fault(error.range().start, lower_first(&error.kind().to_string())))?;
-        let tree = parsed.value.ok_or_else(|| fault(0, "the file holds no value".to_owned()))?;
+        let tree = parsed.value.ok_or_else(|| fault(0, "the file is empty".to_owned()))?;
         let mut flaws = Vec::new();
         let value = convert(&tree, "", 0, &mut flaws);
         Ok(Self { file, text, tree, value, flaws })
@@ -85,14 +85,14 @@ fn last_named<'a, 'b>(properties: &'b [ObjectProp<'a>], name: &str) -> Option<&'
 
 fn convert(node: &Node, pointer: &str, depth: usize, flaws: &mut Vec<Flaw>) -> Value {
     if depth > MAX_DEPTH {
-        flaws.push(Flaw::at(pointer, format!("nests deeper than {MAX_DEPTH} levels")));
+        flaws.push(Flaw::at(pointer, format!("it is nested more than {MAX_DEPTH} levels deep")));
         return Value::Null;
     }
     match node {
         Node::StringLit(string) => Value::String(string.value.clone().into_owned()),
         Node::NumberLit(number) => number.value.parse::<Number>().map_or_else(
             |_| {
-                flaws.push(Flaw::at(pointer, format!("the number {} is beyond what can be held", number.value)));
+                flaws.push(Flaw::at(pointer, format!("the number {} is out of range", number.value)));
                 Value::Null
             },
             Value::Number,
@@ -113,7 +113,7 @@ fn convert(node: &Node, pointer: &str, depth: usize, flaws: &mut Vec<Flaw>) -> V
                 let inner = format!("{pointer}/{}", escape(name));
                 let value = convert(&property.value, &inner, depth + 1, flaws);
                 if members.insert(name.to_owned(), value).is_some() && twice.insert(name) {
-                    flaws.push(Flaw::on_name(inner, format!("the member `{name}` stands here twice")));
+                    flaws.push(Flaw::on_name(inner, format!("the member `{name}` is repeated")));
                 }
             }
             Value::Object(members)
@@ -169,7 +169,7 @@ mod tests {
             ("{\n  'a': 1}", (2, 3), "single-quoted strings are not allowed"),
             ("{\"a\" 1}", (1, 6), "expected colon after the string or word in object property"),
             ("{\"a\": 1 \"b\": 2}", (1, 8), "expected comma"),
-            ("// nothing", (1, 1), "the file holds no value"),
+            ("// nothing", (1, 1), "the file is empty"),
             ("{\"a\": [1, 2}", (1, 12), "unexpected close brace"),
         ] {
             let fault = Document::read("x", text).err().expect("it does not parse");
@@ -185,9 +185,9 @@ mod tests {
         assert_eq!(
             told,
             [
-                "the number 1e999 is beyond what can be held",
-                "the member `a` stands here twice",
-                "nests deeper than 120 levels"
+                "the number 1e999 is out of range",
+                "the member `a` is repeated",
+                "it is nested more than 120 levels deep"
             ]
         );
         assert_eq!(document.locate(document.flaws[1].clone()).line, 2);

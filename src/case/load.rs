@@ -1,8 +1,8 @@
-//! Reads case files, the embedded ones and a directory of the user's, and tells every fault in them.
+//! Reads case files, the embedded ones and a directory of the user's, and reports every problem in them.
 //!
-//! Alone in this module to touch the disk, and within bounds: in the number of files, in their size
-//! and in how often a directory is entered.
+//! It alone reads files, within limits on their number and size, and enters no directory twice.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -11,40 +11,45 @@ use std::path::{Path, PathBuf};
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 
-use super::fault::{CaseFault, Flaw, LoadError};
-use super::inspect;
+use super::file::CaseFile;
+use super::file_schema::{self, FileKind};
 use super::jsonc::{Document, position};
-use super::loaded::{Case, Source};
-use super::model::CaseFile;
-use super::shape::{self, Form};
+use super::model::{Case, Source};
+use super::parse;
+use super::problem::{CaseFault, Flaw, LoadError};
+use super::semantics;
+use super::shapes::{self, Shapes};
 use super::stimuli::{BadStimulus, bad_stimuli};
 
 /// The largest case file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1024 * 1024;
 
-/// The greatest number of case files that are read from a directory.
+/// The largest number of case files that are read from a directory.
 pub const MAX_FILES: usize = 10_000;
 
-/// The greatest number of entries, of whatever kind, that are looked at in a directory.
+/// The largest number of directory entries, of whatever kind, that are read.
 const MAX_ENTRIES: usize = 10 * MAX_FILES;
 
-/// The greatest number of faults that are told of one file; of more, their number is told.
-const MAX_FAULTS: usize = 200;
+/// The largest number of problems that are reported for one file; of more, only their number is.
+const MAX_PROBLEMS_PER_FILE: usize = 200;
 
 /// The member that names the stimuli of a passive case.
 const PROVOKED_BY: &str = "\"provoked-by\"";
 
-/// The ending of a case file.
-const ENDING: &str = "jsonc";
+/// The extension of a case file.
+const CASE_EXTENSION: &str = "jsonc";
+
+/// The extension of a shape.
+const SHAPE_EXTENSION: &str = "json";
 
 static CASES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cases");
 
-/// The text of a case, not yet understood.
+/// The text of a case or a shape, not yet parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseText {
     /// The id that its path gives it.
     pub id: String,
-    /// The file by the name that faults show.
+    /// The name of the file in messages.
     pub file: String,
     /// Where it comes from.
     pub source: Source,
@@ -52,22 +57,22 @@ pub struct CaseText {
     pub text: String,
 }
 
-/// What is looked into before a case is believed to be whole.
+/// Which cases are checked before they are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// Embedded cases are taken at their word, since the suite has proved them; all others are proved.
+    /// All but the embedded ones, which the tests of this crate check.
     Embedded,
-    /// Every case is proved.
+    /// Every case.
     Nothing,
 }
 
-/// Loads the embedded cases, and those of a directory beside them, sorted by id.
+/// Loads the embedded cases, and those of a directory in addition, sorted by id.
 ///
 /// `faults` are the names of the faults that the built-in server knows; with none of them given, the
-/// faults that cases name are not checked.
+/// faults of cases are not checked.
 ///
 /// # Errors
-/// When a file cannot be read or a case has a fault; every fault in every file is told.
+/// When a file cannot be read or a case is invalid; every problem in every file is reported.
 pub fn load(directory: Option<&Path>, faults: &[&str]) -> Result<Vec<Case>, LoadError> {
     let mut texts = read_embedded();
     let mut unread = Vec::new();
@@ -85,40 +90,44 @@ pub fn load(directory: Option<&Path>, faults: &[&str]) -> Result<Vec<Case>, Load
     }
 }
 
-/// Understands the texts of cases, sorted by id.
+/// Parses the texts of cases and shapes; the cases are sorted by id.
 ///
 /// # Errors
-/// When a case has a fault or an id is used twice; every fault in every text is told.
+/// When a case or shape is invalid, or an id is used twice; every problem in every text is reported.
 pub fn understand(texts: Vec<CaseText>, faults: &[&str], trust: Trust) -> Result<Vec<Case>, LoadError> {
     let mut cases = Vec::with_capacity(texts.len());
-    let mut told = Vec::new();
+    let mut problems = Vec::new();
     let mut taken: HashMap<String, String> = HashMap::with_capacity(texts.len());
     let mut passive = HashMap::new();
-    for text in texts {
+    for text in &texts {
         if text.text.contains(PROVOKED_BY) {
             passive.insert(text.id.clone(), (text.file.clone(), text.text.clone()));
         }
-        told.extend(fault_of_id(&text, &taken));
+        problems.extend(problem_of_id(text, &taken));
         taken.entry(text.id.clone()).or_insert_with(|| text.file.clone());
-        match understand_one(text, faults, trust) {
+    }
+    let (shapes, texts): (Vec<_>, Vec<_>) = texts.into_iter().partition(|text| text.id.starts_with(shapes::PREFIX));
+    let shapes = Shapes::parse(&shapes, &mut problems);
+    for text in texts {
+        match parse_one(text, faults, trust, &shapes) {
             Ok(case) => cases.push(case),
-            Err(faults) => told.extend(faults),
+            Err(found) => problems.extend(found),
         }
     }
     cases.sort_by(|a, b| a.id.cmp(&b.id));
-    // Where a file is broken, what it would have named cannot be known.
-    if told.is_empty() {
-        told.extend(bad_stimuli(&cases).into_iter().map(|bad| stimulus_fault(bad, &passive)));
+    // While a file is invalid, the case that a stimulus names may be missing for that reason alone.
+    if problems.is_empty() {
+        problems.extend(bad_stimuli(&cases).into_iter().map(|bad| stimulus_problem(bad, &passive)));
     }
-    if told.is_empty() {
+    if problems.is_empty() {
         return Ok(cases);
     }
-    told.sort();
-    Err(LoadError { faults: told })
+    problems.sort();
+    Err(LoadError { faults: problems })
 }
 
-/// A fault of a stimulus at the place where the file names it.
-fn stimulus_fault(bad: BadStimulus, files: &HashMap<String, (String, String)>) -> CaseFault {
+/// A problem of a stimulus, at the place where the file names it.
+fn stimulus_problem(bad: BadStimulus, files: &HashMap<String, (String, String)>) -> CaseFault {
     let (file, text) = files.get(&bad.case).map_or(("", ""), |(file, text)| (file.as_str(), text.as_str()));
     let list = text.find(PROVOKED_BY).unwrap_or(0);
     let offset = text[list..].find(&format!("\"{}\"", bad.name)).map_or(list, |at| list + at);
@@ -132,37 +141,41 @@ fn stimulus_fault(bad: BadStimulus, files: &HashMap<String, (String, String)>) -
     }
 }
 
-fn fault_of_id(text: &CaseText, taken: &HashMap<String, String>) -> Option<CaseFault> {
+fn problem_of_id(text: &CaseText, taken: &HashMap<String, String>) -> Option<CaseFault> {
     let fits = |segment: &str| {
         !segment.is_empty()
             && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
     };
     let CaseText { id, file, .. } = text;
     if let Some(other) = taken.get(id) {
-        return Some(CaseFault::of_file(file, format!("the id `{id}` is taken by {other}")));
+        return Some(CaseFault::of_file(file, format!("the id `{id}` is already used by {other}")));
     }
     (!id.split('/').all(fits)).then(|| {
         CaseFault::of_file(
             file,
-            format!("the id `{id}` is not of letters, digits, `-`, `_` and `.` between slashes: rename the file"),
+            format!("the id `{id}` has other characters than letters, digits, `-`, `_` and `.` between slashes: rename the file"),
         )
     })
 }
 
-fn understand_one(text: CaseText, faults: &[&str], trust: Trust) -> Result<Case, Vec<CaseFault>> {
+fn parse_one(text: CaseText, faults: &[&str], trust: Trust, shapes: &Shapes) -> Result<Case, Vec<CaseFault>> {
     let CaseText { id, file, source, text } = text;
-    let document = Document::read(&file, &text).map_err(|fault| vec![fault])?;
+    let document = Document::read(&file, &text).map_err(|problem| vec![problem])?;
     let trusted = trust == Trust::Embedded && source == Source::Embedded;
-    let flaws = if trusted { Vec::new() } else { flaws(&document, faults) };
+    let flaws = if trusted { Vec::new() } else { flaws(&document, faults, shapes) };
     if !flaws.is_empty() {
         return Err(locate(&document, flaws));
     }
-    let case = CaseFile::deserialize(&document.value)
+    let mut value = Cow::Borrowed(&document.value);
+    if text.contains(shapes::PREFIX) {
+        shapes.bundle_case(value.to_mut());
+    }
+    let case = CaseFile::deserialize(value.as_ref())
         .map_err(|error| error.to_string())
-        .and_then(|case| Case::of(id, source, case).ok_or_else(|| "the case does not hold together".to_owned()));
+        .and_then(|file| parse::case(id, source, file).ok_or_else(|| "the case contradicts itself".to_owned()));
     case.map_err(|message| {
-        // A trusted case that is not whole after all is told as any other would be.
-        let mut flaws = if trusted { self::flaws(&document, faults) } else { Vec::new() };
+        // A trusted case that is invalid after all is reported like any other.
+        let mut flaws = if trusted { self::flaws(&document, faults, shapes) } else { Vec::new() };
         if flaws.is_empty() {
             flaws.push(Flaw::at("", message));
         }
@@ -170,30 +183,30 @@ fn understand_one(text: CaseText, faults: &[&str], trust: Trust) -> Result<Case,
     })
 }
 
-/// Gives the flaws of a file their places. A file with very many is no case at all, and each place takes
-/// a look through the text.
+/// Adds the line and column to the problems of a file. Their number is limited, as finding a line takes a pass through
+/// the text.
 pub(super) fn locate(document: &Document, mut flaws: Vec<Flaw>) -> Vec<CaseFault> {
     let found = flaws.len();
-    flaws.truncate(MAX_FAULTS);
+    flaws.truncate(MAX_PROBLEMS_PER_FILE);
     let mut faults: Vec<_> = flaws.into_iter().map(|flaw| document.locate(flaw)).collect();
-    if found > MAX_FAULTS {
-        let message = format!("the file has {found} faults, of which {MAX_FAULTS} are told");
+    if found > MAX_PROBLEMS_PER_FILE {
+        let message = format!("the file has {found} problems, of which {MAX_PROBLEMS_PER_FILE} are reported");
         faults.push(document.locate(Flaw::at("", message)));
     }
     faults
 }
 
-/// Everything that is wrong with a case that parsed.
-fn flaws(document: &Document, faults: &[&str]) -> Vec<Flaw> {
+/// Everything that is wrong with a file that is JSON.
+fn flaws(document: &Document, faults: &[&str], shapes: &Shapes) -> Vec<Flaw> {
     let mut flaws = document.flaws.clone();
-    flaws.extend(inspect::flaws(&document.value, faults));
-    flaws.extend(shape::flaws(Form::Case, &document.value, &flaws));
+    flaws.extend(semantics::flaws(&document.value, faults, shapes));
+    flaws.extend(file_schema::flaws(FileKind::Case, &document.value, &flaws));
     let mut seen = HashSet::new();
     flaws.retain(|flaw| seen.insert((flaw.pointer.clone(), flaw.message.clone())));
     flaws
 }
 
-/// The texts of the embedded cases.
+/// The texts of the embedded cases and shapes.
 #[must_use]
 pub fn read_embedded() -> Vec<CaseText> {
     let mut texts = Vec::new();
@@ -204,16 +217,16 @@ pub fn read_embedded() -> Vec<CaseText> {
 fn collect_embedded(directory: &Dir<'static>, texts: &mut Vec<CaseText>) {
     for file in directory.files() {
         if let (Some(id), Some(text)) = (id_of(file.path()), file.contents_utf8()) {
-            let file = format!("cases/{id}.{ENDING}");
+            let file = format!("cases/{id}.{}", file.path().extension().unwrap_or_default().display());
             texts.push(CaseText { id, file, source: Source::Embedded, text: text.to_owned() });
         }
     }
     directory.dirs().for_each(|inner| collect_embedded(inner, texts));
 }
 
-/// The id that a path below the directory of cases gives, if it is that of a case file.
+/// The id of a case or shape by its path below the directory of cases.
 fn id_of(path: &Path) -> Option<String> {
-    if path.extension()? != ENDING {
+    if path.extension()? != CASE_EXTENSION && !is_shape(path) {
         return None;
     }
     let stem = path.with_extension("");
@@ -221,16 +234,22 @@ fn id_of(path: &Path) -> Option<String> {
     Some(segments.join("/"))
 }
 
-/// Reads every case file below a directory; hidden entries are left out.
+/// Whether a path below the directory of cases is that of a shape.
+fn is_shape(path: &Path) -> bool {
+    path.starts_with(shapes::PREFIX) && path.extension().is_some_and(|extension| extension == SHAPE_EXTENSION)
+}
+
+/// Reads every case and shape below a directory, except hidden entries.
 ///
-/// What was read is added to `texts`, what could not be to `faults`.
+/// The texts are added to `texts`, and what could not be read to `faults`.
 pub fn read_directory(directory: &Path, texts: &mut Vec<CaseText>, faults: &mut Vec<CaseFault>) {
     let files = match list(directory) {
         Ok(files) => files,
         Err(fault) => return faults.push(fault),
     };
-    if files.is_empty() {
-        let message = format!("no case file stands below this directory: a case ends in .{ENDING}");
+    let is_case = |path: &PathBuf| path.extension().is_some_and(|extension| extension == CASE_EXTENSION);
+    if !files.iter().any(is_case) {
+        let message = format!("no case file is below this directory: the extension of a case is .{CASE_EXTENSION}");
         return faults.push(CaseFault::of_file(directory.display().to_string(), message));
     }
     for path in files {
@@ -244,8 +263,8 @@ pub fn read_directory(directory: &Path, texts: &mut Vec<CaseText>, faults: &mut 
     }
 }
 
-/// The case files below a directory, sorted. A link to a directory is followed, but no directory is
-/// entered twice, so that a loop of links ends.
+/// The case and shape files below a directory, sorted. Links to directories are followed, but no directory is entered
+/// twice, so that a cycle of links ends.
 fn list(root: &Path) -> Result<Vec<PathBuf>, CaseFault> {
     let unreadable = |path: &Path, error: &io::Error| {
         CaseFault::of_file(path.display().to_string(), format!("failed to read the directory: {error}"))
@@ -264,7 +283,7 @@ fn list(root: &Path) -> Result<Vec<PathBuf>, CaseFault> {
             entries += 1;
             if files.len() >= MAX_FILES || entries > MAX_ENTRIES {
                 let message = format!(
-                    "holds more than {MAX_FILES} case files or {MAX_ENTRIES} entries: name a smaller directory"
+                    "the directory has more than {MAX_FILES} case files or {MAX_ENTRIES} entries: name a smaller one"
                 );
                 return Err(CaseFault::of_file(root.display().to_string(), message));
             }
@@ -273,7 +292,7 @@ fn list(root: &Path) -> Result<Vec<PathBuf>, CaseFault> {
             }
             if path.is_dir() {
                 waiting.push(path);
-            } else if path.extension().is_some_and(|ending| ending == ENDING) {
+            } else if id_of(path.strip_prefix(root).unwrap_or(&path)).is_some() {
                 files.push(path);
             }
         }
@@ -282,13 +301,13 @@ fn list(root: &Path) -> Result<Vec<PathBuf>, CaseFault> {
     Ok(files)
 }
 
-/// The text of a file within the bound.
+/// The text of a file within the limit.
 pub(super) fn read(path: &Path, file: &str) -> Result<String, CaseFault> {
     let fault = |message: String| CaseFault::of_file(file, message);
     let failed = |error: io::Error| fault(format!("failed to read the file: {error}"));
     // Opening a pipe would wait for someone to write into it.
     if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(fault("it is no regular file".to_owned()));
+        return Err(fault("it is not a regular file".to_owned()));
     }
     let mut bytes = Vec::new();
     let bound = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX) + 1;
@@ -300,30 +319,31 @@ pub(super) fn read(path: &Path, file: &str) -> Result<String, CaseFault> {
         let good = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(&error.as_bytes()[..good]);
         let (line, column) = position(&text, good);
-        CaseFault { line, column, ..fault("it is not UTF-8 from here on".to_owned()) }
+        CaseFault { line, column, ..fault("it is not valid UTF-8 from here on".to_owned()) }
     })
 }
 
-/// Reads a value as a case file is read, for tests of other modules.
+/// Parses a value as a case file, for tests of other modules.
 #[cfg(test)]
 pub(super) fn case_of(id: &str, value: &serde_json::Value) -> Case {
     let file = CaseFile::deserialize(value).expect("the value is a case file");
-    Case::of(id.to_owned(), Source::Embedded, file).expect("the case holds together")
+    parse::case(id.to_owned(), Source::Embedded, file).expect("the case is valid")
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
 
-    use super::super::asking::{InputResponses, RequestState};
-    use super::super::loaded::Body;
-    use super::super::model::{Outcome, Process, WatchKind};
+    use super::super::model::{
+        Action, Body, Delivery, InputResponses, Methods, Outcome, Process, RawLine, RequestState, ValueRule, Watch,
+        WatchKind,
+    };
     use super::super::placeholder::Placeholder;
     use super::*;
     use crate::spec::Revision;
     use crate::verdict::Verdict;
 
-    const WATCHING: &str = r#"// What a watching case looks like.
+    const PASSIVE: &str = r#"// A passive case.
 {
   "$schema": "../../schema.json",
   "title": "The items of a tool list are objects with a name",
@@ -332,6 +352,7 @@ mod tests {
   "why": "A client calls a tool by its name.",
   "fix": "Give each tool a name.",
   "fault": "tool-name-number",
+  "provoked-by": ["tools/call/unknown-tool", "logging"],
   "watch": {"kind": "result", "methods": ["tools/list"], "path": "/tools/*", "matching": {"type": "object"}},
   "rules": [
     {"schema": {"required": ["name"], "properties": {"name": {"type": "string"}}}, "message": "A tool has no name."},
@@ -350,8 +371,8 @@ mod tests {
 }
 "#;
 
-    const ACTING: &str = r#"{
-  "title": "A call of an unknown tool is refused",
+    const ACTIVE: &str = r#"{
+  "title": "A call of an unknown tool is rejected",
   "requirements": ["tools-call-unknown-tool-must-error", "tools-call-unknown-tool-error"],
   "fix": "Answer with an error.",
   "needs": {"capabilities": ["tools", "!tools.listChanged"], "tool": {"required": ["inputSchema"]}},
@@ -367,18 +388,21 @@ mod tests {
     },
     {"notify": {"method": "x/${unknown-method}"}, "revisions": "2025-06-18.."},
     {"batch": [{"method": "ping"}], "meta": {"a": "${random}"}, "revisions": "2025-03-26"},
-    {"raw": "{\"id\": ${id}, \"_meta\": ${meta}, \"x\": \"${saved.text}", "pipelined": true},
+    {"raw": "{\"id\": ${id}, \"_meta\": ${meta}, \"x\": \"${saved.text}"},
     {"name": "all", "paginate": "tools/list"},
     {
       "send": {"method": "tools/call", "params": {"name": "${unknown-tool}", "x": "${text.5000}"}},
       "meta": false,
       "expect": [
         {"outcome": ["error"], "code": [-32602]},
-        {"outcome": ["tool-error"], "verdict": "warn", "message": "It is refused as a failed call.", "revisions": "2024-11-05.."},
+        {"outcome": ["tool-error"], "verdict": "warn", "message": "It is rejected as a failed call.", "revisions": "2024-11-05.."},
         {"schema": {"required": ["error"]}},
       ],
       "otherwise": {"verdict": "fail", "message": "It is served."},
     },
+    {"raw": {"hex": "7b ff"}},
+    {"wait-ms": 200},
+    {"send": {"method": "ping"}, "pipelined": true},
     {"shutdown": "sigterm", "expect": [{"outcome": ["stdin-closed", "sigterm"]}]},
   ],
   "across-steps": [{"check": "same", "steps": ["first", "all"], "path": "/result/*"}],
@@ -396,7 +420,7 @@ mod tests {
         cases.remove(0)
     }
 
-    fn told(written: &str) -> Vec<String> {
+    fn reported(written: &str) -> Vec<String> {
         let faults = ["tool-name-number", "tools-object"];
         match understand(vec![text("tools/x", written)], &faults, Trust::Nothing) {
             Ok(_) => Vec::new(),
@@ -405,27 +429,36 @@ mod tests {
     }
 
     #[test]
-    fn a_watching_case_is_loaded() {
-        let case = loaded(WATCHING);
+    fn a_passive_case_is_loaded() {
+        let case = loaded(PASSIVE);
         assert_eq!((case.id.as_str(), case.area()), ("tools/x", "tools"));
         assert_eq!(case.revisions, crate::spec::RevisionSet::ALL);
-        let Body::Watch { watch, rules, .. } = &case.body else { panic!("it watches") };
-        assert_eq!(watch.kind, WatchKind::Result);
-        assert_eq!(watch.path.as_ref().map(super::super::Place::as_str), Some("/tools/*"));
-        let pattern = rules[0].schema.as_ref().expect("the first rule is a schema");
+        let Body::Watch(passive) = &case.body else { panic!("it is passive") };
+        assert_eq!(passive.provoked_by, ["tools/call/unknown-tool", "logging"]);
+        let Watch::Values(values) = &passive.watch else { panic!("it watches values") };
+        assert_eq!(values.kind, WatchKind::Result(Methods::new(vec!["tools/list".to_owned()])));
+        assert_eq!(values.path.as_ref().map(super::super::Place::as_str), Some("/tools/*"));
+        let rules = &values.rules;
+        let ValueRule::Schema(pattern) = &rules[0].check else { panic!("the first rule is a schema") };
         assert!(pattern.fits(&serde_json::json!({"name": "a"})));
         assert!(!pattern.fits(&serde_json::json!({"name": 1})));
         assert_eq!(rules[1].verdict, Some(Verdict::Warn));
         assert!(case.placeholders().is_empty());
-        assert!(matches!(loaded(CONNECTION).body, Body::Watch { .. }));
+        let Body::Watch(passive) = loaded(CONNECTION).body else { panic!("it is passive") };
+        assert!(matches!(passive.watch, Watch::Connections(rules) if rules.len() == 1));
     }
 
     #[test]
-    fn an_acting_case_is_loaded() {
-        let case = loaded(ACTING);
-        let Body::Act(act) = &case.body else { panic!("it acts") };
+    fn an_active_case_is_loaded() {
+        let case = loaded(ACTIVE);
+        let Body::Act(act) = &case.body else { panic!("it is active") };
         assert_eq!(act.process, Process::Fresh);
-        assert_eq!(act.steps[5].expect[0].outcome, [Outcome::Error]);
+        assert_eq!(act.steps[5].action.expected().responses()[0].outcome, [Outcome::Error]);
+        assert!(
+            matches!(&act.steps[6].action, Action::Raw { line: RawLine::Bytes(bytes), .. } if *bytes == [0x7b, 0xff])
+        );
+        assert!(matches!(&act.steps[7].action, Action::Wait(time) if time.as_millis() == 200));
+        assert!(matches!(&act.steps[8].action, Action::Request { delivery: Delivery::Pipelined, .. }));
         let placeholders = case.placeholders();
         for placeholder in [
             Placeholder::Tool,
@@ -439,12 +472,12 @@ mod tests {
     }
 
     #[test]
-    fn a_case_says_how_it_answers_and_comes_back() {
+    fn a_case_may_respond_to_requests_and_retry() {
         let case = loaded(
             r#"{
-  "title": "A state that was altered is refused",
+  "title": "An altered state is rejected",
   "requirements": ["mrtr-state-integrity"],
-  "fix": "Refuse it.",
+  "fix": "Reject it.",
   "needs": {"client-request": {"properties": {"method": {"const": "roots/list"}}}},
   "client-responses": {"roots/list": [{"result": {"roots": []}}, {"error": {"code": -1, "message": "${client-request.count}"}}]},
   "steps": [
@@ -456,9 +489,9 @@ mod tests {
   ],
 }"#,
         );
-        let Body::Act(act) = &case.body else { panic!("it acts") };
+        let Body::Act(act) = &case.body else { panic!("it is active") };
         assert_eq!(act.client_responses["roots/list"].len(), 2);
-        let retry = act.steps[1].retry.as_ref().expect("it comes back");
+        let Action::Retry { retry, .. } = &act.steps[1].action else { panic!("it retries") };
         assert_eq!(
             (retry.input_responses, retry.request_state, retry.rounds),
             (InputResponses::All, RequestState::Altered, Some(2))
@@ -470,24 +503,21 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_how_it_answers_is_told_at_its_place() {
+    fn mistakes_in_client_responses_and_retries_are_reported() {
         let case = |rest: &str| {
-            told(&format!(
+            reported(&format!(
                 "{{\n\"title\": \"x\", \"requirements\": [\"mrtr-state-integrity\"], \"fix\": \"y\",\n{rest}\n}}"
             ))
         };
         let steps = r#""steps": [{"name": "a", "send": {"method": "x"}, "expect": [{"outcome": ["error"]}]}]"#;
-        let of_answers =
+        let of_responses =
             case(&format!(r#""client-responses": {{"roots/list": [{{"result": {{"a": "${{tool}}"}}}}]}}, {steps}"#));
-        assert_eq!(of_answers.len(), 1, "{of_answers:?}");
-        assert!(
-            of_answers[0].ends_with("`${tool}` is not filled in here, only in what a step sends"),
-            "{of_answers:?}"
-        );
+        assert_eq!(of_responses.len(), 1, "{of_responses:?}");
+        assert!(of_responses[0].ends_with("`${tool}` is filled in only in what a step sends"), "{of_responses:?}");
         let of_step =
             case(r#""steps": [{"send": {"method": "${client-request.tool}"}, "expect": [{"outcome": ["error"]}]}]"#);
         assert!(
-            of_step[0].ends_with("`${client-request.tool}` is filled in in `client-responses` only"),
+            of_step[0].ends_with("`${client-request.tool}` is filled in only in `client-responses`"),
             "{of_step:?}"
         );
         let of_retry = case(
@@ -497,39 +527,39 @@ mod tests {
     }
 
     #[test]
-    fn the_chief_requirement_is_the_first_that_the_revision_states() {
-        let case = loaded(ACTING);
-        let chief = |revision| case.requirement_in(revision).map(|requirement| requirement.id.as_str());
-        assert_eq!(chief(Revision::V2024_10_07), Some("tools-call-unknown-tool-must-error"));
-        assert_eq!(chief(Revision::V2025_06_18), Some("tools-call-unknown-tool-error"));
+    fn the_main_requirement_is_the_first_that_the_revision_states() {
+        let case = loaded(ACTIVE);
+        let main = |revision| case.requirement_in(revision).map(|requirement| requirement.id.as_str());
+        assert_eq!(main(Revision::V2024_10_07), Some("tools-call-unknown-tool-must-error"));
+        assert_eq!(main(Revision::V2025_06_18), Some("tools-call-unknown-tool-error"));
         let named = case.requirement_for(Some("tool-name-string"), Revision::V2025_06_18);
         assert_eq!(named.map(|requirement| requirement.id.as_str()), Some("tool-name-string"));
     }
 
-    /// A watching case with these lines between its fourth and its last.
-    fn watching(lines: &str) -> String {
+    /// A passive case with these lines between its fourth and its last.
+    fn passive(lines: &str) -> String {
         format!("{{\n\"title\": \"x\",\n\"requirements\": [\"tool-name-string\"],\n\"fix\": \"y\",\n{lines}\n}}")
     }
 
-    /// An acting case of these steps, the first of which stands on line 6.
-    fn acting(steps: &str) -> String {
-        watching(&format!("\"steps\": [\n{steps}\n]"))
+    /// An active case with these steps, the first of which is on line 6.
+    fn active(steps: &str) -> String {
+        passive(&format!("\"steps\": [\n{steps}\n]"))
     }
 
-    /// A part of a watching case that watches results.
+    /// The part of a passive case that watches results.
     const WATCH: &str = r#""watch": {"kind": "result"}"#;
 
-    /// What holds of them.
-    const MUST: &str = r#""rules": [{"check": "tool-known"}]"#;
+    /// A rule for them.
+    const RULES: &str = r#""rules": [{"check": "tool-known"}]"#;
 
-    /// What may come back to a step.
+    /// The expected response of a step.
     const EXPECT: &str = r#""expect": [{"outcome": ["error"]}]"#;
 
-    /// Holds each text against the one fault that it has.
-    fn hold(table: &[(String, &str)]) {
+    /// Checks that exactly this problem is reported for each text.
+    fn assert_reported(table: &[(String, &str)]) {
         let mut wrong = Vec::new();
         for (written, expected) in table {
-            let (got, expected) = (told(written).join("\n"), format!("own/tools/x.jsonc:{expected}"));
+            let (got, expected) = (reported(written).join("\n"), format!("own/tools/x.jsonc:{expected}"));
             if got != expected {
                 wrong.push(format!("{written}\nexpected {expected}\ngot      {got}\n"));
             }
@@ -538,293 +568,334 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_the_text_and_its_shape_is_told_at_its_place() {
-        let both = format!("{WATCH}, {MUST}");
-        hold(&[
+    fn mistakes_in_the_syntax_and_the_form_are_reported() {
+        let both = format!("{WATCH}, {RULES}");
+        assert_reported(&[
             // The text.
             ("{\n \"title\": x }".to_owned(), "2:11: unexpected word"),
-            (watching(&format!("{both},\n\"title\": \"z\"")), "6:1: the member `title` stands here twice"),
+            (passive(&format!("{both},\n\"title\": \"z\"")), "6:1: the member `title` is repeated"),
             // The shape.
             ("[]".to_owned(), "1:1: expected an object, found an array"),
-            (watching(&format!("{both},\n\"whi\": \"z\"")), "6:1: unknown member `whi` (did you mean `why`?)"),
-            (watching(&format!("{both},\n\"tags\": \"z\"")), "6:9: expected an array, found a string"),
-            (watching(&format!("{both},\n\"why\": \"\"")), "6:8: it is empty"),
-            (watching(&format!("{both},\n\"tags\": [\"a\", \"a\"]")), "6:9: an item stands here twice"),
-            (watching(&format!("{both},\n\"tags\": [\"a b\"]")), "6:10: it does not fit what stands here: A word."),
+            (passive(&format!("{both},\n\"whi\": \"z\"")), "6:1: unknown member `whi` (did you mean `why`?)"),
+            (passive(&format!("{both},\n\"tags\": \"z\"")), "6:9: expected an array, found a string"),
+            (passive(&format!("{both},\n\"why\": \"\"")), "6:8: it must not be empty"),
+            (passive(&format!("{both},\n\"tags\": [\"a\", \"a\"]")), "6:9: an item is repeated"),
+            (passive(&format!("{both},\n\"tags\": [\"a b\"]")), "6:10: invalid value; expected: A name."),
             (
                 format!("{{\"title\": \"x\", \"requirements\": [\"tool-name-string\"],\n{both}}}"),
-                "1:1: the member `mend` is missing",
+                "1:1: the member `fix` is missing",
             ),
             (
-                watching(&format!("\"watch\": {{\"kind\": \"reslt\"}}, {MUST}")),
-                "5:19: unknown word `reslt`: here stands one of `line`, `message`, `response`, `result`, `error`, `request`, `asked`, `notification`, `exchange`, `connection` (did you mean `result`?)",
+                passive(&format!("\"watch\": {{\"kind\": \"reslt\"}}, {RULES}")),
+                "5:19: unknown value `reslt`: expected one of `line`, `message`, `response`, `result`, `error`, `request`, `client-request`, `notification`, `exchange`, `connection` (did you mean `result`?)",
             ),
             (
-                acting(&format!("{{\"send\": {{}}, {EXPECT}, \"meta\": true}}")),
-                "6:53: it does not fit what stands here: `false` sends a stateless request without `_meta`; an object replaces it.",
+                active(&format!("{{\"send\": {{}}, {EXPECT}, \"meta\": true}}")),
+                "6:58: invalid value; expected: `false` sends a stateless request without `_meta`; an object replaces it.",
             ),
         ]);
     }
 
     #[test]
-    fn a_fault_of_what_it_says_of_itself_and_its_revisions_is_told_at_its_place() {
-        let both = format!("{WATCH}, {MUST}");
-        hold(&[
+    fn mistakes_in_the_description_and_the_revisions_are_reported() {
+        let both = format!("{WATCH}, {RULES}");
+        assert_reported(&[
             // What it says of itself.
             (
-                watching(&both).replace("\"x\"", &format!("\"{}\"", "x".repeat(71))),
-                "2:10: the title has 71 characters, at most 70 are allowed",
+                passive(&both).replace("\"x\"", &format!("\"{}\"", "x".repeat(71))),
+                "2:10: the title has 71 characters; at most 70 are allowed",
             ),
             (
-                watching(&both).replace("\"x\"", "\"A server Should answer\""),
-                "2:10: the title says `should`: say what a conforming server does",
+                passive(&both).replace("\"x\"", "\"A server Should answer\""),
+                "2:10: the title contains `should`: state what a conforming server does",
             ),
             (
-                watching(&both).replace("tool-name-string", "tool-name-strin"),
+                passive(&both).replace("tool-name-string", "tool-name-strin"),
                 "3:18: unknown requirement `tool-name-strin` (did you mean `tool-name-string`?)",
             ),
             (
-                watching(&format!("{both},\n\"fault\": \"tool-object\"")),
+                passive(&format!("{both},\n\"fault\": \"tool-object\"")),
                 "6:10: the built-in server has no fault `tool-object` (did you mean `tools-object`?)",
             ),
             (
-                watching(&format!("{both},\n\"needs\": {{\"tool\": {{\"typ\": 1}}}}")),
+                passive(&format!("{both},\n\"needs\": {{\"tool\": {{\"typ\": 1}}}}")),
                 "6:20: the keyword `typ` checks nothing here (did you mean `type`?)",
             ),
             // The revisions.
             (
-                watching(&format!("{both},\n\"revisions\": \"2024-10-07\""))
+                passive(&format!("{both},\n\"revisions\": \"2024-10-07\""))
                     .replace("tool-name-string", "tool-name-charset"),
                 "6:14: the case runs in no revision: its requirements are stated in 2025-11-25, 2026-07-28",
             ),
             (
-                watching(&format!("{both},\n\"revisions\": \"..2025-06-18\""))
+                passive(&format!("{both},\n\"revisions\": \"..2025-06-18\""))
                     .replace("[\"", "[\"tool-name-charset\", \""),
-                "3:18: the requirement `tool-name-charset` is stated in none of the case's revisions (2024-10-07, 2024-11-05, 2025-03-26, 2025-06-18)",
+                "3:18: the requirement `tool-name-charset` is not stated in the revisions of the case (2024-10-07, 2024-11-05, 2025-03-26, 2025-06-18)",
             ),
             (
-                watching(&format!("{both},\n\"revisions\": \"2025-06-19\"")),
+                passive(&format!("{both},\n\"revisions\": \"2025-06-19\"")),
                 "6:14: `2025-06-19` is no revision; the revisions are 2024-10-07, 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28 (did you mean `2025-06-18`?)",
             ),
             (
-                watching(&format!("{both},\n\"revisions\": \"2025-06-18..2024-11-05\"")),
-                "6:14: `2025-06-18..2024-11-05` holds no revision: it begins after its end",
+                passive(&format!("{both},\n\"revisions\": \"2025-06-18..2024-11-05\"")),
+                "6:14: `2025-06-18..2024-11-05` is empty: it begins after its end",
             ),
             (
-                watching(&format!("{both},\n\"revisions\": \"2025-06-18,\"")),
+                passive(&format!("{both},\n\"revisions\": \"2025-06-18,\"")),
                 "6:14: the set of revisions has an empty part",
             ),
             (
-                watching(&format!(
+                passive(&format!(
                     "\"revisions\": \"2025-06-18\", {WATCH}, \"rules\": [\n{{\"check\": \"tool-known\", \"revisions\": \"2024-11-05\"}}]"
                 )),
-                "6:38: this is never in force: what it stands in runs in 2025-06-18 only",
+                "6:38: this never applies: it is within something that runs in 2025-06-18 only",
             ),
             (
-                watching(&format!(
+                passive(&format!(
                     "{WATCH}, \"rules\": [\n{{\"check\": \"tool-known\", \"revisions\": \"2024-11-05\", \"requirement\": \"tool-name-charset\"}}]"
                 )),
-                "6:67: the requirement `tool-name-charset` is stated in none of the revisions here (2024-11-05)",
+                "6:67: the requirement `tool-name-charset` is not stated in the revisions here (2024-11-05)",
             ),
         ]);
     }
 
     #[test]
-    fn a_fault_of_what_it_does_and_watches_is_told_at_its_place() {
-        let both = format!("{WATCH}, {MUST}");
-        hold(&[
+    fn mistakes_in_the_kind_and_the_watched_values_are_reported() {
+        let both = format!("{WATCH}, {RULES}");
+        assert_reported(&[
             // What it does.
-            (watching("\"why\": \"z\""), "1:1: the case has none of `watch`, `steps` and `fuzz`"),
-            (watching(MUST), "5:1: `must` speaks of nothing without `watch`"),
-            (watching(WATCH), "5:1: `watch` judges nothing without `must`"),
+            (passive("\"why\": \"z\""), "1:1: the case has none of `watch`, `steps` and `fuzz`"),
+            (passive(RULES), "5:1: `rules` needs `watch`"),
+            (passive(WATCH), "5:1: `watch` needs `rules`"),
             (
-                watching(&format!("{both},\n\"steps\": [{{\"raw\": \"\", {EXPECT}}}]")),
-                "6:1: the case has both `watch` and `steps`: it does either",
+                passive(&format!("{both},\n\"steps\": [{{\"raw\": \"\", {EXPECT}}}]")),
+                "6:1: the case has both `watch` and `steps`: a case is either passive or active",
             ),
             (
-                watching(&format!("{both},\n\"process\": \"fresh\"")),
-                "6:1: `process` speaks of steps, and the case watches",
+                passive(&format!("{both},\n\"process\": \"fresh\"")),
+                "6:1: `process` applies to steps, and a passive case has none",
+            ),
+            (
+                passive(&format!("\"provoked-by\": [\"a\"], \"steps\": [{{\"raw\": \"\", {EXPECT}}}]")),
+                "5:1: `provoked-by` applies to passive cases only",
+            ),
+            (
+                passive(&format!("\"provoked-by\": [\"a b\"], {both}")),
+                "5:17: invalid value; expected: The id of a case, or an area.",
             ),
             // What it watches.
             (
-                watching(&format!("\"watch\": {{\"kind\": \"result\", \"path\": \"tools\"}}, {MUST}")),
-                "5:35: the place `tools` does not begin with `/`",
+                passive(&format!("\"watch\": {{\"kind\": \"result\", \"path\": \"tools\"}}, {RULES}")),
+                "5:37: the path `tools` does not begin with `/`",
             ),
             (
-                watching(
-                    r#""watch": {"kind": "line", "methods": ["ping"]}, "rules": [{"schema": {"type": "object"}}]"#,
-                ),
-                "5:27: `of` picks messages by method, and `line` has none",
+                passive(r#""watch": {"kind": "line", "methods": ["ping"]}, "rules": [{"schema": {"type": "object"}}]"#),
+                "5:27: `methods` does not apply to `line`",
             ),
             (
-                watching(
+                passive(
                     "\"watch\": {\"kind\": \"connection\", \"path\": \"/a\"}, \"rules\": [{\"check\": \"answered-once\"}]",
                 ),
-                "5:33: `at` picks nothing from a connection as a whole",
+                "5:33: `path` does not apply to a connection as a whole",
             ),
             (
-                watching(&format!("{WATCH}, \"rules\": [\n{{\"message\": \"z\"}}]")),
+                passive(&format!("{WATCH}, \"rules\": [\n{{\"message\": \"z\"}}]")),
                 "6:1: the rule has neither `schema` nor `check`",
             ),
             (
-                watching(&format!(
+                passive(&format!(
                     "{WATCH}, \"rules\": [\n{{\"check\": \"tool-known\", \"schema\": {{\"type\": \"string\"}}}}]"
                 )),
-                "6:1: the rule has both `schema` and `check`: it has either",
+                "6:1: the rule has both `schema` and `check`: use one of them",
             ),
             (
-                watching(&format!("{WATCH}, \"rules\": [\n{{\"check\": \"json-shema\"}}]")),
+                passive(&format!("{WATCH}, \"rules\": [\n{{\"check\": \"json-shema\"}}]")),
                 "6:11: unknown check `json-shema` (did you mean `json-schema`?)",
             ),
             (
-                watching(&format!("{WATCH}, \"rules\": [\n{{\"check\": \"answered-once\"}}]")),
-                "6:11: the check `answered-once` is of a connection: watch `connection`",
+                passive(&format!("{WATCH}, \"rules\": [\n{{\"check\": \"answered-once\"}}]")),
+                "6:11: the check `answered-once` is for a connection: set `watch.kind` to `connection`",
             ),
             (
-                watching("\"watch\": {\"kind\": \"connection\"}, \"rules\": [\n{\"check\": \"tool-known\"}]"),
-                "6:11: the check `tool-known` is of a value, not of a connection",
+                passive("\"watch\": {\"kind\": \"connection\"}, \"rules\": [\n{\"check\": \"tool-known\"}]"),
+                "6:11: the check `tool-known` is for a value, not for a connection",
             ),
             (
-                watching("\"watch\": {\"kind\": \"connection\"}, \"rules\": [\n{\"schema\": {\"type\": \"object\"}}]"),
-                "6:2: a connection as a whole fits no schema: name a `check`",
+                passive("\"watch\": {\"kind\": \"connection\"}, \"rules\": [\n{\"schema\": {\"type\": \"object\"}}]"),
+                "6:2: a rule for a connection as a whole needs a `check`, not a schema",
             ),
             (
-                watching(&format!("{WATCH}, \"rules\": [\n{{\"schema\": {{\"title\": \"z\"}}}}]")),
-                "6:12: the schema accepts everything, so the rule cannot be broken",
+                passive(&format!("{WATCH}, \"rules\": [\n{{\"schema\": {{\"title\": \"z\"}}}}]")),
+                "6:12: the schema accepts everything, so the rule cannot be violated",
             ),
             (
-                watching(&format!("{WATCH}, \"rules\": [\n{{\"schema\": {{\"pattern\": \"a(\"}}}}]")),
-                "6:24: bad regular expression `a(`",
+                passive(&format!("{WATCH}, \"rules\": [\n{{\"schema\": {{\"pattern\": \"a(\"}}}}]")),
+                "6:24: invalid regular expression `a(`",
             ),
             (
-                watching(&format!("{WATCH}, \"rules\": [\n{{\"schema\": {{\"const\": \"${{tool}}\"}}}}]")),
-                "6:22: `${tool}` is not filled in here, only in what a step sends",
+                passive(&format!("{WATCH}, \"rules\": [\n{{\"schema\": {{\"$ref\": \"shapes/nmae\"}}}}]")),
+                "6:21: unknown shape `nmae`",
+            ),
+            (
+                passive(&format!("{WATCH}, \"rules\": [\n{{\"schema\": {{\"const\": \"${{tool}}\"}}}}]")),
+                "6:22: `${tool}` is filled in only in what a step sends",
             ),
         ]);
     }
 
     #[test]
-    fn a_fault_of_what_it_sends_is_told_at_its_place() {
-        hold(&[
+    fn mistakes_in_steps_are_reported() {
+        assert_reported(&[
             // What it sends.
             (
-                acting(&format!("{{{EXPECT}}}")),
-                "6:1: the step sends nothing: it has one of `send`, `notify`, `batch`, `raw`, `walk`, `retry`, `http`, `close` and `shutdown`",
+                active(&format!("{{{EXPECT}}}")),
+                "6:1: the step has no action: use one of `send`, `notify`, `batch`, `raw`, `paginate`, `retry`, `http`, `close`, `shutdown` and `wait-ms`",
             ),
             (
-                acting(&format!("{{\"send\": {{}}, \"raw\": \"\", {EXPECT}}}")),
-                "6:14: the step has `send` already: one step sends one thing",
+                active(&format!("{{\"send\": {{}}, \"raw\": \"\", {EXPECT}}}")),
+                "6:14: the step already has `send`: a step has one action",
             ),
             (
-                acting(&format!("{{\"raw\": \"\", \"poll\": {{\"until\": true}}, {EXPECT}}}")),
-                "6:13: `poll` says nothing of a `raw`: it repeats a `send`",
+                active(&format!("{{\"raw\": \"\", \"poll\": {{\"until\": true}}, {EXPECT}}}")),
+                "6:13: `poll` does not apply to `raw`: it repeats a `send`",
             ),
             (
-                acting(&format!("{{\"send\": {{}}, \"pipelined\": true, \"poll\": {{\"until\": true}}, {EXPECT}}}")),
-                "6:33: a step that is `pipelined` has no answer to go by",
+                active(&format!("{{\"send\": {{}}, \"pipelined\": true, \"poll\": {{\"until\": true}}, {EXPECT}}}")),
+                "6:33: a step that is `pipelined` does not wait for a response",
             ),
             (
-                acting("{\"send\": {\"method\": \"ping\"}}"),
-                "5:1: the case judges nothing: it has neither `expect` in a step nor `finally`",
+                active(&format!("{{\"wait-ms\": 9000}}, {{\"raw\": \"\", {EXPECT}}}")),
+                "6:13: invalid value; expected: Waits this many milliseconds before the next step.",
             ),
             (
-                acting(&format!("{{\"send\": {{\"method\": \"${{tol}}\"}}, {EXPECT}}}")),
+                active(&format!("{{\"wait-ms\": 9, {EXPECT}}}")),
+                "6:16: `expect` does not apply to `wait-ms`: there is no response to it",
+            ),
+            (active(&format!("{{\"raw\": {{\"hex\": \"7b f\"}}, {EXPECT}}}")), "6:9: `hex` is not valid"),
+            (
+                active(&format!("{{\"raw\": {{\"base64\": \"${{tool}}\"}}, {EXPECT}}}")),
+                "6:9: `base64` is not valid\nown/tools/x.jsonc:6:20: `${tool}` is filled in only in what a step sends",
+            ),
+            (
+                active(&format!("{{\"raw\": \"\", \"pipelined\": true, {EXPECT}}}")),
+                "6:13: `pipelined` does not apply to `raw`: the step does not wait for a response",
+            ),
+            (
+                active(&format!("{{\"raw\": \"${{page.cursor}}\", {EXPECT}}}")),
+                "6:9: `${page.cursor}` needs `\"for-each\": {\"page\": METHOD}`",
+            ),
+            (
+                passive(&format!("\"for-each\": \"tol\", \"steps\": [{{\"raw\": \"\", {EXPECT}}}]")),
+                "5:13: unknown value `tol`: expected `tool`, `resource`, `prompt` or an object (did you mean `tool`?)",
+            ),
+            (
+                passive(&format!(
+                    "\"for-each\": {{\"page\": \"tools/list\"}}, \"steps\": [{{\"raw\": \"\", {EXPECT}}}]"
+                )),
+                "5:1: the steps are the same for each page: none uses the placeholder `${page.cursor}`",
+            ),
+            (
+                active("{\"send\": {\"method\": \"ping\"}}"),
+                "5:1: the case checks nothing: it has neither `expect` in a step nor `across-steps`",
+            ),
+            (
+                active(&format!("{{\"send\": {{\"method\": \"${{tol}}\"}}, {EXPECT}}}")),
                 "6:21: unknown placeholder `${tol}` (did you mean `${tool}`?)",
             ),
             (
-                acting(&format!("{{\"send\": {{\"${{text.x}}\": 1}}, {EXPECT}}}")),
-                "6:11: the length in `${text.x}` is no number up to 1000000",
+                active(&format!("{{\"send\": {{\"${{text.x}}\": 1}}, {EXPECT}}}")),
+                "6:11: the length in `${text.x}` is not a number up to 1000000",
             ),
-            (acting(&format!("{{\"raw\": \"${{id\", {EXPECT}}}")), "6:9: `${` opens a placeholder that no `}` closes"),
+            (active(&format!("{{\"raw\": \"${{id\", {EXPECT}}}")), "6:9: `${` is not followed by `}`"),
             (
-                acting(&format!(
-                    "{{\"raw\": \"${{saved.a}}\", {EXPECT}}},\n{{\"raw\": \"\", \"save\": {{\"a\": \"/b\"}}}}"
+                active(&format!(
+                    "{{\"raw\": \"${{saved.a}}\", {EXPECT}}},\n{{\"send\": {{}}, \"save\": {{\"a\": \"/b\"}}}}"
                 )),
                 "6:9: no earlier step saves `a`",
             ),
             (
-                acting(&format!(
-                    "{{\"raw\": \"\", \"save\": {{\"a\": \"/b\"}}, \"pipelined\": true}},\n{{\"raw\": \"${{saved.a}}\", {EXPECT}}}"
+                active(&format!(
+                    "{{\"send\": {{}}, \"save\": {{\"a\": \"/b\"}}, \"pipelined\": true}},\n{{\"raw\": \"${{saved.a}}\", {EXPECT}}}"
                 )),
-                "7:9: `a` is saved by a step that was not answered yet when this is sent",
+                "7:9: `a` is saved by a step that is not yet answered when this is sent",
             ),
             (
-                acting(&format!("{{\"raw\": \"\", \"save\": {{\"a\": \"/b/*\"}}, {EXPECT}}}")),
-                "6:27: `/b/*` leads to several values, and one is saved",
+                active(&format!("{{\"send\": {{}}, \"save\": {{\"a\": \"/b/*\"}}, {EXPECT}}}")),
+                "6:28: `/b/*` matches several values, but only one can be saved",
             ),
             (
-                acting(&format!("{{\"notify\": {{}}, \"control\": true, {EXPECT}}}")),
-                "6:16: `control` says nothing of a `notify`: nothing is served in answer to it",
+                active(&format!("{{\"notify\": {{}}, \"control\": true, {EXPECT}}}")),
+                "6:16: `control` does not apply to `notify`: nothing is served in response to it",
             ),
             (
-                acting(&format!("{{\"raw\": \"\", \"meta\": false, {EXPECT}}}")),
-                "6:13: `meta` says nothing of a `raw`: nothing is filled in",
+                active(&format!("{{\"raw\": \"\", \"meta\": false, {EXPECT}}}")),
+                "6:13: `meta` does not apply to `raw`: it adds no `_meta`",
             ),
             (
-                acting(&format!("{{\"name\": \"a\", \"raw\": \"\", {EXPECT}}},\n{{\"name\": \"a\", \"raw\": \"\"}}")),
-                "7:10: another step is named `a` too",
+                active(&format!("{{\"name\": \"a\", \"raw\": \"\", {EXPECT}}},\n{{\"name\": \"a\", \"raw\": \"\"}}")),
+                "7:10: another step has the name `a`",
             ),
             (
-                watching(&format!("\"for-each\": \"tool\", \"steps\": [{{\"raw\": \"\", {EXPECT}}}]")),
-                "5:1: the steps are the same for each tool: none holds a placeholder `${tool...}`",
+                passive(&format!("\"for-each\": \"tool\", \"steps\": [{{\"raw\": \"\", {EXPECT}}}]")),
+                "5:1: the steps are the same for each tool: none uses the placeholder `${tool...}`",
             ),
             (
-                watching(&format!("\"client-capabilities\": {{}}, \"steps\": [{{\"raw\": \"\", {EXPECT}}}]")),
-                "5:1: `declare` asks for a process of the case's own: set `process` to `fresh`",
+                passive(&format!("\"client-capabilities\": {{}}, \"steps\": [{{\"raw\": \"\", {EXPECT}}}]")),
+                "5:1: `client-capabilities` needs a process of the case's own: set `process` to `fresh`",
             ),
         ]);
     }
 
     #[test]
-    fn a_fault_of_what_comes_back_is_told_at_its_place() {
-        hold(&[
+    fn mistakes_in_expected_responses_are_reported() {
+        assert_reported(&[
             // What may come back.
             (
-                acting("{\"raw\": \"\", \"expect\": [{\"outcome\": [\"eror\"]}]}"),
-                "6:32: unknown word `eror`: here stands one of `result`, `success`, `tool-error`, `input-required`, `error`, `malformed`, `no-response`, `http-error`, `closed`, `stdin-closed`, `sigterm`, `sigkill` (did you mean `error`?)",
+                active("{\"raw\": \"\", \"expect\": [{\"outcome\": [\"eror\"]}]}"),
+                "6:37: unknown value `eror`: expected one of `result`, `success`, `tool-error`, `input-required`, `error`, `malformed`, `no-response`, `http-error`, `closed`, `stdin-closed`, `sigterm`, `sigkill` (did you mean `error`?)",
             ),
             (
-                acting("{\"raw\": \"\", \"expect\": [{\"outcome\": [\"sigterm\"]}]}"),
-                "6:32: `sigterm` never comes of a `raw`",
+                active("{\"raw\": \"\", \"expect\": [{\"outcome\": [\"sigterm\"]}]}"),
+                "6:37: `sigterm` is not an outcome of `raw`",
             ),
             (
-                acting("{\"raw\": \"\", \"expect\": [{\"outcome\": [\"result\"], \"code\": [1]}]}"),
-                "6:43: only an `error` has a code, and `is` does not name it",
+                active("{\"raw\": \"\", \"expect\": [{\"outcome\": [\"result\"], \"code\": [1]}]}"),
+                "6:48: only an `error` has a code, and `outcome` does not list it",
             ),
-            (acting("{\"raw\": \"\", \"expect\": [{\"code\": [1.5]}]}"), "6:34: expected an integer, found a number"),
+            (active("{\"raw\": \"\", \"expect\": [{\"code\": [1.5]}]}"), "6:34: expected an integer, found a number"),
             (
-                acting("{\"raw\": \"\", \"expect\": [{\"message\": \"z\"}, {\"outcome\": [\"error\"]}]}"),
-                "6:24: every answer fits this row, so nothing after it is ever reached",
+                active("{\"raw\": \"\", \"expect\": [{\"message\": \"z\"}, {\"outcome\": [\"error\"]}]}"),
+                "6:24: every response matches this entry, so nothing after it is reached",
             ),
             (
-                watching(
+                passive(
                     "\"across-steps\": [{\"check\": \"same\", \"steps\": [\"a\", \"b\"]}],\n\"steps\": [{\"name\": \"a\", \"raw\": \"\", \"otherwise\": {\"message\": \"z\"}}, {\"name\": \"b\", \"raw\": \"\"}]",
                 ),
-                "6:36: `otherwise` needs rows in `expect`: without them any answer does",
+                "6:36: `otherwise` needs `expect`: without it any response is right",
             ),
             // What holds of several steps.
             (
-                watching(
+                passive(
                     "\"across-steps\": [{\"check\": \"same\", \"steps\": [\"first\", \"frist\"]}],\n\"steps\": [{\"name\": \"first\", \"raw\": \"\"}]",
                 ),
-                "5:47: no step is named `frist` (did you mean `first`?)",
+                "5:55: no step is named `frist` (did you mean `first`?)",
             ),
             (
-                watching(
+                passive(
                     "\"across-steps\": [{\"check\": \"same\", \"steps\": [\"a\"]}],\n\"steps\": [{\"name\": \"a\", \"raw\": \"\"}]",
                 ),
-                "5:37: it has fewer than 2 items",
+                "5:45: it has fewer than 2 items",
             ),
         ]);
     }
 
     #[test]
-    fn all_faults_of_all_files_are_told_in_order() {
-        let bad = watching(
+    fn all_problems_of_all_files_are_reported_in_order() {
+        let invalid = passive(
             "\"whi\": 1,\n\"watch\": {\"kind\": \"reslt\"},\n\"rules\": [{\"check\": \"x\"}, {}],\n\"fault\": 5",
         );
-        let texts = vec![text("b/x", &bad), text("a/y", "{"), text("a/z", WATCHING)];
-        let error = understand(texts, &[], Trust::Nothing).expect_err("two of them are broken");
+        let texts = vec![text("b/x", &invalid), text("a/y", "{"), text("a/z", PASSIVE)];
+        let error = understand(texts, &[], Trust::Nothing).expect_err("one of them is invalid");
         let places: Vec<_> =
             error.faults.iter().map(|fault| format!("{}:{}:{}", fault.file, fault.line, fault.column)).collect();
         assert_eq!(
@@ -833,8 +904,8 @@ mod tests {
                 "own/a/y.jsonc:1:1",
                 "own/b/x.jsonc:5:1",
                 "own/b/x.jsonc:6:19",
-                "own/b/x.jsonc:7:20",
-                "own/b/x.jsonc:7:26",
+                "own/b/x.jsonc:7:21",
+                "own/b/x.jsonc:7:27",
                 "own/b/x.jsonc:8:10",
             ],
             "{error}"
@@ -843,21 +914,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_nothing_but_faults_is_told_in_bounded_time() {
+    fn a_file_of_nothing_but_mistakes_is_checked_in_bounded_time() {
         let many = |item: &str| vec![item; MAX_FILE_BYTES / item.len() / 16].join(",");
-        for broken in [
-            watching(&format!("\"tags\": [{}]", many("1"))),
-            watching(&format!("\"rules\": [{}]", many("{}"))),
-            acting(&many("{\"raw\":\"${x}\"}")),
-            watching(&format!("\"needs\": {{\"tool\": {}{}}}", "{\"not\":".repeat(110), "}".repeat(110))),
-            watching(&format!("\"watch\": {}1{}", "{\"where\":".repeat(50_000), "}".repeat(50_000))),
+        for invalid in [
+            passive(&format!("\"tags\": [{}]", many("1"))),
+            passive(&format!("\"rules\": [{}]", many("{}"))),
+            active(&many("{\"raw\":\"${x}\"}")),
+            passive(&format!("\"needs\": {{\"tool\": {}{}}}", "{\"not\":".repeat(110), "}".repeat(110))),
+            passive(&format!("\"watch\": {}1{}", "{\"where\":".repeat(50_000), "}".repeat(50_000))),
         ] {
-            assert!((1..=MAX_FAULTS + 1).contains(&told(&broken).len()));
+            assert!((1..=MAX_PROBLEMS_PER_FILE + 1).contains(&reported(&invalid).len()));
         }
     }
 
     #[test]
-    fn an_id_is_used_once_and_is_plain() {
+    fn an_id_is_unique_and_of_plain_characters() {
         let embedded =
             CaseText { source: Source::Embedded, file: "cases/a/b.jsonc".to_owned(), ..text("a/b", CONNECTION) };
         let error =
@@ -865,28 +936,28 @@ mod tests {
                 .expect_err("two ids are wrong");
         assert_eq!(
             error.to_string(),
-            "own/a b/ü.jsonc: the id `a b/ü` is not of letters, digits, `-`, `_` and `.` between slashes: rename the file\n\
-             own/a/b.jsonc: the id `a/b` is taken by cases/a/b.jsonc"
+            "own/a b/ü.jsonc: the id `a b/ü` has other characters than letters, digits, `-`, `_` and `.` between slashes: rename the file\n\
+             own/a/b.jsonc: the id `a/b` is already used by cases/a/b.jsonc"
         );
     }
 
     #[test]
-    fn a_trusted_case_that_is_broken_is_told_all_the_same() {
-        let broken = watching("\"watch\": {\"kind\": \"reslt\"}, \"rules\": [{\"check\": \"tool-known\"}]");
-        let embedded = CaseText { source: Source::Embedded, ..text("a/b", &broken) };
-        let error = understand(vec![embedded], &[], Trust::Embedded).expect_err("it is broken");
+    fn an_invalid_trusted_case_is_reported() {
+        let invalid = passive("\"watch\": {\"kind\": \"reslt\"}, \"rules\": [{\"check\": \"tool-known\"}]");
+        let embedded = CaseText { source: Source::Embedded, ..text("a/b", &invalid) };
+        let error = understand(vec![embedded], &[], Trust::Embedded).expect_err("it is invalid");
         assert_eq!(error.faults[0].suggestion.as_deref(), Some("result"));
     }
 
     #[test]
-    fn the_embedded_cases_are_whole() {
+    fn the_embedded_cases_are_valid() {
         if let Err(error) = understand(read_embedded(), &[], Trust::Nothing) {
             panic!("{error}");
         }
     }
 
     #[test]
-    fn a_directory_is_read_with_its_links_and_without_what_is_hidden() {
+    fn a_directory_is_read_with_links_and_shapes_but_without_hidden_entries() {
         let directory = tempfile::tempdir().expect("a directory");
         let root = directory.path();
         fs::create_dir_all(root.join("mine/deep")).expect("made");
@@ -894,6 +965,11 @@ mod tests {
         fs::write(root.join("mine/deep/one.jsonc"), CONNECTION).expect("written");
         fs::write(root.join(".git/two.jsonc"), "{").expect("written");
         fs::write(root.join("mine/notes.txt"), "{").expect("written");
+        fs::create_dir(root.join("shapes")).expect("made");
+        fs::write(root.join("shapes/name.json"), r#"{"type": "object", "required": ["name"]}"#).expect("written");
+        let referring = PASSIVE.replace(r#"{"check": "tool-known"}"#, r#"{"schema": {"$ref": "shapes/name"}}"#);
+        fs::write(root.join("mine/four.jsonc"), referring.replace("Give each tool", "Give every tool"))
+            .expect("written");
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(root, root.join("mine/loop")).expect("linked");
@@ -904,35 +980,41 @@ mod tests {
         read_directory(root, &mut texts, &mut faults);
         assert_eq!(faults, []);
         let ids: Vec<_> = texts.iter().map(|text| text.id.as_str()).collect();
-        assert_eq!(ids, if cfg!(unix) { vec!["mine/deep/one", "mine/three"] } else { vec!["mine/deep/one"] });
+        let linked: &[&str] = if cfg!(unix) { &["mine/three"] } else { &[] };
+        assert_eq!(ids, [&["mine/deep/one", "mine/four"], linked, &["shapes/name"]].concat());
         let cases = load(Some(root), &[]).expect("they load");
         assert!(cases.iter().any(|case| case.id == "mine/deep/one" && matches!(case.source, Source::File(_))));
+        let case = cases.iter().find(|case| case.id == "mine/four").expect("it is loaded");
+        let Body::Watch(passive) = &case.body else { panic!("it is passive") };
+        let Watch::Values(values) = &passive.watch else { panic!("it watches values") };
+        let ValueRule::Schema(schema) = &values.rules[2].check else { panic!("the last rule is a schema") };
+        assert!(schema.fits(&serde_json::json!({"name": 5})) && !schema.fits(&serde_json::json!({})));
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_beside_what_is_broken() {
+    fn unreadable_and_invalid_files_are_reported_together() {
         let directory = tempfile::tempdir().expect("a directory");
         let root = directory.path();
         fs::write(root.join("a.jsonc"), vec![b' '; MAX_FILE_BYTES + 1]).expect("written");
         fs::write(root.join("b.jsonc"), b"{\n \"title\": \"\xe9\"}").expect("written");
         fs::write(root.join("c.jsonc"), "{").expect("written");
-        let error = load(Some(root), &[]).expect_err("all are broken").to_string();
-        let told: Vec<_> = error.lines().map(|line| line.rsplit_once('/').map_or(line, |(_, end)| end)).collect();
+        let error = load(Some(root), &[]).expect_err("all are invalid").to_string();
+        let reported: Vec<_> = error.lines().map(|line| line.rsplit_once('/').map_or(line, |(_, end)| end)).collect();
         assert_eq!(
-            told,
+            reported,
             [
                 "a.jsonc: it is larger than 1048576 bytes",
-                "b.jsonc:2:12: it is not UTF-8 from here on",
+                "b.jsonc:2:12: it is not valid UTF-8 from here on",
                 "c.jsonc:1:1: unterminated object",
             ]
         );
     }
 
     #[test]
-    fn a_directory_without_cases_or_none_at_all_is_told() {
+    fn an_empty_or_missing_directory_is_reported() {
         let directory = tempfile::tempdir().expect("a directory");
         let error = load(Some(directory.path()), &[]).expect_err("it is empty").to_string();
-        assert!(error.ends_with("no case file stands below this directory: a case ends in .jsonc"), "{error}");
+        assert!(error.ends_with("no case file is below this directory: the extension of a case is .jsonc"), "{error}");
         let error = load(Some(&directory.path().join("missing")), &[]).expect_err("it is missing").to_string();
         assert!(error.contains("missing: failed to read the directory: "), "{error}");
     }

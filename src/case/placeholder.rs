@@ -1,6 +1,6 @@
 //! The placeholders of case files: `${...}` in what a step sends, filled in while the case runs.
 //!
-//! Owns how they are written and where they are put. What stands in for one is the runner's to say.
+//! Owns their notation and the filling in. The runner says what the value of each is.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
-/// The longest text that `${text.N}` stands for, in characters.
+/// The length of the longest string that `${text.N}` inserts, in characters.
 pub const MAX_TEXT: usize = 1_000_000;
 
-/// Something that is filled in when a message is sent.
+/// A value that is inserted when a message is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Placeholder {
     /// `${tool}`: the name of a tool that may be called.
@@ -30,13 +30,13 @@ pub enum Placeholder {
     ToolArguments2020Only,
     /// `${tool.arguments.alternative}`: valid arguments other than the minimal ones.
     ToolArgumentsAlternative,
-    /// `${tool.swapped-case}`: the tool's name with the case of its letters swapped.
+    /// `${tool.swapped-case}`: its name with the case of the letters swapped.
     ToolSwappedCase,
-    /// `${unknown-tool}`: a name that no page lists.
+    /// `${unknown-tool}`: a name that no tool has.
     UnknownTool,
-    /// `${unknown-method}`: a method that nobody has.
+    /// `${unknown-method}`: a method that does not exist.
     UnknownMethod,
-    /// `${random}`: a random word.
+    /// `${random}`: a random string.
     Random,
     /// `${next-cursor}`: a cursor that the server issued.
     NextCursor,
@@ -50,38 +50,40 @@ pub enum Placeholder {
     PromptArguments,
     /// `${prompt.argument}`: the name of its first required argument.
     PromptArgument,
-    /// `${text.N}`: a text of `N` characters.
+    /// `${page.cursor}`: the cursor of the page that the steps are repeated for.
+    PageCursor,
+    /// `${text.N}`: a string of `N` characters.
     Text(usize),
-    /// `${listed-version}`: the newest version with a handshake that `server/discover` lists.
+    /// `${listed-version}`: the newest version with a handshake in the result of `server/discover`.
     ListedVersion,
     /// `${revision}`: the revision that the case runs in.
     Revision,
     /// `${id}`: a fresh integer id.
     Id,
-    /// `${meta}`: the `_meta` object that the revision asks for.
+    /// `${meta}`: the `_meta` object that the revision requires.
     Meta,
     /// `${session}`: the session that the server opened over HTTP.
     Session,
     /// `${header}`: in a header, the value that the client would send.
     Header,
-    /// `${client-request.content}`: values that fit the form that the server asks to be filled in.
+    /// `${client-request.content}`: content that is valid against the `requestedSchema` of the server.
     ClientRequestContent,
-    /// `${client-request.invalid-content}`: the same, broken in one thing.
+    /// `${client-request.invalid-content}`: content that is invalid in one value.
     ClientRequestInvalidContent,
-    /// `${client-request.tool}`: the first tool that the server lets a model use.
+    /// `${client-request.tool}`: the first tool that the request lets the model use.
     ClientRequestTool,
-    /// `${client-request.count}`: how many requests of the server were answered before.
+    /// `${client-request.count}`: how many requests of this method were answered before.
     ClientRequestCount,
     /// `${saved.NAME}`: what an earlier step saved by that name.
     Saved(String),
-    /// `${declined.NAME}`: an answer to each of the requests that an earlier step saved by that name, by its
-    /// key. Elicitation is declined.
+    /// `${declined.NAME}`: a response that grants nothing to each of the requests that an earlier step saved by that
+    /// name, by its key.
     Declined(String),
 }
 
 impl Placeholder {
     /// Every placeholder that has no argument.
-    const PLAIN: [(&'static str, Self); 28] = [
+    const PLAIN: [(&'static str, Self); 29] = [
         ("tool", Self::Tool),
         ("tool.arguments", Self::ToolArguments),
         ("tool.arguments.missing", Self::ToolArgumentsMissing),
@@ -100,6 +102,7 @@ impl Placeholder {
         ("prompt", Self::Prompt),
         ("prompt.arguments", Self::PromptArguments),
         ("prompt.argument", Self::PromptArgument),
+        ("page.cursor", Self::PageCursor),
         ("listed-version", Self::ListedVersion),
         ("revision", Self::Revision),
         ("id", Self::Id),
@@ -112,7 +115,7 @@ impl Placeholder {
         ("client-request.count", Self::ClientRequestCount),
     ];
 
-    /// Whether it speaks of a tool that may be called.
+    /// Whether it is of a tool that may be called.
     #[must_use]
     pub fn is_of_tool(&self) -> bool {
         match self {
@@ -134,6 +137,7 @@ impl Placeholder {
             | Self::Prompt
             | Self::PromptArguments
             | Self::PromptArgument
+            | Self::PageCursor
             | Self::Text(_)
             | Self::ListedVersion
             | Self::Revision
@@ -150,7 +154,13 @@ impl Placeholder {
         }
     }
 
-    /// Whether it speaks of a request of the server, and so stands in an answer to one.
+    /// Whether it is of a listed prompt.
+    #[must_use]
+    pub fn is_of_prompt(&self) -> bool {
+        matches!(self, Self::Prompt | Self::PromptArguments | Self::PromptArgument)
+    }
+
+    /// Whether it is of a request of the server, and so is filled in in a response to one.
     #[must_use]
     pub fn is_of_client_request(&self) -> bool {
         matches!(
@@ -178,34 +188,34 @@ impl fmt::Display for Placeholder {
                 let (name, _) = Self::PLAIN
                     .iter()
                     .find(|(_, known)| known == plain)
-                    .expect("every placeholder without an argument stands in the list");
+                    .expect("every placeholder without an argument is in the list");
                 write!(f, "${{{name}}}")
             }
         }
     }
 }
 
-/// A name in `${...}` that is no placeholder.
+/// Why `${...}` is not a placeholder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownPlaceholder {
-    /// Nothing has this name.
+    /// No placeholder has this name.
     #[error("unknown placeholder `${{{0}}}`")]
     Name(String),
-    /// The length in `${text.N}` is no number or too great.
-    #[error("the length in `${{text.{0}}}` is no number up to {MAX_TEXT}")]
+    /// The length in `${text.N}` is not a number, or too great.
+    #[error("the length in `${{text.{0}}}` is not a number up to {MAX_TEXT}")]
     Length(String),
-    /// The name in `${saved.NAME}` is not of letters, digits, `-` and `_`.
-    #[error("the name in `${{saved.{0}}}` is not of letters, digits, `-` and `_`")]
+    /// The name in `${saved.NAME}` has other characters than letters, digits, `-` and `_`.
+    #[error("the name in `${{saved.{0}}}` has other characters than letters, digits, `-` and `_`, or none")]
     Saved(String),
-    /// A `${` has no `}`.
-    #[error("`${{` opens a placeholder that no `}}` closes")]
+    /// A `${` is not closed.
+    #[error("`${{` is not followed by `}}`")]
     Unclosed,
 }
 
 impl FromStr for Placeholder {
     type Err = UnknownPlaceholder;
 
-    /// Reads what stands between `${` and `}`.
+    /// Parses what is between `${` and `}`.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         if let Some(length) = name.strip_prefix("text.") {
             let digits = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());
@@ -231,7 +241,7 @@ fn is_saved_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
 }
 
-/// Every `${...}` in a text with its place in bytes, in order, the ones that are no placeholder included.
+/// Every `${...}` in a string with its range in bytes, in order, including those that are not placeholders.
 pub(super) fn scan(text: &str) -> Vec<(Range<usize>, Result<Placeholder, UnknownPlaceholder>)> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -246,7 +256,7 @@ pub(super) fn scan(text: &str) -> Vec<(Range<usize>, Result<Placeholder, Unknown
     found
 }
 
-/// The placeholders in a text, each with its place in bytes, in order.
+/// The placeholders in a string, each with its range in bytes, in order.
 ///
 /// # Examples
 /// ```
@@ -261,8 +271,8 @@ pub fn find(text: &str) -> Vec<(Range<usize>, Placeholder)> {
 
 /// Fills in the placeholders of every string in a value, member names included.
 ///
-/// A string that is only a placeholder becomes its value; otherwise the text of the value is spliced
-/// in: a string as it is, anything else as JSON. So is it always in the name of a member.
+/// A string that consists of a placeholder becomes its value. Within a string, and in the name of a member, a string
+/// is inserted as it is, and any other value as JSON.
 ///
 /// # Errors
 /// The first that `value_of` gives.
@@ -285,7 +295,7 @@ pub fn fill<E>(value: &Value, value_of: &mut impl FnMut(&Placeholder) -> Result<
     })
 }
 
-/// Fills in the placeholders of a text: a string as it is, anything else as JSON.
+/// Fills in the placeholders of a string: a string as it is, any other value as JSON.
 ///
 /// # Errors
 /// The first that `value_of` gives.
@@ -320,7 +330,7 @@ mod tests {
 
     use super::*;
 
-    #[expect(clippy::unnecessary_wraps, reason = "it stands for a function that may fail")]
+    #[expect(clippy::unnecessary_wraps, reason = "the callback of `fill` may fail")]
     fn sample(placeholder: &Placeholder) -> Result<Value, Infallible> {
         Ok(match placeholder {
             Placeholder::Tool => json!("echo"),
@@ -332,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placeholder_is_read_as_it_is_written() {
+    fn every_placeholder_parses_and_prints() {
         for (name, placeholder) in Placeholder::PLAIN {
             assert_eq!(name.parse(), Ok(placeholder.clone()));
             assert_eq!(placeholder.to_string(), format!("${{{name}}}"));
@@ -345,17 +355,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_placeholder_is_named() {
-        let message = |name: &str| name.parse::<Placeholder>().expect_err("no placeholder").to_string();
+    fn an_unknown_placeholder_is_reported() {
+        let message = |name: &str| name.parse::<Placeholder>().expect_err("not a placeholder").to_string();
         assert_eq!(message("tol"), "unknown placeholder `${tol}`");
-        assert_eq!(message("text.1000001"), "the length in `${text.1000001}` is no number up to 1000000");
-        assert_eq!(message("text.+5"), "the length in `${text.+5}` is no number up to 1000000");
-        assert_eq!(message("saved."), "the name in `${saved.}` is not of letters, digits, `-` and `_`");
+        assert_eq!(message("text.1000001"), "the length in `${text.1000001}` is not a number up to 1000000");
+        assert_eq!(message("text.+5"), "the length in `${text.+5}` is not a number up to 1000000");
+        assert_eq!(
+            message("saved."),
+            "the name in `${saved.}` has other characters than letters, digits, `-` and `_`, or none"
+        );
         assert_eq!(scan("a ${tool"), [(2..8, Err(UnknownPlaceholder::Unclosed))]);
     }
 
     #[test]
-    fn placeholders_are_found_in_order_with_their_places() {
+    fn placeholders_are_found_in_order_with_their_ranges() {
         assert_eq!(
             find("é${tool}${id} ${nothing} $x {y} ${text.3}"),
             [(2..9, Placeholder::Tool), (9..14, Placeholder::Id), (33..42, Placeholder::Text(3))]
@@ -363,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_placeholder_becomes_the_value_and_another_is_spliced_in() {
+    fn a_lone_placeholder_becomes_its_value_and_another_is_inserted() {
         let value =
             json!({"id": "${id}", "params": {"_meta": "${meta}", "n": ["a-${id}-${tool}", "${text.3}", 1, null]}});
         let Ok(filled) = fill(&value, &mut sample);
@@ -371,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn member_names_and_raw_lines_take_text() {
+    fn member_names_and_raw_lines_take_strings() {
         let Ok(filled) = fill(&json!({"${tool}-${id}": true, "${id}": 1}), &mut sample);
         assert_eq!(filled, json!({"echo-7": true, "7": 1}));
         let Ok(line) = fill_text(r#"{"id":${id},"method":"${tool}","params":{"_meta":${meta}}"#, &mut sample);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::fault::nearest;
-use super::loaded::Case;
+use super::model::Case;
+use super::problem::nearest;
 use super::stimuli::stimuli;
 
 /// Which cases run, as globs; `*` matches across slashes, so `tools/*` is everything below `tools`.
@@ -154,8 +154,8 @@ mod tests {
             case_of(
                 id,
                 &json!({
-                    "title": "x", "mend": "y", "requirements": ["jsonrpc-message-format"], "tags": tags,
-                    "watch": {"what": "message"}, "must": [{"schema": {"type": "object"}}],
+                    "title": "x", "fix": "y", "requirements": ["jsonrpc-message-format"], "tags": tags,
+                    "watch": {"kind": "message"}, "rules": [{"schema": {"type": "object"}}],
                 }),
             )
         };

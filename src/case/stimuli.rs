@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::fault::nearest;
-use super::loaded::{Body, Case};
+use super::model::{Body, Case};
+use super::problem::nearest;
 
 /// What is wrong with a name in `provoked-by`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,11 +27,16 @@ pub(super) struct BadStimulus {
 ///
 /// Names that mean nothing are passed over: the loader reports them.
 #[must_use]
-pub fn stimuli<'a>(of: &[&Case], all: &'a [Case]) -> Vec<&'a Case> {
-    let cases = by_name(all);
+pub fn stimuli<'a>(of: &[&'a Case], all: &'a [Case]) -> Vec<&'a Case> {
     let given: BTreeSet<&str> = of.iter().map(|case| case.id.as_str()).collect();
+    let names = of.iter().flat_map(|case| case.provoked_by()).map(String::as_str).collect();
+    named_stimuli(names, all).into_iter().filter(|case| !given.contains(case.id.as_str())).collect()
+}
+
+/// The active cases that names of cases and areas lead to, in the order of `all`.
+fn named_stimuli<'a>(mut waiting: Vec<&'a str>, all: &'a [Case]) -> Vec<&'a Case> {
+    let cases = by_name(all);
     let mut reached = BTreeSet::new();
-    let mut waiting: Vec<&str> = of.iter().flat_map(|case| case.provoked_by()).map(String::as_str).collect();
     while let Some(name) = waiting.pop() {
         for case in cases.get(name).into_iter().flatten() {
             if reached.insert(case.id.as_str()) {
@@ -40,10 +45,7 @@ pub fn stimuli<'a>(of: &[&Case], all: &'a [Case]) -> Vec<&'a Case> {
         }
     }
     let sends = |case: &&Case| matches!(case.body, Body::Act(_));
-    all.iter()
-        .filter(|case| reached.contains(case.id.as_str()) && !given.contains(case.id.as_str()))
-        .filter(sends)
-        .collect()
+    all.iter().filter(|case| reached.contains(case.id.as_str())).filter(sends).collect()
 }
 
 /// Everything that is wrong with the stimuli that cases name.
@@ -65,7 +67,7 @@ pub(super) fn bad_stimuli(all: &[Case]) -> Vec<BadStimulus> {
                 Some(named) if reaches(named, &case.id, &cases) && is_case(named, name) => {
                     found.push(bad(format!("`{name}` is provoked by this case in turn: the circle has no stimulus")));
                 }
-                Some(_) if stimuli_of_name(name, case, all).is_empty() => {
+                Some(_) if named_stimuli(vec![name], all).is_empty() => {
                     found.push(bad(format!("`{name}` names no case that sends anything")));
                 }
                 Some(_) => {}
@@ -77,12 +79,6 @@ pub(super) fn bad_stimuli(all: &[Case]) -> Vec<BadStimulus> {
 
 fn is_case(named: &[&Case], name: &str) -> bool {
     named.iter().any(|case| case.id == name)
-}
-
-fn stimuli_of_name<'a>(name: &str, of: &Case, all: &'a [Case]) -> Vec<&'a Case> {
-    let mut asking = of.clone();
-    asking.set_provoked_by(vec![name.to_owned()]);
-    stimuli(&[&asking], all)
 }
 
 /// Whether following `provoked-by` from these cases leads to the case of that id.

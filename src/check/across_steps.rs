@@ -7,7 +7,7 @@ use super::client_request::undeclared;
 use super::evidence::evidence_of;
 use super::execution::Pass;
 use super::judgement::{Judged, add_finding, requirement_and_verdict};
-use crate::case::{Act, Case, Comparison, Place, Together};
+use crate::case::{Act, Action, Case, Comparison, Place, Together};
 use crate::spec::Revision;
 use crate::transcript::{Event, Mark, input_requests};
 use crate::verdict::{Finding, Verdict};
@@ -79,7 +79,8 @@ fn compare_values(
     let Some(mut values) = values.into_iter().collect::<Option<Vec<_>>>() else {
         // A step with expectations of its own has been judged by them; without, nothing is proved.
         let is_judged_by_step = body.steps.iter().any(|step| {
-            step.name.as_ref().is_some_and(|name| together.steps.contains(name)) && !step.expect.is_empty()
+            step.name.as_ref().is_some_and(|name| together.steps.contains(name))
+                && !step.action.expected().responses().is_empty()
         });
         if !is_judged_by_step {
             judged
@@ -90,7 +91,10 @@ fn compare_values(
     if together.check == Comparison::SameSetAsShared {
         let paginating =
             body.steps.iter().find(|step| step.name.as_ref().is_some_and(|name| together.steps.contains(name)));
-        let list = paginating.and_then(|step| step.paginate.as_deref()).unwrap_or("tools/list");
+        let list = match paginating.map(|step| &step.action) {
+            Some(Action::Paginate { method, .. }) => method,
+            _ => "tools/list",
+        };
         let Some(offered) = pass.offered.get(list) else {
             judged.withdraw_pass(Verdict::Skip, format!("discovery did not read {list} to its end"));
             return None;
@@ -237,7 +241,7 @@ fn values_of_step(
     let mark = Mark { pass: pass.number, step };
     let mut values = Vec::new();
     let mut is_answered = false;
-    if body.steps[step].http.is_some() {
+    if body.steps[step].is_http() {
         for exchange in pass.transcript.http_exchanges().iter().filter(|exchange| exchange.mark == Some(mark)) {
             is_answered |= exchange.value.get("status").is_some();
             positions.extend(&exchange.positions);

@@ -10,7 +10,7 @@ use super::evidence::evidence_of;
 use super::execution::Pass;
 use super::judgement::{Judged, add_finding, requirement_and_verdict};
 use super::text::shortened;
-use crate::case::{Act, Case, Outcome, Row, Step};
+use crate::case::{Act, Action, Case, Delivery, Expected, ExpectedResponse, Outcome};
 use crate::spec::Revision;
 use crate::transcript::{Event, Exchange, HttpExchange, Mark, ShutdownStep, Transcript, asks_for_input, messages};
 use crate::verdict::{Finding, Verdict};
@@ -90,19 +90,20 @@ fn judge_execution(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> 
             continue;
         }
         let mark = Mark { pass: pass.number, step: index };
-        let mut exchanges_of_step = if step.http.is_some() {
+        let mut exchanges_of_step = if step.is_http() {
             http_step_exchanges(record, &http, mark)
         } else {
-            step_exchanges(record, &exchanges, &strays, &http, step, mark)
+            step_exchanges(record, &exchanges, &strays, &http, &step.action, mark)
         };
-        if let Some(poll) = &step.poll {
+        if let Action::Request { delivery: Delivery::Polled(poll), .. } = &step.action {
             // Only the last response is judged; the others are those that were polled before it.
             exchanges_of_step.drain(..exchanges_of_step.len().saturating_sub(1));
             let last = exchanges_of_step.last().and_then(|step_exchange| step_exchange.response);
             if last.is_some_and(|response| response.get("result").is_some() && !poll.until.fits(response)) {
                 if let (Some(otherwise), Some(step_exchange)) = (&poll.otherwise, exchanges_of_step.last()) {
                     // Judged like a step whose response matches no expectation.
-                    let unexpected = Step { expect: Vec::new(), otherwise: Some(otherwise.clone()), ..step.clone() };
+                    let otherwise = Some(otherwise.clone());
+                    let unexpected = Expected::Listed { responses: Vec::new(), otherwise, control: false };
                     judge_step(case, &unexpected, revision, pass, step_exchange, &mut judged);
                     judged.seen += 1;
                     has_response = true;
@@ -117,7 +118,7 @@ fn judge_execution(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> 
         for step_exchange in exchanges_of_step {
             has_response |= step_exchange.is_response();
             judged.seen += usize::from(step_exchange.is_response());
-            judge_step(case, step, revision, pass, &step_exchange, &mut judged);
+            judge_step(case, step.action.expected(), revision, pass, &step_exchange, &mut judged);
             // A case that does not apply, or proves nothing, is not judged further.
             if matches!(judged.verdict, Verdict::Skip | Verdict::Error) && judged.findings.is_empty() {
                 return judged;
@@ -154,14 +155,14 @@ fn exceeded_limit(record: &Transcript) -> Option<String> {
 
 fn judge_step(
     case: &Case,
-    step: &Step,
+    expected: &Expected,
     revision: Revision,
     pass: &Pass,
     step_exchange: &StepExchange<'_>,
     judged: &mut Judged,
 ) {
-    let applies = |row: &&Row| row.revisions.is_none_or(|revisions| revisions.contains(revision));
-    let rows: Vec<&Row> = step.expect.iter().filter(applies).collect();
+    let applies = |row: &&ExpectedResponse| row.revisions.is_none_or(|revisions| revisions.contains(revision));
+    let rows: Vec<&ExpectedResponse> = expected.responses().iter().filter(applies).collect();
     let row = rows.iter().find(|row| matches_row(row, step_exchange));
     let (requirement, verdict, message) = match row {
         Some(row) => {
@@ -178,8 +179,8 @@ fn judge_step(
             }
             (row.requirement.as_deref(), Some(verdict), row.message.clone())
         }
-        None if rows.is_empty() && step.otherwise.is_none() => {
-            if step.control
+        None if rows.is_empty() && expected.otherwise().is_none() => {
+            if expected.is_control()
                 && !matches!(
                     step_exchange.outcome,
                     Outcome::Result | Outcome::Success | Outcome::ToolError | Outcome::InputRequired
@@ -194,7 +195,7 @@ fn judge_step(
             return;
         }
         None => {
-            let otherwise = step.otherwise.as_ref();
+            let otherwise = expected.otherwise();
             (
                 otherwise.and_then(|o| o.requirement.as_deref()),
                 otherwise.and_then(|o| o.verdict),
@@ -251,7 +252,7 @@ fn step_exchanges<'a>(
     exchanges: &[Exchange<'a>],
     strays: &[(usize, &'a Value)],
     http: &'a [HttpExchange],
-    step: &Step,
+    action: &Action,
     mark: Mark,
 ) -> Vec<StepExchange<'a>> {
     let mut exchanges_of_step = Vec::new();
@@ -262,7 +263,7 @@ fn step_exchanges<'a>(
             continue;
         }
         // A batch in a raw line is there for what comes without an id; its responses have ids of their own.
-        let raw_batch = step.raw.is_some() && entry.sent().is_some_and(Value::is_array);
+        let raw_batch = matches!(action, Action::Raw { .. }) && entry.sent().is_some_and(Value::is_array);
         let mine = |exchange: &&Exchange<'_>| exchange.sent == position && !raw_batch;
         let own: Vec<&Exchange<'_>> = exchanges.iter().filter(mine).collect();
         for exchange in &own {
@@ -434,7 +435,7 @@ fn classify(response: &Value) -> Outcome {
 }
 
 /// Whether a response is one that a row of a step describes.
-fn matches_row(row: &Row, step_exchange: &StepExchange<'_>) -> bool {
+fn matches_row(row: &ExpectedResponse, step_exchange: &StepExchange<'_>) -> bool {
     let outcome_fits = row.outcome.is_empty()
         || row.outcome.contains(&step_exchange.outcome)
         || (row.outcome.contains(&Outcome::Result)
@@ -465,7 +466,7 @@ fn matches_row(row: &Row, step_exchange: &StepExchange<'_>) -> bool {
 }
 
 /// The responses that pass, as text.
-fn expectation(rows: &[&Row], title: &str) -> String {
+fn expectation(rows: &[&ExpectedResponse], title: &str) -> String {
     let mut alternatives = Vec::new();
     for row in rows.iter().filter(|row| row.verdict.is_none_or(|verdict| verdict == Verdict::Pass)) {
         let mut text = row.outcome.iter().map(|outcome| outcome_name(*outcome)).collect::<Vec<_>>().join(" or ");

@@ -11,7 +11,9 @@ use super::text::shortened;
 use super::value::Selected;
 use super::violation::{ValueResult, Violation};
 use super::{client_request, connection, value};
-use crate::case::{Case, Check, Pattern, Rule, Watch, WatchKind};
+use crate::case::{
+    Case, ConnectionAssertion, Methods, Passive, Pattern, Rule, ValueRule, Watch, WatchKind, WatchedValues,
+};
 use crate::spec::Revision;
 use crate::transcript::{Event, Exchange, HttpExchange, input_requests};
 use crate::verdict::{Finding, Verdict};
@@ -19,49 +21,14 @@ use crate::wire::Kind;
 
 /// Judges a passive case by everything that was recorded in one revision.
 #[must_use]
-pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, watched: &Watched<'_>) -> Judged {
-    let rules: Vec<&Rule> =
-        rules.iter().filter(|rule| rule.revisions.is_none_or(|revisions| revisions.contains(revision))).collect();
-    let mut judged = Judged::skip(nothing_selected(watch));
-    if rules.is_empty() {
+pub fn watch(case: &Case, passive: &Passive, revision: Revision, watched: &Watched<'_>) -> Judged {
+    let mut judged = Judged::skip(nothing_selected(&passive.watch));
+    let applies = match &passive.watch {
+        Watch::Values(values) => watch_values(case, values, revision, watched, &mut judged),
+        Watch::Connections(rules) => watch_connections(case, rules, revision, watched, &mut judged),
+    };
+    if !applies {
         return Judged::inapplicable("no rule of the case applies in this revision");
-    }
-    if watch.kind == WatchKind::Connection {
-        for index in &watched.connections {
-            for rule in &rules {
-                judge_connection(case, rule, revision, index, &mut judged);
-            }
-        }
-    } else {
-        let mut known = HashSet::new();
-        for index in &watched.connections {
-            if watch.kind == WatchKind::Line {
-                for (position, line) in index.lines().iter() {
-                    let selected =
-                        Selected { value: line, label: String::new(), positions: vec![*position], request: None };
-                    judge_value(case, watch, &rules, revision, index, &selected, &mut judged);
-                }
-                continue;
-            }
-            if index.is_of_other_revision {
-                continue;
-            }
-            if watch.kind == WatchKind::Exchange {
-                for selected in select_http(watch, index) {
-                    judge_value(case, watch, &rules, revision, index, &selected, &mut judged);
-                }
-                continue;
-            }
-            for selected in select(watch, index) {
-                // The same list is read many times; each of its tools counts once. A server request counts once for
-                // each set of capabilities that the client declared.
-                let client = (watch.kind == WatchKind::ClientRequest)
-                    .then(|| client_request::capabilities(selected.request, index));
-                if known.insert((selected.label.clone(), selected.value, client)) {
-                    judge_value(case, watch, &rules, revision, index, &selected, &mut judged);
-                }
-            }
-        }
     }
     if judged.seen > 0 {
         judged.reason = None;
@@ -70,30 +37,99 @@ pub fn watch(case: &Case, watch: &Watch, rules: &[Rule], revision: Revision, wat
     judged
 }
 
+/// The rules that apply in a revision.
+fn rules_in<T>(rules: &[Rule<T>], revision: Revision) -> Vec<&Rule<T>> {
+    rules.iter().filter(|rule| rule.revisions.is_none_or(|revisions| revisions.contains(revision))).collect()
+}
+
+/// Checks connections as a whole; whether a rule applies in the revision.
+fn watch_connections(
+    case: &Case,
+    rules: &[Rule<ConnectionAssertion>],
+    revision: Revision,
+    watched: &Watched<'_>,
+    judged: &mut Judged,
+) -> bool {
+    let rules = rules_in(rules, revision);
+    for index in &watched.connections {
+        for rule in &rules {
+            judge_connection(case, rule, revision, index, judged);
+        }
+    }
+    !rules.is_empty()
+}
+
+/// Checks values one by one; whether a rule applies in the revision.
+fn watch_values(
+    case: &Case,
+    watch: &WatchedValues,
+    revision: Revision,
+    watched: &Watched<'_>,
+    judged: &mut Judged,
+) -> bool {
+    let rules = rules_in(&watch.rules, revision);
+    if rules.is_empty() {
+        return false;
+    }
+    let mut known = HashSet::new();
+    for index in &watched.connections {
+        if watch.kind == WatchKind::Line {
+            for (position, line) in index.lines().iter() {
+                let selected =
+                    Selected { value: line, label: String::new(), positions: vec![*position], request: None };
+                judge_value(case, watch, &rules, revision, index, &selected, judged);
+            }
+            continue;
+        }
+        if index.is_of_other_revision {
+            continue;
+        }
+        if let WatchKind::Exchange(methods) = &watch.kind {
+            for selected in select_http(watch, methods, index) {
+                judge_value(case, watch, &rules, revision, index, &selected, judged);
+            }
+            continue;
+        }
+        for selected in select(watch, index) {
+            // The same list is read many times; each of its tools counts once. A server request counts once for
+            // each set of capabilities that the client declared.
+            let client = matches!(watch.kind, WatchKind::ClientRequest(_))
+                .then(|| client_request::capabilities(selected.request, index));
+            if known.insert((selected.label.clone(), selected.value, client)) {
+                judge_value(case, watch, &rules, revision, index, &selected, judged);
+            }
+        }
+    }
+    true
+}
+
 /// The reason why a case without anything to judge is skipped.
 fn nothing_selected(watch: &Watch) -> String {
-    let what = match watch.kind {
+    let Watch::Values(values) = watch else {
+        return "the server sent no message that the case is about".to_owned();
+    };
+    let what = match &values.kind {
         WatchKind::Line => "line",
         WatchKind::Message => "message",
-        WatchKind::Response => "response",
-        WatchKind::Result => "result",
-        WatchKind::Error => "error",
-        WatchKind::Request => "request of the server",
-        WatchKind::ClientRequest => "request of the server to the client",
-        WatchKind::Notification => "notification",
-        WatchKind::Exchange => "HTTP exchange",
-        WatchKind::Connection => "message that the case is about",
+        WatchKind::Response(_) => "response",
+        WatchKind::Result(_) => "result",
+        WatchKind::Error(_) => "error",
+        WatchKind::Request(_) => "request of the server",
+        WatchKind::ClientRequest(_) => "request of the server to the client",
+        WatchKind::Notification(_) => "notification",
+        WatchKind::Exchange(_) => "HTTP exchange",
     };
-    let of = if watch.methods.is_empty() { String::new() } else { format!(" of {}", watch.methods.join(" or ")) };
-    let at = watch.path.as_ref().map(|at| format!(" with a value at `{}`", at.as_str())).unwrap_or_default();
-    let fitting = if watch.matching.is_some() { " that the case is about" } else { "" };
-    format!("the server sent no {what}{of}{at}{fitting}")
+    let methods = values.kind.methods();
+    let of = if methods.is_any() { String::new() } else { format!(" of {}", methods.as_slice().join(" or ")) };
+    let at = values.path.as_ref().map(|at| format!(" with a value at `{}`", at.as_str())).unwrap_or_default();
+    let matching = if values.matching.is_some() { " that the case is about" } else { "" };
+    format!("the server sent no {what}{of}{at}{matching}")
 }
 
 fn judge_value(
     case: &Case,
-    watch: &Watch,
-    rules: &[&Rule],
+    watch: &WatchedValues,
+    rules: &[&Rule<ValueRule>],
     revision: Revision,
     index: &ConnectionIndex<'_>,
     selected: &Selected<'_>,
@@ -103,13 +139,12 @@ fn judge_value(
         return;
     }
     for rule in rules {
-        let result = match (&rule.schema, &rule.check) {
-            (Some(schema), _) if watch.kind == WatchKind::Line => {
+        let result = match &rule.check {
+            ValueRule::Schema(schema) if watch.kind == WatchKind::Line => {
                 Some(ValueResult::from(line_violation(schema, selected.value)))
             }
-            (Some(schema), _) => Some(ValueResult::from(schema_violation(schema, selected.value))),
-            (None, Some(Check::Value(check))) => value::check(*check, selected, index, revision),
-            (None, Some(Check::Connection(_) | Check::Rule(_)) | None) => None,
+            ValueRule::Schema(schema) => Some(ValueResult::from(schema_violation(schema, selected.value))),
+            ValueRule::Check(check) => value::check(*check, selected, index, revision),
         };
         let Some(result) = result else { continue };
         judged.seen += 1;
@@ -125,15 +160,21 @@ fn judge_value(
     }
 }
 
-fn judge_connection(case: &Case, rule: &Rule, revision: Revision, index: &ConnectionIndex<'_>, judged: &mut Judged) {
+fn judge_connection(
+    case: &Case,
+    rule: &Rule<ConnectionAssertion>,
+    revision: Revision,
+    index: &ConnectionIndex<'_>,
+    judged: &mut Judged,
+) {
     let checked = match &rule.check {
-        Some(Check::Connection(check))
+        ConnectionAssertion::Check(check)
             if !index.is_of_other_revision || connection::is_independent_of_revision(*check) =>
         {
             connection::check_named(*check, index, revision)
         }
-        Some(Check::Rule(rule)) if !index.is_of_other_revision => connection::check_rule(rule, index),
-        Some(Check::Connection(_) | Check::Rule(_) | Check::Value(_)) | None => return,
+        ConnectionAssertion::Rule(rule) if !index.is_of_other_revision => connection::check_rule(rule, index),
+        ConnectionAssertion::Check(_) | ConnectionAssertion::Rule(_) => return,
     };
     judged.seen += checked.count;
     for violation in checked.violations {
@@ -141,9 +182,9 @@ fn judge_connection(case: &Case, rule: &Rule, revision: Revision, index: &Connec
     }
 }
 
-fn report(
+fn report<T>(
     case: &Case,
-    rule: &Rule,
+    rule: &Rule<T>,
     revision: Revision,
     index: &ConnectionIndex<'_>,
     violation: Violation,
@@ -202,10 +243,10 @@ fn origin(index: &ConnectionIndex<'_>, positions: &[usize]) -> Option<usize> {
 }
 
 /// The HTTP exchanges, or the values in them, that a case looks at.
-fn select_http<'i>(watch: &Watch, index: &'i ConnectionIndex<'_>) -> Vec<Selected<'i>> {
+fn select_http<'i>(watch: &WatchedValues, methods: &Methods, index: &'i ConnectionIndex<'_>) -> Vec<Selected<'i>> {
     let method = |exchange: &HttpExchange| exchange.value.pointer("/request/message/method").cloned();
     let wanted = |exchange: &&HttpExchange| {
-        watch.methods.is_empty() || method(exchange).is_some_and(|method| watch.methods.iter().any(|of| method == *of))
+        methods.is_any() || method(exchange).is_some_and(|method| method.as_str().is_some_and(|m| methods.include(m)))
     };
     let mut found = Vec::new();
     for exchange in index.http.iter().filter(wanted) {
@@ -223,9 +264,10 @@ fn select_http<'i>(watch: &Watch, index: &'i ConnectionIndex<'_>) -> Vec<Selecte
 }
 
 /// The messages, or the values in them, that a case looks at.
-fn select<'a>(watch: &Watch, index: &ConnectionIndex<'a>) -> Vec<Selected<'a>> {
+fn select<'a>(watch: &WatchedValues, index: &ConnectionIndex<'a>) -> Vec<Selected<'a>> {
     let mut found = Vec::new();
-    let wanted = |method: &str| watch.methods.is_empty() || watch.methods.iter().any(|of| of == method);
+    let methods = watch.kind.methods();
+    let wanted = |method: &str| methods.include(method);
     let mut push = |root: &'a Value, label: &str, positions: &[usize], request: Option<&'a Value>| {
         let places = watch.path.as_ref().map_or_else(|| vec![(String::new(), root)], |at| at.find(root));
         for (pointer, value) in places {
@@ -233,7 +275,7 @@ fn select<'a>(watch: &Watch, index: &ConnectionIndex<'a>) -> Vec<Selected<'a>> {
             found.push(Selected { value, label, positions: positions.to_vec(), request });
         }
     };
-    match watch.kind {
+    match &watch.kind {
         WatchKind::Message => {
             for (position, entry) in index.record.entries.iter().enumerate() {
                 if let Some(value) = entry.received() {
@@ -241,18 +283,18 @@ fn select<'a>(watch: &Watch, index: &ConnectionIndex<'a>) -> Vec<Selected<'a>> {
                 }
             }
         }
-        WatchKind::Response | WatchKind::Result | WatchKind::Error => {
+        WatchKind::Response(_) | WatchKind::Result(_) | WatchKind::Error(_) => {
             let mut push_response = |exchange: &Exchange<'a>, (position, response): (usize, &'a Value)| {
-                let root = match watch.kind {
-                    WatchKind::Result => response.get("result"),
-                    WatchKind::Error => response.get("error"),
+                let root = match &watch.kind {
+                    WatchKind::Result(_) => response.get("result"),
+                    WatchKind::Error(_) => response.get("error"),
                     _ => Some(response),
                 };
                 if let Some(root) = root.filter(|_| wanted(method_of(exchange.request))) {
                     push(root, &label_of(exchange.request), &[exchange.sent, position], Some(exchange.request));
                 }
             };
-            if watch.kind == WatchKind::Response {
+            if matches!(watch.kind, WatchKind::Response(_)) {
                 for exchange in &index.exchanges {
                     exchange.responses.iter().for_each(|response| push_response(exchange, *response));
                 }
@@ -263,16 +305,17 @@ fn select<'a>(watch: &Watch, index: &ConnectionIndex<'a>) -> Vec<Selected<'a>> {
                 }
             }
             // An error without an id belongs to no request, and is an error all the same.
-            if watch.methods.is_empty() && watch.kind != WatchKind::Result {
+            if methods.is_any() && !matches!(watch.kind, WatchKind::Result(_)) {
                 for &(position, response) in &index.strays {
-                    let root = if watch.kind == WatchKind::Error { response.get("error") } else { Some(response) };
+                    let is_error = matches!(watch.kind, WatchKind::Error(_));
+                    let root = if is_error { response.get("error") } else { Some(response) };
                     if let Some(root) = root {
                         push(root, "", &[position], None);
                     }
                 }
             }
         }
-        WatchKind::ClientRequest => {
+        WatchKind::ClientRequest(_) => {
             for (position, message) in index.received() {
                 match Kind::of(message) {
                     Kind::Request { method, .. } if wanted(method) && !method.starts_with("notifications/") => {
@@ -291,11 +334,11 @@ fn select<'a>(watch: &Watch, index: &ConnectionIndex<'a>) -> Vec<Selected<'a>> {
                 }
             }
         }
-        WatchKind::Request | WatchKind::Notification => {
+        WatchKind::Request(_) | WatchKind::Notification(_) => {
             for (position, message) in index.received() {
                 let method = match Kind::of(message) {
-                    Kind::Request { method, .. } if watch.kind == WatchKind::Request => method,
-                    Kind::Notification { method } if watch.kind == WatchKind::Notification => method,
+                    Kind::Request { method, .. } if matches!(watch.kind, WatchKind::Request(_)) => method,
+                    Kind::Notification { method } if matches!(watch.kind, WatchKind::Notification(_)) => method,
                     // A notification that carries an id by mistake is judged as a notification.
                     Kind::Request { method, .. } if method.starts_with("notifications/") => method,
                     _ => continue,
@@ -305,7 +348,7 @@ fn select<'a>(watch: &Watch, index: &ConnectionIndex<'a>) -> Vec<Selected<'a>> {
                 }
             }
         }
-        WatchKind::Line | WatchKind::Exchange | WatchKind::Connection => {}
+        WatchKind::Line | WatchKind::Exchange(_) => {}
     }
     found
 }

@@ -183,9 +183,9 @@ fn judge_passive(rule: &str, messages: &[(Option<usize>, Value)]) -> Judged {
           "rules": [{rule}],
         }}"#
     ));
-    let Body::Watch { watch: what, rules, .. } = &case.body else { panic!("it is passive") };
+    let Body::Watch(passive) = &case.body else { panic!("it is passive") };
     let connected = [Connected { label: "main".to_owned(), transcript: transcript(messages) }];
-    watch(&case, what, rules, REVISION, &Watched::new(&connected, REVISION))
+    watch(&case, passive, REVISION, &Watched::new(&connected, REVISION))
 }
 
 #[test]
@@ -230,8 +230,8 @@ fn a_response_of_another_revision_is_not_judged() {
           "rules": [{ "schema": { "required": ["name"] } }],
         }"#,
     );
-    let Body::Watch { watch: what, rules, .. } = &case.body else { panic!("it is passive") };
+    let Body::Watch(passive) = &case.body else { panic!("it is passive") };
     let connected = [Connected { label: "main".to_owned(), transcript: other_revision }];
-    let judged = watch(&case, what, rules, REVISION, &Watched::new(&connected, REVISION));
+    let judged = watch(&case, passive, REVISION, &Watched::new(&connected, REVISION));
     assert_eq!(judged.verdict, Verdict::Skip);
 }

@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use mcp_conformance::JudgeError;
-use mcp_conformance::internals::case::{Body, Case, HttpCall, Process, Selection, Shutdown, Step, WatchKind};
+use mcp_conformance::internals::case::{
+    Action, Body, Case, Delivery, ForEach, HttpCall, Process, RawLine, Selection, Shutdown, Step, Watch, WatchKind,
+};
 use mcp_conformance::reference::Fault;
 use mcp_conformance::report::layout::wrap;
 use mcp_conformance::report::visible::{excerpt, visible};
@@ -158,31 +160,15 @@ fn rule_head(requirement: &Requirement, indent: usize, out: &mut dyn Write) -> i
 /// What a case does, a line each.
 fn deeds(case: &Case) -> Vec<String> {
     match &case.body {
-        Body::Watch { watch, rules, .. } => {
-            let what = match watch.kind {
-                WatchKind::Line => "every line that the server writes",
-                WatchKind::Message => "every message",
-                WatchKind::Response => "every response",
-                WatchKind::Result => "every result",
-                WatchKind::Error => "every error",
-                WatchKind::ClientRequest => "each thing that the server asks the client for",
-                WatchKind::Request => "every request of the server's",
-                WatchKind::Notification => "every notification",
-                WatchKind::Exchange => "every HTTP exchange",
-                WatchKind::Connection => "every connection as a whole",
+        Body::Watch(passive) => {
+            let (what, count) = match &passive.watch {
+                Watch::Connections(rules) => ("every connection as a whole".to_owned(), rules.len()),
+                Watch::Values(values) => (watched(&values.kind), values.rules.len()),
             };
-            let of = match (watch.kind, watch.methods.as_slice()) {
-                (_, []) => String::new(),
-                (WatchKind::Request | WatchKind::ClientRequest | WatchKind::Notification, of) => {
-                    format!(" called {}", of.join(" or "))
-                }
-                (_, of) => format!(" of {}", of.join(" or ")),
-            };
-            let held = match rules.len() {
-                1 => "a rule".to_owned(),
-                count => format!("{count} rules"),
-            };
-            vec![format!("It sends nothing of its own: it holds {what}{of} against {held}, wherever the run sees one.")]
+            let rules = if count == 1 { "a rule".to_owned() } else { format!("{count} rules") };
+            vec![format!(
+                "It sends nothing of its own: it checks {what} against {rules}, wherever it appears in the run."
+            )]
         }
         Body::Act(act) => {
             let process = match act.process {
@@ -191,7 +177,13 @@ fn deeds(case: &Case) -> Vec<String> {
                 Process::Fresh => "In a process of its own it",
                 Process::Uninitialized => "In a process in which nothing was sent before it",
             };
-            let each = if act.for_each.is_some() { ", for each tool that may be called," } else { "" };
+            let each = match &act.for_each {
+                None => String::new(),
+                Some(ForEach::Tool) => ", for each tool that may be called,".to_owned(),
+                Some(ForEach::Resource) => ", for each listed resource,".to_owned(),
+                Some(ForEach::Prompt) => ", for each listed prompt,".to_owned(),
+                Some(ForEach::Page(method)) => format!(", for each page of {method} after the first,"),
+            };
             let mut lines = vec![format!("{process}{each}")];
             lines.extend(act.steps.iter().map(|step| format!("- {}", deed(step))));
             if !act.client_responses.is_empty() {
@@ -209,6 +201,25 @@ fn deeds(case: &Case) -> Vec<String> {
     }
 }
 
+/// The values that a passive case checks, in words.
+fn watched(kind: &WatchKind) -> String {
+    let what = match kind {
+        WatchKind::Line => "every line that the server writes",
+        WatchKind::Message => "every message",
+        WatchKind::Response(_) => "every response",
+        WatchKind::Result(_) => "every result",
+        WatchKind::Error(_) => "every error",
+        WatchKind::ClientRequest(_) => "everything that the server requests of the client",
+        WatchKind::Request(_) => "every request of the server",
+        WatchKind::Notification(_) => "every notification",
+        WatchKind::Exchange(_) => "every HTTP exchange",
+    };
+    match kind.methods().as_slice() {
+        [] => what.to_owned(),
+        methods => format!("{what} of {}", methods.join(" or ")),
+    }
+}
+
 /// What a step does, in words.
 fn deed(step: &Step) -> String {
     let member = |message: &Value, name| {
@@ -218,37 +229,41 @@ fn deed(step: &Step) -> String {
     let with = |message: &Value| {
         member(message, "params").map_or_else(String::new, |p| format!(" with {}", excerpt(&p, 160, 0)))
     };
-    let done = match step {
-        Step { send: Some(message), .. } => format!("sends the request {}{}", called(message), with(message)),
-        Step { notify: Some(message), .. } => format!("sends the notification {}{}", called(message), with(message)),
-        Step { batch: Some(messages), .. } => format!("sends a batch of {} messages", messages.len()),
-        Step { raw: Some(line), .. } => format!("writes the line {}", excerpt(line, 160, 0)),
-        Step { paginate: Some(method), .. } => format!("reads every page of {method}"),
-        Step { retry: Some(retry), .. } => {
+    let done = match &step.action {
+        Action::Request { message, .. } => format!("sends the request {}{}", called(message), with(message)),
+        Action::Notification { message, .. } => format!("sends the notification {}{}", called(message), with(message)),
+        Action::Batch { messages, .. } => format!("sends a batch of {} messages", messages.len()),
+        Action::Raw { line: RawLine::Text(line), .. } => format!("writes the line {}", excerpt(line, 160, 0)),
+        Action::Raw { line: RawLine::Bytes(bytes), .. } => {
+            format!("writes {} bytes that need not be UTF-8: {}", bytes.len(), bytes.escape_ascii())
+        }
+        Action::Paginate { method, .. } => format!("reads every page of {method}"),
+        Action::Retry { retry, .. } => {
             format!("makes the request of the step `{}` again, with the input that its result asked for", retry.step)
         }
-        Step { http: Some(http), .. } => format!("makes an HTTP request: {}", http_deed(http)),
-        Step { close: Some(of), .. } => format!("closes the answer to the step `{of}`"),
-        Step { shutdown: Some(Shutdown::StdinClosed), .. } => {
+        Action::Http { call, .. } => format!("makes an HTTP request: {}", http_deed(call)),
+        Action::Close { step } => format!("closes the answer to the step `{step}`"),
+        Action::Shutdown { how: Shutdown::StdinClosed, .. } => {
             "closes the server's input and waits for its end".to_owned()
         }
-        Step { shutdown: Some(Shutdown::Sigterm), .. } => {
+        Action::Shutdown { how: Shutdown::Sigterm, .. } => {
             "closes the server's input, sends SIGTERM after a while and waits for its end".to_owned()
         }
-        Step { .. } => "waits".to_owned(),
+        Action::Wait(duration) => format!("waits for {} ms", duration.as_millis()),
     };
     let mut remarks = Vec::new();
-    if step.control {
+    if step.action.expected().is_control() {
         remarks.push("the control: it has to be served".to_owned());
     }
-    if let Some(poll) = &step.poll {
-        remarks.push(format!(
+    match &step.action {
+        Action::Request { delivery: Delivery::Polled(poll), .. } => remarks.push(format!(
             "again and again, at most {} times, until the answer is what is waited for",
             poll.max_attempts
-        ));
-    }
-    if step.pipelined {
-        remarks.push("without waiting for the answer".to_owned());
+        )),
+        Action::Request { delivery: Delivery::Pipelined, .. } | Action::Retry { pipelined: true, .. } => {
+            remarks.push("without waiting for the answer".to_owned());
+        }
+        _ => {}
     }
     if let Some(revisions) = step.revisions {
         remarks.push(format!("only in {}", span(revisions)));

@@ -1,18 +1,19 @@
-//! What stands in for the placeholders of a case.
+//! The values of the placeholders of a case.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::inventory::{Inventory, Tool};
+use super::primitives::Prompt;
 use super::session::{Session, stateless_meta};
-use crate::case::{Act, Ask, Case, Placeholder};
+use crate::case::{Act, Ask, Case, ForEach, Placeholder};
 use crate::client::OWN_VALUE;
 use crate::fuzz::{Breakage, Random};
 use crate::spec::{Era, Revision};
 use crate::transcript::Terms;
 
-/// Why a placeholder cannot be filled: the reason why the case is skipped.
+/// Why a placeholder cannot be filled in, and so why the case is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unfilled(pub(super) String);
 
@@ -29,40 +30,76 @@ impl<'a> Bound<'a> {
     }
 }
 
-/// What stands in for the placeholders of one pass over a case's steps.
+/// What the steps of a case are carried out for.
+#[derive(Debug, Clone)]
+pub(super) enum Item<'a> {
+    /// Nothing in particular.
+    Nothing,
+    /// A tool.
+    Tool(Bound<'a>),
+    /// A resource, by its URI.
+    Resource(&'a str),
+    /// A prompt.
+    Prompt(&'a Prompt),
+    /// A page of a list.
+    Page { method: String, number: usize, cursor: Value },
+}
+
+impl Item<'_> {
+    /// The name of the tool.
+    pub(super) fn tool_name(&self) -> Option<&str> {
+        match self {
+            Self::Tool(bound) => Some(&bound.tool.name),
+            _ => None,
+        }
+    }
+
+    /// How findings name it.
+    pub(super) fn label(&self) -> String {
+        match self {
+            Self::Nothing => String::new(),
+            Self::Tool(bound) => format!("tool {}", bound.tool.name),
+            Self::Resource(uri) => format!("resource {uri}"),
+            Self::Prompt(prompt) => format!("prompt {}", prompt.name),
+            Self::Page { method, number, .. } => format!("page {number} of {method}"),
+        }
+    }
+}
+
+/// The values of the placeholders in one pass over a case's steps.
 #[derive(Debug)]
 pub(super) struct Bindings<'a> {
     case: &'a Case,
-    tool: Option<Bound<'a>>,
+    item: Item<'a>,
     inventory: &'a Inventory,
     seed: u64,
     saved: BTreeMap<String, Value>,
 }
 
 impl<'a> Bindings<'a> {
-    /// Bindings for a tool, or for none.
-    pub(super) fn new(case: &'a Case, inventory: &'a Inventory, tool: Option<Bound<'a>>, seed: u64) -> Self {
-        Self { case, tool, inventory, seed, saved: BTreeMap::new() }
+    /// Bindings for an item.
+    pub(super) fn new(case: &'a Case, inventory: &'a Inventory, item: Item<'a>, seed: u64) -> Self {
+        Self { case, item, inventory, seed, saved: BTreeMap::new() }
     }
 
-    /// What the first hint asks that is for the case and was served, of those that a function picks.
+    /// The request of the first hint that is for the case and was served, among those that a function selects.
     fn hinted<T>(&self, session: &Session, pick: impl Fn(&'a Ask) -> Option<T>) -> Option<T> {
         let mut followed =
             self.inventory.hint_results.iter().filter(|followed| followed.applies_to(self.case, session.revision));
         followed.find_map(|followed| pick(&followed.hint.ask))
     }
 
-    /// Keeps a value for later steps.
+    /// Saves a value for later steps.
     pub(super) fn save(&mut self, name: &str, value: Value) {
         self.saved.insert(name.to_owned(), value);
     }
 
-    /// Whether a value was kept by a name.
+    /// Whether a value was saved under a name.
     pub(super) fn has_saved(&self, name: &str) -> bool {
         self.saved.contains_key(name)
     }
 
-    /// What stands in for a placeholder.
+    /// The value of a placeholder.
     pub(super) fn value(&self, placeholder: &Placeholder, session: &mut Session) -> Result<Value, Unfilled> {
         let unfilled = |reason: &str| Err(Unfilled(reason.to_owned()));
         match placeholder {
@@ -74,9 +111,9 @@ impl<'a> Bindings<'a> {
             | Placeholder::ToolArgumentsAdditional
             | Placeholder::ToolArguments2020Only
             | Placeholder::ToolArgumentsAlternative
-            | Placeholder::ToolSwappedCase => match &self.tool {
-                Some(tool) => of_tool(tool, placeholder, self.inventory, self.seed),
-                None => unfilled("no tool that may be called fits the case"),
+            | Placeholder::ToolSwappedCase => match &self.item {
+                Item::Tool(tool) => of_tool(tool, placeholder, self.inventory, self.seed),
+                _ => unfilled("no tool that may be called is suitable for the case"),
             },
             Placeholder::UnknownTool => Ok(json!(format!("conformance-no-such-tool-{:x}", self.seed))),
             Placeholder::UnknownMethod => Ok(json!(format!("conformance/none-{:x}", self.seed))),
@@ -89,7 +126,14 @@ impl<'a> Bindings<'a> {
                 Some(cursor) => Ok(json!(cursor)),
                 None => unfilled("the list of tools has one page only"),
             },
+            Placeholder::PageCursor => match &self.item {
+                Item::Page { cursor, .. } => Ok(cursor.clone()),
+                _ => unfilled("the case is not carried out for a page"),
+            },
             Placeholder::Resource => {
+                if let Item::Resource(uri) = &self.item {
+                    return Ok(json!(uri));
+                }
                 let hinted = self.hinted(session, |ask| match ask {
                     Ask::Read { uri } => Some(uri),
                     Ask::Call { .. } | Ask::Get { .. } => None,
@@ -107,7 +151,11 @@ impl<'a> Bindings<'a> {
                 let listed = || {
                     self.inventory.primitives.prompt_with_arguments().map(|prompt| (&prompt.name, &prompt.arguments))
                 };
-                let Some((name, arguments)) = hinted.or_else(listed) else {
+                let bound = match &self.item {
+                    Item::Prompt(prompt) => Some((&prompt.name, &prompt.arguments)),
+                    _ => None,
+                };
+                let Some((name, arguments)) = bound.or(hinted).or_else(listed) else {
                     return unfilled("no prompt with a required argument was served");
                 };
                 Ok(match placeholder {
@@ -119,7 +167,7 @@ impl<'a> Bindings<'a> {
             Placeholder::Text(length) => Ok(json!("x".repeat(*length))),
             Placeholder::ListedVersion => match listed_version(&self.inventory.terms) {
                 Some(version) => Ok(json!(version)),
-                None => unfilled("the server lists no version that is opened by a handshake"),
+                None => unfilled("the server lists no version with a handshake"),
             },
             Placeholder::Revision => Ok(json!(session.revision.as_str())),
             Placeholder::Id => Ok(json!(session.new_id())),
@@ -127,7 +175,7 @@ impl<'a> Bindings<'a> {
                 Era::Stateless => stateless_meta(&session.terms.client_capabilities),
                 Era::Handshake => json!({}),
             }),
-            // The connection knows what it would send.
+            // The connection replaces it by its own value.
             Placeholder::Header => Ok(json!(OWN_VALUE)),
             Placeholder::Session => match session.connection.http_session() {
                 Some(id) => Ok(json!(id)),
@@ -136,23 +184,23 @@ impl<'a> Bindings<'a> {
             Placeholder::ClientRequestContent
             | Placeholder::ClientRequestInvalidContent
             | Placeholder::ClientRequestTool
-            | Placeholder::ClientRequestCount => unfilled("nothing was asked"),
+            | Placeholder::ClientRequestCount => unfilled("there is no request of the server"),
             Placeholder::Saved(name) => match self.saved.get(name) {
                 Some(value) => Ok(value.clone()),
-                None => unfilled("an earlier step was not answered with what a later one needs"),
+                None => unfilled("the response to an earlier step lacks what a later one needs"),
             },
             Placeholder::Declined(name) => match self.saved.get(name) {
                 Some(Value::Object(requests)) => {
                     Ok(requests.iter().map(|(key, asked)| (key, declined(asked))).collect())
                 }
-                Some(_) => unfilled("what the server asks for has no keys"),
-                None => unfilled("the server asks for nothing"),
+                Some(_) => unfilled("what the server requests has no keys"),
+                None => unfilled("the server requests nothing"),
             },
         }
     }
 }
 
-/// What a client answers that grants nothing, to a request that came inside of a result.
+/// The response of a client that grants nothing, to a request inside of a result.
 fn declined(request: &Value) -> Value {
     match request.get("method").and_then(Value::as_str) {
         Some("roots/list") => json!({ "roots": [] }),
@@ -167,7 +215,7 @@ fn declined(request: &Value) -> Value {
 
 fn of_tool(bound: &Bound<'_>, placeholder: &Placeholder, inventory: &Inventory, seed: u64) -> Result<Value, Unfilled> {
     let tool = bound.tool;
-    let broken = |breakage: Breakage, what: &str| {
+    let invalid = |breakage: Breakage, what: &str| {
         let schema = tool.schema.as_ref();
         let broken = schema.and_then(|schema| match &bound.arguments {
             Some(arguments) => schema.broken_in(arguments, breakage),
@@ -177,15 +225,15 @@ fn of_tool(bound: &Bound<'_>, placeholder: &Placeholder, inventory: &Inventory, 
     };
     match placeholder {
         Placeholder::ToolArguments => {
-            bound.arguments.clone().ok_or_else(|| Unfilled("no tool has arguments that could be made".to_owned()))
+            bound.arguments.clone().ok_or_else(|| Unfilled("no arguments could be generated for a tool".to_owned()))
         }
-        Placeholder::ToolArgumentsMissing => broken(Breakage::MissingRequired, "a required argument"),
+        Placeholder::ToolArgumentsMissing => invalid(Breakage::MissingRequired, "a required argument"),
         Placeholder::ToolArgumentsWrongType => {
-            broken(Breakage::WrongType, "an argument of a type that nobody converts")
+            invalid(Breakage::WrongType, "an argument of a type that is not converted")
         }
-        Placeholder::ToolArgumentsOutsideEnum => broken(Breakage::OutsideEnum, "an argument with listed values"),
-        Placeholder::ToolArgumentsAdditional => broken(Breakage::ExtraProperty, "additionalProperties: false"),
-        Placeholder::ToolArguments2020Only => newer(tool)
+        Placeholder::ToolArgumentsOutsideEnum => invalid(Breakage::OutsideEnum, "an argument with listed values"),
+        Placeholder::ToolArgumentsAdditional => invalid(Breakage::ExtraProperty, "additionalProperties: false"),
+        Placeholder::ToolArguments2020Only => invalid_in_2020_12(tool)
             .ok_or_else(|| Unfilled("no tool that may be called has an argument with prefixItems".to_owned())),
         Placeholder::ToolArgumentsAlternative => other_arguments(tool, seed)
             .ok_or_else(|| Unfilled("no tool that may be called takes other arguments".to_owned())),
@@ -196,7 +244,7 @@ fn of_tool(bound: &Bound<'_>, placeholder: &Placeholder, inventory: &Inventory, 
                 .map(|c| if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() })
                 .collect();
             if swapped == tool.name || inventory.tools.iter().any(|other| other.name == swapped) {
-                return Err(Unfilled("no tool has a name whose other case is free".to_owned()));
+                return Err(Unfilled("every tool name in swapped case is that of a tool".to_owned()));
             }
             Ok(json!(swapped))
         }
@@ -211,9 +259,9 @@ fn listed_version(terms: &Terms) -> Option<&'static str> {
     known.filter(|revision| revision.era() == Era::Handshake).max().map(Revision::as_str)
 }
 
-/// Arguments that break a keyword which only the 2020-12 dialect of JSON Schema has; the tool's schema
-/// names that dialect or none.
-fn newer(tool: &Tool) -> Option<Value> {
+/// Arguments that violate a keyword which only the 2020-12 dialect of JSON Schema has; the tool's schema names that dialect
+/// or none.
+fn invalid_in_2020_12(tool: &Tool) -> Option<Value> {
     let schema = tool.definition.get("inputSchema")?;
     let named = schema.get("$schema").and_then(Value::as_str);
     if named.is_some_and(|dialect| !dialect.contains("2020-12")) {
@@ -243,7 +291,7 @@ fn other_arguments(tool: &Tool, seed: u64) -> Option<Value> {
     generated.into_iter().find(|arguments| tool.arguments.as_ref() != Some(arguments))
 }
 
-/// A text with one character in its middle changed.
+/// A string with the character in its middle changed.
 pub(super) fn altered(cursor: &str) -> Option<String> {
     let mut characters: Vec<char> = cursor.chars().collect();
     let middle = characters.len() / 2;
@@ -259,31 +307,53 @@ pub(super) fn altered(cursor: &str) -> Option<String> {
     Some(characters.into_iter().collect())
 }
 
-/// The tools that a case's placeholders can be bound to, best first; empty if it binds none.
+/// The items that a case is carried out for, best first; an item of nothing if its placeholders need none.
 pub(super) fn candidates<'a>(
     case: &'a Case,
     body: &Act,
     inventory: &'a Inventory,
     session: &mut Session,
-) -> Result<Vec<Option<Bound<'a>>>, Unfilled> {
-    const MOST: usize = 40;
+) -> Result<Vec<Item<'a>>, Unfilled> {
+    let items: Vec<Item<'a>> = match &body.for_each {
+        Some(ForEach::Resource) => {
+            inventory.primitives.resources.iter().take(MAX_ITEMS).map(|uri| Item::Resource(uri)).collect()
+        }
+        Some(ForEach::Prompt) => inventory.primitives.prompts().iter().take(MAX_ITEMS).map(Item::Prompt).collect(),
+        Some(ForEach::Tool | ForEach::Page(_)) | None => return tools(case, body, inventory, session),
+    };
+    if items.is_empty() {
+        return Err(Unfilled("the server lists nothing that the case could be repeated for".to_owned()));
+    }
+    Ok(items)
+}
+
+/// How many items a case is repeated for at most.
+const MAX_ITEMS: usize = 40;
+
+/// The tools that a case's placeholders can be bound to.
+fn tools<'a>(
+    case: &'a Case,
+    body: &Act,
+    inventory: &'a Inventory,
+    session: &mut Session,
+) -> Result<Vec<Item<'a>>, Unfilled> {
     let placeholders = case.placeholders();
     let of_tool: Vec<&Placeholder> = placeholders.iter().filter(|placeholder| placeholder.is_of_tool()).collect();
-    let asked = case.needs.client_request.as_ref();
-    if of_tool.is_empty() && body.for_each.is_none() && case.needs.tool.is_none() && asked.is_none() {
-        return Ok(vec![None]);
+    let client_request = case.needs.client_request.as_ref();
+    if of_tool.is_empty() && body.for_each.is_none() && case.needs.tool.is_none() && client_request.is_none() {
+        return Ok(vec![Item::Nothing]);
     }
     let mut why = Unfilled("no tool that may be called was served".to_owned());
     let mut found: Vec<Bound<'a>> = Vec::new();
-    let wanted = if body.for_each.is_some() { MOST } else { 1 };
+    let wanted = if body.for_each.is_some() { MAX_ITEMS } else { 1 };
     let hinted = hinted(case, inventory, session);
-    // A tool whose plain call was served proves more than one that refuses everything, and one that asks
-    // nothing of the client serves a case better that is not about asking.
+    // A tool whose plain call was served proves more than one that rejects everything, and one that makes no request of
+    // the client is better for a case that is not about such requests.
     let plain = inventory.tools.iter().filter(|tool| tool.is_served() && tool.client_requests.is_empty());
-    let asking = inventory.tools.iter().filter(|tool| tool.is_served() && !tool.client_requests.is_empty());
-    let all = body.for_each.is_some() || asked.is_some();
-    let refused = inventory.tools.iter().filter(|tool| tool.is_usable() && !tool.is_served() && all);
-    for bound in hinted.into_iter().chain(plain.chain(asking).chain(refused).map(Bound::plain)) {
+    let requesting = inventory.tools.iter().filter(|tool| tool.is_served() && !tool.client_requests.is_empty());
+    let all = body.for_each.is_some() || client_request.is_some();
+    let unserved = inventory.tools.iter().filter(|tool| tool.is_usable() && !tool.is_served() && all);
+    for bound in hinted.into_iter().chain(plain.chain(requesting).chain(unserved).map(Bound::plain)) {
         if found.len() >= wanted {
             break;
         }
@@ -294,20 +364,20 @@ pub(super) fn candidates<'a>(
             why = Unfilled("no tool that may be called is of the kind that the case needs".to_owned());
             continue;
         }
-        if asked.is_some_and(|asked| !bound.tool.client_requests.iter().any(|request| asked.fits(request))) {
-            why = Unfilled("no call of a tool led the server to ask the client for such a thing".to_owned());
+        if client_request.is_some_and(|schema| !bound.tool.client_requests.iter().any(|request| schema.fits(request))) {
+            why = Unfilled("the server made no such request of the client during the call of a tool".to_owned());
             continue;
         }
-        let bindings = Bindings::new(case, inventory, Some(bound.clone()), 0);
+        let bindings = Bindings::new(case, inventory, Item::Tool(bound.clone()), 0);
         match of_tool.iter().try_for_each(|placeholder| bindings.value(placeholder, session).map(drop)) {
             Ok(()) => found.push(bound),
             Err(unfilled) => why = unfilled,
         }
     }
-    if found.is_empty() { Err(why) } else { Ok(found.into_iter().map(Some).collect()) }
+    if found.is_empty() { Err(why) } else { Ok(found.into_iter().map(Item::Tool).collect()) }
 }
 
-/// The tools that hints for the case were served by, with the arguments that they were served with.
+/// The tools that served hints for the case, with the arguments of the hints.
 fn hinted<'a>(case: &Case, inventory: &'a Inventory, session: &Session) -> Vec<Bound<'a>> {
     let helping = inventory.hint_results.iter().filter(|followed| followed.applies_to(case, session.revision));
     let bound = helping.filter_map(|followed| match &followed.hint.ask {
@@ -326,20 +396,20 @@ mod tests {
     use crate::run::plan::Calls;
 
     #[test]
-    fn arguments_of_the_newer_dialect_break_prefix_items_and_nothing_else() {
+    fn arguments_for_2020_12_violate_prefix_items_and_nothing_else() {
         let tool = |schema: Value| {
             Tool::new(&json!({"name": "pair", "inputSchema": schema}), Calls::NonDestructive).expect("it has a name")
         };
         let pair = json!({"type": "array", "prefixItems": [{"type": "string"}]});
         let schema =
             json!({"type": "object", "properties": {"n": {"type": "integer"}, "pair": pair}, "required": ["n"]});
-        let broken = newer(&tool(schema.clone())).expect("it has prefixItems");
+        let broken = invalid_in_2020_12(&tool(schema.clone())).expect("it has prefixItems");
         assert_eq!(broken["pair"], json!([{"unexpected": true}]));
         assert!(broken["n"].is_i64(), "{broken}");
         let mut older = schema;
         older["$schema"] = json!("http://json-schema.org/draft-07/schema#");
-        assert_eq!(newer(&tool(older)), None);
-        assert_eq!(newer(&tool(json!({"type": "object"}))), None);
+        assert_eq!(invalid_in_2020_12(&tool(older)), None);
+        assert_eq!(invalid_in_2020_12(&tool(json!({"type": "object"}))), None);
     }
 
     #[test]
@@ -354,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_declined_in_its_own_form() {
+    fn each_kind_of_request_is_declined_in_its_own_form() {
         assert_eq!(declined(&json!({"method": "elicitation/create"})), json!({"action": "decline"}));
         assert_eq!(declined(&json!({"method": "roots/list"})), json!({"roots": []}));
         assert_eq!(declined(&json!({"method": "sampling/createMessage"}))["role"], "assistant");

@@ -444,7 +444,9 @@ async fn judge(context: &Context) -> Option<Problem> {
     let fuzzed =
         |revision: &Revision| fuzz.is_some_and(|fuzz| fuzz.every_revision || revisions.last() == Some(revision));
     let counts = |case: &Case, revision: &Revision| {
-        context.plan.reports(case) && case.runs_in(*revision) && (!matches!(case.body, Body::Fuzz(_)) || fuzzed(revision))
+        context.plan.reports(case)
+            && case.runs_in(*revision)
+            && (!matches!(case.body, Body::Fuzz(_)) || fuzzed(revision))
     };
     let runs = |revision: &Revision| context.plan.cases.iter().filter(|case| counts(case, revision)).count();
     if let Some(revision) =

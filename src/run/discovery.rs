@@ -205,7 +205,9 @@ async fn take_response(
         return true;
     }
     let how = match served.response.get("result") {
-        Some(result) if result.get("isError") != Some(&Value::Bool(true)) && !served.asks() => FirstCallOutcome::Served,
+        Some(result) if result.get("isError") != Some(&Value::Bool(true)) && !served.requests_input() => {
+            FirstCallOutcome::Served
+        }
         _ if is_missing_client_feature(&inventory.tools[call.tool].definition, &served.response) => {
             FirstCallOutcome::MissingClientFeature
         }

@@ -1,4 +1,4 @@
-//! Carries out the steps of an acting case on a session.
+//! Carries out the steps of an active case on a session.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,37 +6,40 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::bindings::{Bindings, Unfilled, candidates};
+use super::bindings::{Bindings, Item, Unfilled, candidates};
 use super::discovery::MAX_PAGES;
 use super::http_steps::OpenResponses;
 use super::inventory::Inventory;
 use super::plan::Plan;
 use super::retry::{self, Served};
 use super::session::{Session, shutdown_grace_for};
-use crate::case::{Act, Case, Outcome, Placeholder, Poll, Step, fill, fill_text};
+use crate::case::{
+    Act, Action, Case, Delivery, Expected, ForEach, Meta, Outcome, Placeholder, Poll, RawLine, Retry, SavedPointers,
+    Step, fill, fill_text,
+};
 use crate::check::Pass;
 use crate::client::Waited;
 use crate::transcript::{Entry, Event, Mark, Transcript, without_limited};
 use crate::wire::{Frame, Id};
 
-/// How long an answer is waited for that a server may well not give, once later requests are answered.
+/// How long a response is waited for that may not come, once later requests are answered.
 const SETTLE: Duration = Duration::from_millis(25);
 
-/// The same where nothing was sent after it that could have been answered.
+/// The same where nothing was sent afterwards that could have been answered.
 const SETTLE_ALONE: Duration = Duration::from_millis(250);
 
-/// The longest that is waited for it, however slow the server is.
+/// The longest time that it is waited for, however slow the server is.
 const SETTLE_LONGEST: Duration = Duration::from_secs(1);
 
-/// How long is waited at first before a request is repeated that is polled with, and how long at most. The
-/// interval that a server suggests is meant for work that takes its time; a case gives it a second.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+/// The interval between the requests of a poll, at first and at most. The interval that a server suggests is meant for
+/// longer work than the second that a case waits.
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(5);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Requests in a row without an answer after which a session is given up.
+/// How many requests in a row go unanswered before a session is given up.
 pub(super) const GIVEN_UP: usize = 2;
 
-/// Carries out a case; what was recorded, pass by pass, or why it does not apply.
+/// Carries out a case: the transcript of each pass, or why the case does not apply.
 pub(super) async fn carry_out(
     case: &Case,
     body: &Act,
@@ -45,33 +48,37 @@ pub(super) async fn carry_out(
     plan: &Plan,
     new_pass: &mut (impl FnMut() -> usize + Send),
 ) -> Result<Vec<Pass>, Unfilled> {
-    let tools = candidates(case, body, inventory, session)?;
+    let items = match &body.for_each {
+        Some(ForEach::Page(method)) => pages(session, method, plan).await?,
+        _ => candidates(case, body, inventory, session)?,
+    };
     let opener = opener(body);
     let mut passes = Vec::new();
-    for tool in tools {
-        let asked = opener.as_ref().zip(tool.as_ref()).map(|(opener, bound)| (opener.clone(), bound.tool.name.clone()));
-        if asked.as_ref().is_some_and(|asked| session.fruitless_requests.contains(asked)) {
+    for item in items {
+        let attempt = opener.as_ref().zip(item.tool_name()).map(|(opener, tool)| (opener.clone(), tool.to_owned()));
+        if attempt.as_ref().is_some_and(|attempt| session.fruitless_requests.contains(attempt)) {
             continue;
         }
         let number = new_pass();
-        let label = tool.as_ref().map(|bound| format!("tool {}", bound.tool.name)).unwrap_or_default();
-        let mut bindings = Bindings::new(case, inventory, tool, plan.seed);
+        let label = item.label();
+        let mut bindings = Bindings::new(case, inventory, item, plan.seed);
         let from = session.connection.len();
         let offered = inventory.listed_names();
         let mut pass = Pass { label, number, transcript: Transcript::default(), offered, trouble: None, void: None };
         session.replies.begin(&body.client_responses);
-        let outcome = walk_steps(body, session, &mut bindings, plan, number).await;
+        let outcome = StepRunner::new(body, session, &mut bindings, plan).carry_out(number).await;
         let answered = session.replies.end();
         pass.transcript = session.transcript_from(from);
-        // What was sent again to a server that is asked too much is judged by what came of it in the end.
+        // A request that was rejected by a rate limit and sent again is judged by its last response.
         pass.transcript.entries = without_limited(&pass.transcript.entries);
         pass.void = void(case, body, &pass.transcript, answered);
-        let saved = body.steps.first().is_some_and(|step| step.save.keys().all(|name| bindings.has_saved(name)));
-        session.fruitless_requests.extend(asked.filter(|_| !saved));
+        let saved =
+            body.steps.first().and_then(saved_by).is_some_and(|save| save.keys().all(|name| bindings.has_saved(name)));
+        session.fruitless_requests.extend(attempt.filter(|_| !saved));
         match outcome {
             Ok(()) => {}
-            // A value that an earlier step had to yield is trouble; one that the server lacks is no case.
-            Err(unfilled) if pass.transcript.entries.iter().all(|entry| !is_ours(entry)) => {
+            // Before anything was sent, the server lacks a value; afterwards, a step did not yield it.
+            Err(unfilled) if pass.transcript.entries.iter().all(|entry| !is_of_client(entry)) => {
                 return Err(unfilled);
             }
             Err(Unfilled(reason)) => pass.trouble = Some(reason),
@@ -87,208 +94,340 @@ pub(super) async fn carry_out(
     Ok(passes)
 }
 
-/// Whether an entry is of something that we sent.
-fn is_ours(entry: &Entry) -> bool {
+/// The pages of a list after the first, which a case is repeated for.
+async fn pages<'a>(session: &mut Session, method: &str, plan: &Plan) -> Result<Vec<Item<'a>>, Unfilled> {
+    let cursors = read_pages(session, method, None, plan).await;
+    let pages = cursors.into_iter().enumerate();
+    let pages: Vec<_> =
+        pages.map(|(at, cursor)| Item::Page { method: method.to_owned(), number: at + 2, cursor }).collect();
+    if pages.is_empty() { Err(Unfilled(format!("{method} has one page only"))) } else { Ok(pages) }
+}
+
+/// The values that a step saves.
+fn saved_by(step: &Step) -> Option<&SavedPointers> {
+    match &step.action {
+        Action::Request { save, .. } | Action::Retry { save, .. } | Action::Http { save, .. } => Some(save),
+        _ => None,
+    }
+}
+
+/// Whether an entry is of something that the client sent.
+fn is_of_client(entry: &Entry) -> bool {
     entry.sent().is_some() || matches!(&entry.event, Event::HttpRequest(request) if request.mark.is_some())
 }
 
-/// Why a pass proves nothing: the server did not ask for what the case is about, or for something that
-/// cannot be answered as the case wants it.
+/// Why a pass proves nothing: the server did not make the request that the case is about, or one that cannot be answered
+/// as the case says.
 fn void(case: &Case, body: &Act, record: &Transcript, answered: bool) -> Option<String> {
     let asked = case.needs.client_request.as_ref().filter(|_| !body.client_responses.is_empty())?;
     if !record.asked().iter().any(|request| asked.fits(request)) {
-        return Some("this time the server did not ask the client for such a thing".to_owned());
+        return Some("this time the server did not make such a request of the client".to_owned());
     }
-    (!answered).then(|| "what the server asks for cannot be answered in the way of the case".to_owned())
+    (!answered).then(|| "the request of the server cannot be answered as the case says".to_owned())
 }
 
-/// What a case begins with that has to find something out of each tool: what one case has asked a tool in
-/// vain, the next need not ask again.
+/// The first request of a case that has to obtain a value from each tool: a tool that did not yield it to one case is not
+/// called by the next for the same.
 fn opener(body: &Act) -> Option<String> {
-    let first = body.steps.first().filter(|step| !step.save.is_empty() && body.for_each.is_some())?;
-    Some(format!("{}{:?}", first.send.as_ref()?, first.save))
+    match &body.steps.first()?.action {
+        Action::Request { message, save, .. } if !save.is_empty() && body.for_each == Some(ForEach::Tool) => {
+            Some(format!("{message}{save:?}"))
+        }
+        _ => None,
+    }
 }
 
-async fn walk_steps(
-    body: &Act,
-    session: &mut Session,
-    bindings: &mut Bindings<'_>,
-    plan: &Plan,
-    number: usize,
-) -> Result<(), Unfilled> {
-    // Requests that were sent on without waiting, and whether anything was answered after them.
-    let mut open: Vec<(usize, Id)> = Vec::new();
-    let mut unsure: Vec<(usize, Option<Id>)> = Vec::new();
-    let mut served_after = false;
-    let mut awaited = false;
-    let mut pace = Duration::ZERO;
-    // What was answered, by the name of its step.
-    let mut served: BTreeMap<&str, Served> = BTreeMap::new();
-    let mut opened = OpenResponses::default();
-    for (index, step) in body.steps.iter().enumerate() {
-        if step.revisions.is_some_and(|revisions| !revisions.contains(session.revision)) {
-            continue;
+/// Carries out the steps of a case once.
+struct StepRunner<'r, 'b, 'c> {
+    body: &'c Act,
+    session: &'r mut Session,
+    bindings: &'r mut Bindings<'b>,
+    plan: &'r Plan,
+    /// Requests that were pipelined, each with its position and id.
+    pipelined: Vec<(usize, Id)>,
+    /// Messages to which there may be no response, each with its position and, if it has one, its id.
+    unsure: Vec<(usize, Option<Id>)>,
+    /// Whether anything was answered after the last of these.
+    answered_after: bool,
+    /// Whether a lack of response is checked without being expected.
+    silence_is_checked: bool,
+    /// The longest response time.
+    slowest: Duration,
+    /// The requests that were answered, by the name of their step.
+    served: BTreeMap<&'c str, Served>,
+    /// The HTTP responses that are still read.
+    open: OpenResponses,
+}
+
+/// A request of a step.
+struct Outgoing<'s> {
+    message: Value,
+    meta: &'s Meta,
+    pipelined: bool,
+    save: &'s SavedPointers,
+}
+
+impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
+    fn new(body: &'c Act, session: &'r mut Session, bindings: &'r mut Bindings<'b>, plan: &'r Plan) -> Self {
+        Self {
+            body,
+            session,
+            bindings,
+            plan,
+            pipelined: Vec::new(),
+            unsure: Vec::new(),
+            answered_after: false,
+            silence_is_checked: false,
+            slowest: Duration::ZERO,
+            served: BTreeMap::new(),
+            open: OpenResponses::default(),
         }
-        let mark = Mark { pass: number, step: index };
-        if let Some(method) = &step.paginate {
-            walk(session, method, mark, plan).await;
-            served_after = true;
-        } else if let Some(call) = &step.http {
-            let limit = patience(session, plan);
-            opened.send(step, call, session, bindings, mark, limit).await?;
-        } else if let Some(name) = &step.close {
-            if let Some(at) = body.steps.iter().position(|step| step.name.as_ref() == Some(name)) {
-                opened.close(at);
+    }
+
+    /// Carries out the steps of a pass, and waits for the responses that are still missing after the last.
+    async fn carry_out(mut self, pass: usize) -> Result<(), Unfilled> {
+        for (index, step) in self.body.steps.iter().enumerate() {
+            if !step.runs_in(self.session.revision) {
+                continue;
             }
-        } else if let (Some(message), Some(poll)) = (&step.send, &step.poll) {
-            let waited = send_until(message, poll, step, session, bindings, mark, plan).await?;
-            served_after |= matches!(waited, Waited::Came(_));
-            keep(step, &waited, bindings);
-        } else if step.send.is_some() || step.retry.is_some() {
-            let Some(message) = request_of(step, session, bindings, &served, plan).await? else { continue };
-            let meta = step.meta.as_ref().map(|meta| filled(meta, bindings, session)).transpose()?;
-            let message = session.complete(&message, true, meta.as_ref());
-            let from = session.connection.len();
-            session.send(&message, Some(mark)).await;
-            let id = message.get("id").cloned().unwrap_or(Value::Null);
-            if step.pipelined && may_be_silent(step) {
-                served_after = false;
-                unsure.push((from, Some(id)));
-            } else if step.pipelined {
-                open.push((from, id));
-            } else {
-                let asked = Instant::now();
-                let waited = session.wait_for_response(from, &id, patience(session, plan)).await;
-                if matches!(waited, Waited::Came(_)) {
-                    served_after = true;
-                    pace = pace.max(asked.elapsed());
-                }
-                keep(step, &waited, bindings);
-                if let (Some(name), Waited::Came(response)) = (&step.name, waited) {
-                    served.insert(name, Served { request: message, response });
+            self.carry_out_step(step, Mark { pass, step: index }).await?;
+            if self.session.connection.is_closed() || self.session.unanswered >= GIVEN_UP {
+                return Ok(());
+            }
+        }
+        self.settle().await;
+        Ok(())
+    }
+
+    async fn carry_out_step(&mut self, step: &'c Step, mark: Mark) -> Result<(), Unfilled> {
+        match &step.action {
+            Action::Request { message, meta, delivery: Delivery::Polled(poll), save, .. } => {
+                let waited = self.poll(message, poll, meta, mark).await?;
+                self.answered_after |= matches!(waited, Waited::Came(_));
+                if let Waited::Came(response) = &waited {
+                    self.save(save, response);
                 }
             }
+            Action::Request { message, meta, delivery, save, .. } => {
+                let message = self.filled(message)?;
+                let pipelined = matches!(delivery, Delivery::Pipelined);
+                self.send_request(step, Outgoing { message, meta, pipelined, save }, mark).await?;
+            }
+            Action::Retry { retry, meta, pipelined, save, .. } => {
+                let Some(message) = self.retried(retry, meta).await? else { return Ok(()) };
+                self.send_request(step, Outgoing { message, meta, pipelined: *pipelined, save }, mark).await?;
+            }
+            Action::Notification { message, .. } => {
+                let message = self.filled(message)?;
+                let message = self.session.complete(&message, false, None);
+                let from = self.session.connection.len();
+                self.session.send(&message, Some(mark)).await;
+                self.note_unsure(&step.action, [(from, None)]);
+            }
+            Action::Batch { messages, meta, .. } => {
+                let from = self.session.connection.len();
+                let meta = meta_value(meta);
+                let mut batch = Vec::new();
+                for message in messages {
+                    let message = self.filled(message)?;
+                    let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+                    let is_request = !method.starts_with("notifications/");
+                    batch.push(self.session.complete(&message, is_request, meta.as_ref()));
+                }
+                let sent: Vec<_> = batch.iter().map(|message| (from, message.get("id").cloned())).collect();
+                self.session.send(&Value::Array(batch), Some(mark)).await;
+                self.note_unsure(&step.action, sent);
+            }
+            Action::Raw { line, .. } => {
+                let line = match line {
+                    RawLine::Text(text) => self.filled_text(text)?.into_bytes(),
+                    RawLine::Bytes(bytes) => bytes.clone(),
+                };
+                // The frame keeps only the beginning of an invalid line, which is meant for what servers write.
+                let mut frame = Frame::parse(&line);
+                frame.raw = line;
+                let from = self.session.connection.len();
+                let id = frame.json().and_then(|value| value.get("id")).cloned();
+                self.session.send_frame(frame, Some(mark)).await;
+                self.note_unsure(&step.action, [(from, id)]);
+            }
+            Action::Paginate { method, .. } => {
+                read_pages(self.session, method, Some(mark), self.plan).await;
+                self.answered_after = true;
+            }
+            Action::Http { call, meta, save, .. } => {
+                let limit = response_timeout(self.session, self.plan);
+                let meta = meta_value(meta);
+                let exchange = self.open.send(call, meta.as_ref(), self.session, self.bindings, mark, limit).await?;
+                self.save(save, &exchange);
+            }
+            Action::Close { step: name } => {
+                let named = |step: &Step| step.name.as_ref() == Some(name);
+                if let Some(at) = self.body.steps.iter().position(named) {
+                    self.open.close(at);
+                }
+            }
+            Action::Shutdown { .. } => {
+                let grace = shutdown_grace_for(self.plan.shutdown_grace, &self.session.connection);
+                self.session.connection.end(grace).await;
+            }
+            Action::Wait(duration) => tokio::time::sleep(*duration).await,
+        }
+        Ok(())
+    }
+
+    /// Notes messages whose responses are not waited for before the next step.
+    fn note_unsure(&mut self, action: &Action, sent: impl IntoIterator<Item = (usize, Option<Id>)>) {
+        let before = self.unsure.len();
+        self.unsure.extend(sent);
+        if !self.unsure.is_empty() {
+            self.answered_after = false;
+        }
+        // Where the lack of a response is a violation, it is waited for longer, also when later requests are answered.
+        let expected = action.expected();
+        let is_checked = !expected.responses().is_empty() || expected.otherwise().is_some();
+        self.silence_is_checked |= self.unsure.len() > before && is_checked && !may_be_silent(expected);
+    }
+
+    /// Sends a request, and waits for its response unless the next step is to follow at once.
+    async fn send_request(&mut self, step: &'c Step, outgoing: Outgoing<'_>, mark: Mark) -> Result<(), Unfilled> {
+        let Outgoing { message, meta, pipelined, save } = outgoing;
+        let meta = self.filled_meta(meta)?;
+        let message = self.session.complete(&message, true, meta.as_ref());
+        let from = self.session.connection.len();
+        self.session.send(&message, Some(mark)).await;
+        let id = message.get("id").cloned().unwrap_or(Value::Null);
+        if pipelined && may_be_silent(step.action.expected()) {
+            self.answered_after = false;
+            self.unsure.push((from, Some(id)));
+        } else if pipelined {
+            self.pipelined.push((from, id));
         } else {
-            let from = session.connection.len();
-            let before = unsure.len();
-            send_unawaited(step, session, bindings, mark, &mut unsure, from).await?;
-            if !unsure.is_empty() {
-                served_after = false;
-            }
-            // Where silence is what tells, it is waited for longer, also when later requests are answered.
-            let is_judged = !step.expect.is_empty() || step.otherwise.is_some();
-            awaited |= unsure.len() > before && is_judged && !may_be_silent(step);
-            if step.shutdown.is_some() {
-                let grace = shutdown_grace_for(plan.shutdown_grace, &session.connection);
-                session.connection.end(grace).await;
-            }
-        }
-        if session.connection.is_closed() || session.unanswered >= GIVEN_UP {
-            return Ok(());
-        }
-    }
-    for (from, id) in open {
-        let limit = patience(session, plan);
-        session.wait_for_response(from, &id, limit).await;
-    }
-    // What a server is given follows its own pace: on a busy machine both are slower.
-    let limit = if served_after && !awaited { SETTLE } else { SETTLE_ALONE }.max(SETTLE_LONGEST.min(pace * 4));
-    let until = Instant::now() + limit;
-    for (from, id) in unsure {
-        let wanted = |message: &Value| {
-            message.get("method").is_none()
-                && match message.get("id") {
-                    None | Some(Value::Null) => true,
-                    Some(got) => id.as_ref() == Some(got),
+            let sent = Instant::now();
+            let limit = response_timeout(self.session, self.plan);
+            if let Waited::Came(response) = self.session.wait_for_response(from, &id, limit).await {
+                self.answered_after = true;
+                self.slowest = self.slowest.max(sent.elapsed());
+                self.save(save, &response);
+                if let Some(name) = &step.name {
+                    self.served.insert(name, Served { request: message, response });
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Repeats a request until its result is valid against a schema, anything but a result comes, or a limit is
+    /// reached.
+    async fn poll(&mut self, message: &Value, poll: &Poll, meta: &Meta, mark: Mark) -> Result<Waited<Value>, Unfilled> {
+        let until = Instant::now() + Duration::from_millis(poll.timeout_ms);
+        let mut interval = MIN_POLL_INTERVAL;
+        let mut sent = 0;
+        loop {
+            let message = self.filled(message)?;
+            let meta = self.filled_meta(meta)?;
+            let request = self.session.complete(&message, true, meta.as_ref());
+            let from = self.session.connection.len();
+            self.session.send(&request, Some(mark)).await;
+            sent += 1;
+            let id = request.get("id").cloned().unwrap_or(Value::Null);
+            let limit = response_timeout(self.session, self.plan);
+            let waited = self.session.wait_for_response(from, &id, limit).await;
+            let Waited::Came(response) = &waited else { return Ok(waited) };
+            if poll.until.fits(response) || response.get("result").is_none() {
+                return Ok(waited);
+            }
+            let over = sent >= poll.max_attempts || Instant::now() + interval > until;
+            if over && poll.otherwise.is_some() {
+                return Ok(waited);
+            }
+            if over {
+                let reason = "the response that was polled for did not come within the limits of the case";
+                return Err(Unfilled(reason.to_owned()));
+            }
+            tokio::time::sleep(interval).await;
+            interval = MAX_POLL_INTERVAL.min(interval * 2);
+        }
+    }
+
+    /// The retry of an earlier request; nothing if the server does not request input as often as the step retries.
+    async fn retried(&mut self, retry: &Retry, meta: &Meta) -> Result<Option<Value>, Unfilled> {
+        let Some(mut last) = self.served.get(retry.step.as_str()).cloned() else {
+            return Err(Unfilled("the request to retry was not answered".to_owned()));
         };
-        let in_place = session.connection.answers_in_place();
-        session
-            .connection
-            .wait(from, until.saturating_duration_since(Instant::now()), |entries| {
-                let mut received = entries.iter().filter_map(|entry| entry.received());
-                let came = received.any(|value| crate::transcript::messages(value).any(wanted));
-                (came || in_place && is_over(entries)).then_some(())
-            })
-            .await;
+        let meta = meta_value(meta);
+        let replaced = retry.params.as_ref().map(|params| self.filled(params)).transpose()?;
+        for _ in 1..retry.rounds.unwrap_or(1) {
+            let again = retry::of_case(&last, retry, replaced.as_ref(), &self.session.replies)?;
+            let request = self.session.complete(&again, true, meta.as_ref());
+            let from = self.session.connection.len();
+            self.session.send(&request, None).await;
+            let limit = response_timeout(self.session, self.plan);
+            let Waited::Came(response) = self.session.wait_for_response(from, &request["id"], limit).await else {
+                return Ok(None);
+            };
+            last = Served { request, response };
+            if !last.requests_input() {
+                return Ok(None);
+            }
+        }
+        retry::of_case(&last, retry, replaced.as_ref(), &self.session.replies).map(Some)
     }
-    opened.close_all();
-    Ok(())
+
+    /// Saves what later steps need of a response or an exchange.
+    fn save(&mut self, save: &SavedPointers, response: &Value) {
+        for (name, pointer) in save {
+            if let Some(value) = response.pointer(pointer) {
+                self.bindings.save(name, value.clone());
+            }
+        }
+    }
+
+    fn filled(&mut self, value: &Value) -> Result<Value, Unfilled> {
+        fill(value, &mut |placeholder: &Placeholder| self.bindings.value(placeholder, self.session))
+    }
+
+    fn filled_text(&mut self, text: &str) -> Result<String, Unfilled> {
+        fill_text(text, &mut |placeholder: &Placeholder| self.bindings.value(placeholder, self.session))
+    }
+
+    fn filled_meta(&mut self, meta: &Meta) -> Result<Option<Value>, Unfilled> {
+        meta_value(meta).map(|meta| self.filled(&meta)).transpose()
+    }
+
+    /// Waits for the responses that are still missing after the last step.
+    async fn settle(mut self) {
+        for (from, id) in self.pipelined {
+            let limit = response_timeout(self.session, self.plan);
+            self.session.wait_for_response(from, &id, limit).await;
+        }
+        // The time follows that of earlier responses: on a busy machine all take longer.
+        let limit = if self.answered_after && !self.silence_is_checked { SETTLE } else { SETTLE_ALONE };
+        let until = Instant::now() + limit.max(SETTLE_LONGEST.min(self.slowest * 4));
+        let connection = &mut self.session.connection;
+        for (from, id) in self.unsure {
+            let is_response = |message: &Value| {
+                message.get("method").is_none()
+                    && match message.get("id") {
+                        None | Some(Value::Null) => true,
+                        Some(other) => id.as_ref() == Some(other),
+                    }
+            };
+            let in_place = connection.answers_in_place();
+            connection
+                .wait(from, until.saturating_duration_since(Instant::now()), |entries| {
+                    let mut received = entries.iter().filter_map(|entry| entry.received());
+                    let came = received.any(|value| crate::transcript::messages(value).any(is_response));
+                    (came || in_place && is_over(entries)).then_some(())
+                })
+                .await;
+        }
+        self.open.close_all();
+    }
 }
 
-/// Sends a request again and again until a result fits, anything but a result comes, or a bound is met.
-async fn send_until(
-    message: &Value,
-    poll: &Poll,
-    step: &Step,
-    session: &mut Session,
-    bindings: &Bindings<'_>,
-    mark: Mark,
-    plan: &Plan,
-) -> Result<Waited<Value>, Unfilled> {
-    let until = Instant::now() + Duration::from_millis(poll.timeout_ms);
-    let mut pause = SHORTEST_PAUSE;
-    let mut sent = 0;
-    loop {
-        let filled_in = filled(message, bindings, session)?;
-        let meta = step.meta.as_ref().map(|meta| filled(meta, bindings, session)).transpose()?;
-        let request = session.complete(&filled_in, true, meta.as_ref());
-        let from = session.connection.len();
-        session.send(&request, Some(mark)).await;
-        sent += 1;
-        let id = request.get("id").cloned().unwrap_or(Value::Null);
-        let waited = session.wait_for_response(from, &id, patience(session, plan)).await;
-        let Waited::Came(response) = &waited else { return Ok(waited) };
-        if poll.until.fits(response) || response.get("result").is_none() {
-            return Ok(waited);
-        }
-        let over = sent >= poll.max_attempts || Instant::now() + pause > until;
-        if over && poll.otherwise.is_some() {
-            return Ok(waited);
-        }
-        if over {
-            return Err(Unfilled("what was polled for did not come in the time that the case gives it".to_owned()));
-        }
-        tokio::time::sleep(pause).await;
-        pause = LONGEST_PAUSE.min(pause * 2);
-    }
-}
-
-/// The request that a step makes; nothing if it is a retry that the server did not ask for often enough.
-async fn request_of(
-    step: &Step,
-    session: &mut Session,
-    bindings: &Bindings<'_>,
-    served: &BTreeMap<&str, Served>,
-    plan: &Plan,
-) -> Result<Option<Value>, Unfilled> {
-    if let Some(message) = &step.send {
-        return filled(message, bindings, session).map(Some);
-    }
-    let Some(retry) = &step.retry else { return Ok(None) };
-    let Some(mut last) = served.get(retry.step.as_str()).cloned() else {
-        return Err(Unfilled("the request that is to be made again was not answered".to_owned()));
-    };
-    let differing = retry.params.as_ref().map(|params| filled(params, bindings, session)).transpose()?;
-    for _ in 1..retry.rounds.unwrap_or(1) {
-        let again = retry::of_case(&last, retry, differing.as_ref(), &session.replies)?;
-        let request = session.complete(&again, true, step.meta.as_ref());
-        let from = session.connection.len();
-        session.send(&request, None).await;
-        let Waited::Came(response) = session.wait_for_response(from, &request["id"], patience(session, plan)).await
-        else {
-            return Ok(None);
-        };
-        last = Served { request, response };
-        if !last.asks() {
-            return Ok(None);
-        }
-    }
-    retry::of_case(&last, retry, differing.as_ref(), &session.replies).map(Some)
-}
-
-/// Whether the HTTP answer to the first of these messages has ended: then nothing more comes of it, unless the
-/// server is asked too much and the message is sent again.
+/// Whether the HTTP response to the first of these messages has ended: then nothing more follows, unless a rate limit
+/// makes the client send the message again.
 fn is_over(entries: &[Arc<Entry>]) -> bool {
     let Some(message) = entries.first() else { return false };
     let entries = without_limited(entries);
@@ -303,14 +442,14 @@ fn is_over(entries: &[Arc<Entry>]) -> bool {
         && entries.iter().any(|entry| matches!(&entry.event, Event::HttpEnd(end) if Some(end.number) == number))
 }
 
-/// Whether a step that is not waited for reckons with silence: then later requests tell that the
-/// server had its chance.
-fn may_be_silent(step: &Step) -> bool {
-    step.expect.iter().any(|row| row.outcome.contains(&Outcome::NoResponse))
+/// Whether having no response is among what is expected of a step that is not waited for: then the answers to later
+/// requests show that the server had time to respond.
+fn may_be_silent(expected: &Expected) -> bool {
+    expected.responses().iter().any(|response| response.outcome.contains(&Outcome::NoResponse))
 }
 
-/// How long an answer is waited for: more while the process starts, less once a request has gone unanswered.
-fn patience(session: &Session, plan: &Plan) -> Duration {
+/// How long a response is waited for: longer while the process starts, shorter once a request has gone unanswered.
+fn response_timeout(session: &Session, plan: &Plan) -> Duration {
     if session.unanswered > 0 {
         plan.timeout.min(Duration::from_secs(2))
     } else if session.connection.first_line().is_none() {
@@ -320,73 +459,31 @@ fn patience(session: &Session, plan: &Plan) -> Duration {
     }
 }
 
-fn filled(value: &Value, bindings: &Bindings<'_>, session: &mut Session) -> Result<Value, Unfilled> {
-    fill(value, &mut |placeholder: &Placeholder| bindings.value(placeholder, session))
-}
-
-/// Sends what is not waited for: a raw line, a notification or a batch.
-async fn send_unawaited(
-    step: &Step,
-    session: &mut Session,
-    bindings: &Bindings<'_>,
-    mark: Mark,
-    unsure: &mut Vec<(usize, Option<Id>)>,
-    from: usize,
-) -> Result<(), Unfilled> {
-    if let Some(message) = &step.notify {
-        let message = filled(message, bindings, session)?;
-        let message = session.complete(&message, false, None);
-        session.send(&message, Some(mark)).await;
-        unsure.push((from, None));
-    } else if let Some(messages) = &step.batch {
-        let mut batch = Vec::new();
-        for message in messages {
-            let message = filled(message, bindings, session)?;
-            let is_request =
-                !message.get("method").and_then(Value::as_str).unwrap_or_default().starts_with("notifications/");
-            let message = session.complete(&message, is_request, step.meta.as_ref());
-            unsure.push((from, message.get("id").cloned()));
-            batch.push(message);
-        }
-        session.send(&Value::Array(batch), Some(mark)).await;
-    } else if let Some(line) = &step.raw {
-        let line = fill_text(line, &mut |placeholder: &Placeholder| bindings.value(placeholder, session))?;
-        // A damaged line is kept in part only where a server wrote it.
-        let mut frame = Frame::parse(line.as_bytes());
-        frame.raw = line.as_bytes().to_vec();
-        unsure.push((from, frame.json().and_then(|value| value.get("id")).cloned()));
-        session.send_frame(frame, Some(mark)).await;
-    }
-    Ok(())
-}
-
-/// Keeps what later steps need of an answer.
-fn keep(step: &Step, waited: &Waited<Value>, bindings: &mut Bindings<'_>) {
-    let Waited::Came(response) = waited else { return };
-    for (name, pointer) in &step.save {
-        if let Some(value) = response.pointer(pointer) {
-            bindings.save(name, value.clone());
-        }
+/// What the session takes as the `_meta` of a request, before placeholders are filled in.
+fn meta_value(meta: &Meta) -> Option<Value> {
+    match meta {
+        Meta::AsRequired => None,
+        Meta::Omitted => Some(Value::Bool(false)),
+        Meta::Replaced(value) => Some(value.clone()),
     }
 }
 
-/// Reads the pages of a list to the end.
-async fn walk(session: &mut Session, method: &str, mark: Mark, plan: &Plan) {
+/// Reads the pages of a list to the end; the cursors of all but the first.
+pub(super) async fn read_pages(session: &mut Session, method: &str, mark: Option<Mark>, plan: &Plan) -> Vec<Value> {
     let mut cursors: Vec<Value> = Vec::new();
     let mut params = serde_json::json!({});
     for _ in 0..MAX_PAGES {
         let message = session.complete(&serde_json::json!({ "method": method, "params": params }), true, None);
         let from = session.connection.len();
-        session.send(&message, Some(mark)).await;
-        let Waited::Came(response) = session.wait_for_response(from, &message["id"], patience(session, plan)).await
-        else {
-            return;
-        };
-        let Some(cursor) = response.pointer("/result/nextCursor").filter(|cursor| cursor.is_string()) else { return };
+        session.send(&message, mark).await;
+        let limit = response_timeout(session, plan);
+        let Waited::Came(response) = session.wait_for_response(from, &message["id"], limit).await else { break };
+        let Some(cursor) = response.pointer("/result/nextCursor").filter(|cursor| cursor.is_string()) else { break };
         if cursors.contains(cursor) {
-            return;
+            break;
         }
         cursors.push(cursor.clone());
         params = serde_json::json!({ "cursor": cursor });
     }
+    cursors
 }

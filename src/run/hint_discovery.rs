@@ -21,7 +21,7 @@ use super::primitives;
 use super::revision_probe::probe;
 use super::session::Session;
 use super::target::declares_needed_capabilities;
-use crate::case::{Ask, Body, Case, Hint, WatchKind};
+use crate::case::{Ask, Body, Case, Hint, Watch, WatchKind};
 use crate::check::{self, Connected, Watched};
 use crate::client::Waited;
 use crate::event::{Event, Problem, ProblemKind, Sink};
@@ -279,7 +279,7 @@ impl<'a> PassiveCases<'a> {
 
     fn observes(&self, case: &Case, watched: &Watched<'_>) -> bool {
         match &case.body {
-            Body::Watch { watch, rules, .. } => check::watch(case, watch, rules, self.revision, watched).seen > 0,
+            Body::Watch(passive) => check::watch(case, passive, self.revision, watched).seen > 0,
             // Active cases send their own requests, so they count as satisfied.
             Body::Act(_) | Body::Fuzz(_) => true,
         }
@@ -291,14 +291,19 @@ impl<'a> PassiveCases<'a> {
             answered.entries.iter().filter_map(|entry| entry.received()).flat_map(messages).collect();
         let methods: Vec<&str> = received.iter().filter_map(|message| message.get("method")?.as_str()).collect();
         let concerns = |case: &&&Case| match &case.body {
-            Body::Watch { watch, .. } => {
-                let of = |method: &str| watch.methods.is_empty() || watch.methods.iter().any(|one| one == method);
-                match watch.kind {
-                    WatchKind::Result | WatchKind::Response | WatchKind::Error | WatchKind::Exchange => of(method),
-                    WatchKind::Notification | WatchKind::Request => methods.iter().any(|method| of(method)),
-                    WatchKind::Line | WatchKind::Message | WatchKind::Connection | WatchKind::ClientRequest => true,
-                }
-            }
+            Body::Watch(passive) => match &passive.watch {
+                Watch::Values(values) => match &values.kind {
+                    WatchKind::Result(of)
+                    | WatchKind::Response(of)
+                    | WatchKind::Error(of)
+                    | WatchKind::Exchange(of) => of.include(method),
+                    WatchKind::Notification(of) | WatchKind::Request(of) => {
+                        methods.iter().any(|method| of.include(method))
+                    }
+                    WatchKind::Line | WatchKind::Message | WatchKind::ClientRequest(_) => true,
+                },
+                Watch::Connections(_) => true,
+            },
             Body::Act(_) | Body::Fuzz(_) => false,
         };
         let mut whole = self.lists.clone();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::bindings::{Bindings, Unfilled};
 use super::session::Session;
-use crate::case::{HttpCall, Placeholder, Step, Until, fill, fill_text};
+use crate::case::{HttpCall, Placeholder, Until, fill, fill_text};
 use crate::client::{Bound, Probe, ProbeOrder};
 use crate::transcript::Mark;
 
@@ -19,17 +19,17 @@ const GET_READ_TIME: Duration = Duration::from_millis(300);
 pub(super) struct OpenResponses(BTreeMap<usize, Probe>);
 
 impl OpenResponses {
-    /// Sends the request of a step. Waits for the response unless it stays open.
+    /// Sends the request of a step and returns the exchange. Waits for the response unless it stays open.
     pub(super) async fn send(
         &mut self,
-        step: &Step,
         send: &HttpCall,
+        meta: Option<&Value>,
         session: &mut Session,
-        bindings: &mut Bindings<'_>,
+        bindings: &Bindings<'_>,
         mark: Mark,
         timeout: Duration,
-    ) -> Result<(), Unfilled> {
-        let probe_order = probe_order(step, send, session, bindings, mark, timeout)?;
+    ) -> Result<Value, Unfilled> {
+        let probe_order = probe_order(send, meta, session, bindings, mark, timeout)?;
         let mut probe = session.connection.probe(&probe_order).map_err(|error| Unfilled(error.to_string()))?;
         if send.keep_open {
             probe.begun(timeout, GET_READ_TIME).await;
@@ -37,15 +37,10 @@ impl OpenResponses {
             probe.done().await;
         }
         let value = probe.value();
-        for (name, pointer) in &step.save {
-            if let Some(saved) = value.pointer(pointer) {
-                bindings.save(name, saved.clone());
-            }
-        }
         if send.keep_open {
             self.0.insert(mark.step, probe);
         }
-        Ok(())
+        Ok(value)
     }
 
     /// Closes the response to a step.
@@ -69,8 +64,8 @@ impl Drop for OpenResponses {
 
 /// The request to send for a step.
 fn probe_order(
-    step: &Step,
     send: &HttpCall,
+    meta: Option<&Value>,
     session: &mut Session,
     bindings: &Bindings<'_>,
     mark: Mark,
@@ -82,7 +77,7 @@ fn probe_order(
         let values = values.into_iter().map(|value| filled_text(value, session, bindings)).collect::<Result<_, _>>()?;
         headers.push((name.to_owned(), values));
     }
-    let meta = step.meta.as_ref().map(|meta| filled(meta, session, bindings)).transpose()?;
+    let meta = meta.map(|meta| filled(meta, session, bindings)).transpose()?;
     let body = match &send.body {
         None => None,
         Some(Value::String(body)) => Some(Value::String(filled_text(body, session, bindings)?)),

@@ -31,4 +31,5 @@ pub use campaign::{PrecedingCall, Regression, RegressionError, ReusedArgument};
 pub use conductor::{Stop, run};
 pub use hint_discovery::{DiscoveredHint, DiscoveredHints, discover_hints};
 pub(crate) use plan::shell_words;
-pub use plan::{Calls, FuzzPlan, HttpServer, Launcher, Plan, Revisions, ServerCommand, side_by_side};
+pub(crate) use plan::side_by_side;
+pub use plan::{Calls, FuzzPlan, HttpServer, Launcher, Plan, Revisions, ServerCommand};

@@ -1,33 +1,33 @@
-//! What the client answers when the server asks it something: as a willing client does, or as a case says.
+//! The client's responses to requests of the server: those of a client that grants everything, or those of a case.
 //!
-//! A form is accepted with the simplest values that fit it, a page is said to be opened, a completion is
-//! one line of text, and there are no roots, so that no server is granted a folder.
+//! A form is accepted with minimal content, a URL is accepted, a completion is one line of text, and there are no roots,
+//! so that no server gets access to a directory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value, json};
 
-use crate::case::{Placeholder, Reply, fill};
+use crate::case::{ClientResponse, Placeholder, fill};
 use crate::client::Answer;
 use crate::fuzz::{Breakage, Dialect, ToolSchema};
 use crate::transcript::input_requests;
 
-/// How many requests of a method are answered as a case says; the others are answered as usual, so that no
-/// server is kept asking for ever.
-const MOST: usize = 24;
+/// How many requests of a method get the responses of a case. Further ones get the usual response, so that no server
+/// repeats its request without end.
+const MAX_CASE_RESPONSES: usize = 24;
 
-/// The answers of one client, which the case at hand may replace.
+/// The responses of one client, which the current case may replace.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Replies(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    by_case: BTreeMap<String, Vec<Reply>>,
+    by_case: BTreeMap<String, Vec<ClientResponse>>,
     /// How many requests of each method were answered since the case began.
-    given: BTreeMap<String, usize>,
-    /// Whether an answer of the case could not be made of a request.
-    unmade: bool,
+    counts: BTreeMap<String, usize>,
+    /// Whether a placeholder in a response of the case could not be filled in.
+    unfilled: bool,
 }
 
 impl Replies {
@@ -35,31 +35,31 @@ impl Replies {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers as a case says from now on.
-    pub(super) fn begin(&self, by_case: &BTreeMap<String, Vec<Reply>>) {
+    /// Uses the responses of a case from now on.
+    pub(super) fn begin(&self, by_case: &BTreeMap<String, Vec<ClientResponse>>) {
         *self.state() = State { by_case: by_case.clone(), ..State::default() };
     }
 
-    /// Answers as usual again; whether every answer of the case could be made.
+    /// Uses the usual responses again; whether every response of the case could be filled in.
     pub(super) fn end(&self) -> bool {
-        !std::mem::take(&mut *self.state()).unmade
+        !std::mem::take(&mut *self.state()).unfilled
     }
 
-    /// The answer to a request, by method and params.
+    /// The response to a request, by its method and params.
     pub(super) fn reply(&self, method: &str, params: Option<&Value>) -> Result<Value, Value> {
         let mut state = self.state();
-        let count = state.given.get(method).copied().unwrap_or_default();
-        state.given.insert(method.to_owned(), count + 1);
-        let of_case = state.by_case.get(method).filter(|_| count < MOST);
+        let count = state.counts.get(method).copied().unwrap_or_default();
+        state.counts.insert(method.to_owned(), count + 1);
+        let of_case = state.by_case.get(method).filter(|_| count < MAX_CASE_RESPONSES);
         let of_case = of_case.and_then(|replies| replies.get(count).or(replies.last()));
         let Some(of_case) = of_case else { return Ok(usual(method, params)) };
-        made(of_case, params, count).unwrap_or_else(|| {
-            state.unmade = true;
+        fill_response(of_case, params, count).unwrap_or_else(|| {
+            state.unfilled = true;
             Ok(usual(method, params))
         })
     }
 
-    /// The answers to what an `input_required` result asks for. What is answered by an error is left out.
+    /// The responses to what an `input_required` result requests, except errors.
     pub(super) fn to_result(&self, result: &Value) -> Map<String, Value> {
         let answer = |request: &Value| {
             let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
@@ -68,14 +68,14 @@ impl Replies {
         input_requests(result).filter_map(|(key, request)| Some((key.to_owned(), answer(request)?))).collect()
     }
 
-    /// The way in which a connection asks for answers.
+    /// The function by which a connection gets responses.
     pub(super) fn answer(&self) -> Answer {
         let replies = self.clone();
         Arc::new(move |method, params| replies.reply(method, params))
     }
 }
 
-/// The result that a willing client gives.
+/// The result of a client that grants everything.
 fn usual(method: &str, params: Option<&Value>) -> Value {
     match method {
         "roots/list" => json!({ "roots": [] }),
@@ -95,7 +95,7 @@ fn usual(method: &str, params: Option<&Value>) -> Value {
     }
 }
 
-/// The form that a request asks to be filled in.
+/// The schema of a form.
 fn form(params: Option<&Value>) -> Option<ToolSchema> {
     ToolSchema::compile(params?.get("requestedSchema")?, Dialect::Draft202012).ok()
 }
@@ -104,19 +104,23 @@ fn content(params: Option<&Value>) -> Option<Value> {
     form(params)?.minimal().ok()
 }
 
-/// The content of a form, broken in the first way that its schema allows.
-fn broken_content(params: Option<&Value>) -> Option<Value> {
+/// Content of a form that is invalid in the first way that its schema allows.
+fn invalid_content(params: Option<&Value>) -> Option<Value> {
     let form = form(params)?;
     let ways = [Breakage::MissingRequired, Breakage::WrongType, Breakage::OutsideEnum];
     ways.into_iter().find_map(|breakage| form.broken(breakage)).map(|broken| broken.arguments)
 }
 
-/// What an answer of a case comes to for a request; nothing if a placeholder cannot be filled.
-pub(super) fn made(reply: &Reply, params: Option<&Value>, count: usize) -> Option<Result<Value, Value>> {
+/// A response of a case with its placeholders filled in from the request; nothing where that is not possible.
+pub(super) fn fill_response(
+    reply: &ClientResponse,
+    params: Option<&Value>,
+    count: usize,
+) -> Option<Result<Value, Value>> {
     let mut value_of = |placeholder: &Placeholder| {
         match placeholder {
             Placeholder::ClientRequestContent => content(params),
-            Placeholder::ClientRequestInvalidContent => broken_content(params),
+            Placeholder::ClientRequestInvalidContent => invalid_content(params),
             Placeholder::ClientRequestTool => params.and_then(|params| params.pointer("/tools/0/name")).cloned(),
             Placeholder::ClientRequestCount => Some(json!(count)),
             _ => None,
@@ -124,8 +128,8 @@ pub(super) fn made(reply: &Reply, params: Option<&Value>, count: usize) -> Optio
         .ok_or(())
     };
     match reply {
-        Reply::Result(result) => fill(result, &mut value_of).ok().map(Ok),
-        Reply::Error(error) => fill(error, &mut value_of).ok().map(Err),
+        ClientResponse::Result(result) => fill(result, &mut value_of).ok().map(Ok),
+        ClientResponse::Error(error) => fill(error, &mut value_of).ok().map(Err),
     }
 }
 
@@ -138,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_filled_in_and_a_page_is_opened() {
+    fn a_form_and_a_url_are_accepted() {
         let params = form_of(&json!({"type": "integer", "minimum": 7}));
         let replies = Replies::default();
         let filled = replies.reply("elicitation/create", Some(&params));
@@ -150,11 +154,11 @@ mod tests {
     }
 
     #[test]
-    fn a_case_answers_one_by_one_and_the_last_again() {
+    fn the_responses_of_a_case_follow_in_order_and_the_last_is_repeated() {
         let replies = Replies::default();
         let error = json!({"code": -1, "message": "no ${client-request.count}"});
         let broken = json!({"action": "accept", "content": "${client-request.invalid-content}"});
-        let by_case = vec![Reply::Result(broken), Reply::Error(error)];
+        let by_case = vec![ClientResponse::Result(broken), ClientResponse::Error(error)];
         replies.begin(&BTreeMap::from([("elicitation/create".to_owned(), by_case)]));
         let params = form_of(&json!({"type": "boolean"}));
         let first = replies.reply("elicitation/create", Some(&params)).expect("a result");
@@ -168,9 +172,9 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_made_is_answered_as_usual_and_told() {
+    fn a_response_that_cannot_be_filled_in_becomes_the_usual_one() {
         let replies = Replies::default();
-        let by_case = vec![Reply::Result(json!({"name": "${client-request.tool}"}))];
+        let by_case = vec![ClientResponse::Result(json!({"name": "${client-request.tool}"}))];
         replies.begin(&BTreeMap::from([("sampling/createMessage".to_owned(), by_case)]));
         let usual = replies.reply("sampling/createMessage", Some(&json!({}))).expect("a result");
         assert_eq!(usual["role"], "assistant");
@@ -178,10 +182,10 @@ mod tests {
     }
 
     #[test]
-    fn each_request_of_a_result_is_answered_under_its_key() {
+    fn each_request_in_a_result_is_answered_under_its_key() {
         let result = json!({"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}, "b": {"method": "sampling/createMessage"}}});
         let replies = Replies::default();
-        let refusal = vec![Reply::Error(json!({"code": -1}))];
+        let refusal = vec![ClientResponse::Error(json!({"code": -1}))];
         replies.begin(&BTreeMap::from([("sampling/createMessage".to_owned(), refusal)]));
         assert_eq!(Value::Object(replies.to_result(&result)), json!({"a": {"roots": []}}));
     }

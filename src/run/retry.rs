@@ -1,4 +1,4 @@
-//! A request of the stateless era that is made again, because its result asked for input.
+//! Retries of requests whose result requests input, in stateless revisions.
 
 use serde_json::{Map, Value, json};
 
@@ -15,16 +15,16 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// Whether the response asks for input.
-    pub(super) fn asks(&self) -> bool {
-        asking(self).is_some()
+    /// Whether the response requests input.
+    pub(super) fn requests_input(&self) -> bool {
+        input_request(self).is_some()
     }
 }
 
-/// The retry of a request with every answer that its result asks for; nothing if it does not ask.
+/// The retry of a request with a response to everything that its result requests; nothing if it requests no input.
 pub(super) fn plain(served: &Served, replies: &Replies) -> Option<Value> {
-    let result = asking(served)?;
-    Some(with(&served.request, |params| {
+    let result = input_request(served)?;
+    Some(with_params(&served.request, |params| {
         if result.get("inputRequests").is_some() {
             params.insert("inputResponses".to_owned(), Value::Object(replies.to_result(result)));
         }
@@ -34,22 +34,22 @@ pub(super) fn plain(served: &Served, replies: &Replies) -> Option<Value> {
     }))
 }
 
-/// The retry that a case wants; `differing` are the members of params that it puts in their place.
+/// The retry that a case describes; `replaced` are the members of `params` that it replaces.
 pub(super) fn of_case(
     served: &Served,
     retry: &Retry,
-    differing: Option<&Value>,
+    replaced: Option<&Value>,
     replies: &Replies,
 ) -> Result<Value, Unfilled> {
     let unfilled = |reason: &str| Err(Unfilled(reason.to_owned()));
-    let Some(result) = asking(served) else { return unfilled("the server did not ask for input") };
+    let Some(result) = input_request(served) else { return unfilled("the server did not request input") };
     let requested = result.get("inputRequests").and_then(Value::as_object);
     let answers = match retry.input_responses {
         InputResponses::None => None,
         InputResponses::String => Some(json!("conformance")),
         InputResponses::Empty => Some(json!({})),
         InputResponses::Malformed if requested.is_none_or(Map::is_empty) => {
-            return unfilled("the server asked for no answer");
+            return unfilled("the server requested no input");
         }
         InputResponses::Malformed => {
             Some(requested.into_iter().flatten().map(|(key, _)| (key.clone(), json!(5))).collect())
@@ -61,34 +61,34 @@ pub(super) fn of_case(
             Some(Value::Object(answers))
         }
     };
-    let given = result.get("requestState");
-    let text = given.and_then(Value::as_str);
+    let sent = result.get("requestState");
+    let text = sent.and_then(Value::as_str);
     let state = match retry.request_state {
-        RequestState::Echoed => given.cloned(),
-        RequestState::Required => match given {
-            Some(given) => Some(given.clone()),
-            None => return unfilled("the server gave no requestState"),
+        RequestState::Echoed => sent.cloned(),
+        RequestState::Required => match sent {
+            Some(sent) => Some(sent.clone()),
+            None => return unfilled("the server sent no requestState"),
         },
         RequestState::Altered | RequestState::Truncated => {
             match text.and_then(|text| changed(text, retry.request_state)) {
                 Some(changed) => Some(json!(changed)),
-                None => return unfilled("the server gave no requestState"),
+                None => return unfilled("the server sent no requestState"),
             }
         }
     };
-    Ok(with(&served.request, |params| {
+    Ok(with_params(&served.request, |params| {
         params.extend(
             [("inputResponses", answers), ("requestState", state)]
                 .into_iter()
                 .filter_map(|(name, value)| Some((name.to_owned(), value?))),
         );
-        for (name, value) in differing.and_then(Value::as_object).into_iter().flatten() {
+        for (name, value) in replaced.and_then(Value::as_object).into_iter().flatten() {
             params.insert(name.clone(), value.clone());
         }
     }))
 }
 
-fn asking(served: &Served) -> Option<&Value> {
+fn input_request(served: &Served) -> Option<&Value> {
     served.response.get("result").filter(|result| asks_for_input(result))
 }
 
@@ -102,8 +102,8 @@ fn changed(state: &str, how: RequestState) -> Option<String> {
     }
 }
 
-/// The request without its id, and without what an earlier retry had added to it.
-fn with(request: &Value, change: impl FnOnce(&mut Map<String, Value>)) -> Value {
+/// The request without its id, and without what an earlier retry added, after a change to its `params`.
+fn with_params(request: &Value, change: impl FnOnce(&mut Map<String, Value>)) -> Value {
     let mut again = request.clone();
     if let Value::Object(members) = &mut again {
         members.remove("id");
@@ -125,7 +125,7 @@ mod tests {
         Served { request, response: json!({"id": 1, "result": result}) }
     }
 
-    fn asked() -> Served {
+    fn served_with_request() -> Served {
         let requests = json!({"a": {"method": "roots/list"}});
         served(&json!({"resultType": "input_required", "inputRequests": requests, "requestState": "abcd"}))
     }
@@ -136,9 +136,9 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_retry_has_the_answers_and_the_state_and_no_id() {
+    fn a_plain_retry_has_the_responses_and_the_state_and_no_id() {
         let replies = Replies::default();
-        let again = plain(&asked(), &replies).expect("it asks");
+        let again = plain(&served_with_request(), &replies).expect("it requests input");
         let params = json!({"name": "a", "inputResponses": {"a": {"roots": []}}, "requestState": "abcd"});
         assert_eq!(again, json!({"method": "tools/call", "params": params}));
         let stateless = served(&json!({"resultType": "input_required", "requestState": "abcd"}));
@@ -148,16 +148,17 @@ mod tests {
     }
 
     #[test]
-    fn a_case_says_what_is_wrong_with_its_retry() {
+    fn a_case_makes_its_retry_invalid() {
         let replies = Replies::default();
-        let of = |answers: &str, state: &str| of_case(&asked(), &retry(answers, state), None, &replies);
-        let params = |answers, state| of(answers, state).expect("it asks")["params"].clone();
+        let of = |answers: &str, state: &str| of_case(&served_with_request(), &retry(answers, state), None, &replies);
+        let params = |answers, state| of(answers, state).expect("it requests input")["params"].clone();
         assert!(params("none", "echoed").get("inputResponses").is_none());
         assert_eq!(params("malformed", "required")["inputResponses"], json!({"a": 5}));
         assert_eq!(params("extra", "truncated")["requestState"], "ab");
         assert_ne!(params("all", "altered")["requestState"], "abcd");
-        let differing = json!({"name": "b"});
-        let other = of_case(&asked(), &retry("string", "echoed"), Some(&differing), &replies).expect("it asks");
+        let replaced = json!({"name": "b"});
+        let other = of_case(&served_with_request(), &retry("string", "echoed"), Some(&replaced), &replies)
+            .expect("it requests input");
         assert_eq!(other["params"]["name"], "b");
         let bare = served(&json!({"resultType": "input_required", "inputRequests": {}}));
         assert!(of_case(&bare, &retry("all", "required"), None, &replies).is_err());

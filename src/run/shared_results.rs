@@ -14,7 +14,7 @@ use super::conductor::ClosedConnection;
 use super::inventory::Inventory;
 use super::session::full_capabilities;
 use super::target::{ClosedSession, Target};
-use crate::case::{Act, Case, Process, Step};
+use crate::case::{Act, Action, Case, Delivery, Process, Step};
 use crate::check::{Judged, Pass};
 use crate::spec::{Era, Transport};
 use crate::transcript::Terms;
@@ -48,11 +48,10 @@ pub(super) fn is_shared(target: &Target, case: &Case, body: &Act) -> bool {
 
 /// Whether neither the messages of a case nor their receiver depend on the revision or on the server's inventory.
 fn is_independent_of_revision(case: &Case, body: &Act) -> bool {
-    let is_plain = |step: &Step| {
-        (step.send.is_some() || step.raw.is_some())
-            && step.revisions.is_none()
-            && step.poll.is_none()
-            && step.shutdown.is_none()
+    let is_plain = |step: &Step| match &step.action {
+        Action::Request { delivery, .. } => step.revisions.is_none() && !matches!(delivery, Delivery::Polled(_)),
+        Action::Raw { .. } => step.revisions.is_none(),
+        _ => false,
     };
     let needs = &case.needs;
     body.process == Process::Uninitialized

@@ -17,7 +17,7 @@ use super::discovery::discover;
 use super::hint_requests::HintResult;
 use super::inventory::{FirstCallOutcome, Inventory};
 use super::session::Session;
-use crate::case::{Act, Body, Case, Process};
+use crate::case::{Act, Body, Case, Process, Step};
 use crate::check::{self, Connected, Judged, Watched, stderr_of};
 use crate::event::{CaseResult, Event, FuzzSummary, Launch, Problem, ProblemKind, Skipped, TargetSummary, ToolNote};
 use crate::spec::{Revision, Transport};
@@ -249,7 +249,7 @@ async fn fuzz_when_allowed(target: &Target, cases: &[Arc<Case>], discovered: &In
 pub(super) fn cases_without_session(context: &Context, revision: Revision) -> Vec<Arc<Case>> {
     let is_seen = |case: &&Arc<Case>| {
         let Body::Act(act) = &case.body else { return false };
-        act.process == Process::Uninitialized && act.steps.iter().all(|step| step.http.is_some())
+        act.process == Process::Uninitialized && act.steps.iter().all(Step::is_http)
     };
     let runs = |case: &&Arc<Case>| case.runs_in(revision) && context.plan.reaches(case);
     context.plan.cases.iter().filter(runs).filter(is_seen).cloned().collect()
@@ -300,9 +300,9 @@ async fn report_passive_cases(target: &Target, cases: &[Arc<Case>], done: &Close
     let judging = target.context.judge_in_background(move || {
         let watched = Watched::new(&connected, revision);
         let judge = |case: Arc<Case>| {
-            let Body::Watch { watch, rules, .. } = &case.body else { return None };
+            let Body::Watch(passive) = &case.body else { return None };
             let judged = if are_needs_met(&case, &connected) {
-                check::watch(&case, watch, rules, revision, &watched)
+                check::watch(&case, passive, revision, &watched)
             } else {
                 Judged::inapplicable(missing_capabilities(&case))
             };

@@ -36,13 +36,13 @@ enum Token {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceError {
     /// It does not begin with `/`.
-    #[error("the place `{0}` does not begin with `/`")]
+    #[error("the path `{0}` does not begin with `/`")]
     NoSlash(String),
     /// A `~` stands for nothing.
-    #[error("a `~` in the place `{0}` is followed by neither 0 (for `~`) nor 1 (for `/`)")]
+    #[error("a `~` in the path `{0}` is followed by neither 0 (for `~`) nor 1 (for `/`)")]
     BadEscape(String),
     /// A `**` stands elsewhere than at the front, or alone.
-    #[error("`**` in the place `{0}` is not at its front with a name after it")]
+    #[error("`**` in the path `{0}` is not at its beginning with a name after it")]
     AnyDepth(String),
 }
 

@@ -1,17 +1,17 @@
-//! What is wrong with the JSON Schemas that stand in a case.
+//! Finds what is wrong with a JSON Schema in a case.
 //!
-//! JSON Schema lets keywords pass that it does not know, so a slip of the pen would check nothing. In
-//! a case such a slip is a fault.
+//! JSON Schema ignores keywords that it does not know, so a misspelt one would check nothing. In a case it is an error.
 
 use serde_json::{Value, json};
 
-use super::fault::Flaw;
 use super::format::FORMATS;
-use super::pattern::compile;
-use super::place::escape;
+use super::lazy_schema::compile;
+use super::path_pattern::escape;
+use super::problem::Flaw;
+use super::shapes::{Shapes, each_reference};
 
 /// Keywords whose value is a schema.
-const ONE: [&str; 10] = [
+const SUBSCHEMA: [&str; 10] = [
     "not",
     "if",
     "then",
@@ -25,13 +25,13 @@ const ONE: [&str; 10] = [
 ];
 
 /// Keywords whose value is an array of schemas.
-const SEVERAL: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
+const SUBSCHEMA_ARRAY: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 
-/// Keywords whose value has schemas for members.
-const NAMED: [&str; 4] = ["properties", "patternProperties", "dependentSchemas", "$defs"];
+/// Keywords whose value is an object of schemas.
+const SUBSCHEMA_OBJECT: [&str; 4] = ["properties", "patternProperties", "dependentSchemas", "$defs"];
 
-/// Keywords of other kinds that check something or explain.
-const OTHER: [&str; 32] = [
+/// All other keywords that assert or describe something.
+const OTHER_KEYWORDS: [&str; 32] = [
     "type",
     "enum",
     "const",
@@ -88,41 +88,50 @@ const STANDARD_FORMATS: [&str; 17] = [
 ];
 
 /// Everything that is wrong with the schema at `pointer`.
-pub(super) fn flaws(schema: &Value, pointer: &str) -> Vec<Flaw> {
+pub(super) fn flaws(schema: &Value, pointer: &str, shapes: &Shapes) -> Vec<Flaw> {
     let mut flaws = Vec::new();
+    each_reference(schema, pointer, &mut |here, name| {
+        if !shapes.contains(name) {
+            flaws.push(Flaw::at(here, format!("unknown shape `{name}`")).nearest(name, shapes.names()));
+        }
+    });
     for error in jsonschema::draft202012::meta::validator().iter_errors(schema) {
-        flaws.push(Flaw::at(format!("{pointer}{}", error.instance_path()), format!("no valid JSON Schema: {error}")));
+        flaws
+            .push(Flaw::at(format!("{pointer}{}", error.instance_path()), format!("not a valid JSON Schema: {error}")));
     }
-    walk(schema, pointer, &mut flaws);
+    traverse(schema, pointer, &mut flaws);
+    let mut bundled = schema.clone();
+    shapes.bundle(&mut bundled);
     if flaws.is_empty()
-        && let Err(error) = compile(schema)
+        && let Err(error) = compile(&bundled)
     {
         flaws.push(Flaw::at(pointer, format!("the JSON Schema does not compile: {error}")));
     }
     flaws
 }
 
-fn walk(schema: &Value, pointer: &str, flaws: &mut Vec<Flaw>) {
+fn traverse(schema: &Value, pointer: &str, flaws: &mut Vec<Flaw>) {
     let Value::Object(keywords) = schema else { return };
     for (keyword, value) in keywords {
         let here = format!("{pointer}/{}", escape(keyword));
         let name = keyword.as_str();
-        if ONE.contains(&name) {
-            walk(value, &here, flaws);
-        } else if SEVERAL.contains(&name) {
+        if SUBSCHEMA.contains(&name) {
+            traverse(value, &here, flaws);
+        } else if SUBSCHEMA_ARRAY.contains(&name) {
             for (index, item) in value.as_array().into_iter().flatten().enumerate() {
-                walk(item, &format!("{here}/{index}"), flaws);
+                traverse(item, &format!("{here}/{index}"), flaws);
             }
-        } else if NAMED.contains(&name) {
+        } else if SUBSCHEMA_OBJECT.contains(&name) {
             for (member, inner) in value.as_object().into_iter().flatten() {
                 let inside = format!("{here}/{}", escape(member));
                 if name == "patternProperties" {
                     expression(member, &inside, true, flaws);
                 }
-                walk(inner, &inside, flaws);
+                traverse(inner, &inside, flaws);
             }
-        } else if !OTHER.contains(&name) {
-            let known = ONE.iter().chain(&SEVERAL).chain(&NAMED).chain(&OTHER).copied();
+        } else if !OTHER_KEYWORDS.contains(&name) {
+            let known =
+                SUBSCHEMA.iter().chain(&SUBSCHEMA_ARRAY).chain(&SUBSCHEMA_OBJECT).chain(&OTHER_KEYWORDS).copied();
             flaws.push(Flaw::on_name(here, format!("the keyword `{name}` checks nothing here")).nearest(name, known));
         } else if let Some(text) = value.as_str() {
             match name {
@@ -136,9 +145,9 @@ fn walk(schema: &Value, pointer: &str, flaws: &mut Vec<Flaw>) {
 
 fn expression(text: &str, pointer: &str, on_name: bool, flaws: &mut Vec<Flaw>) {
     if compile(&json!({"pattern": text})).is_err() {
-        // The schema of schemas asks for the format `regex` too, and has less to say.
+        // The metaschema asserts the format `regex` too, in less plain words.
         flaws.retain(|flaw| flaw.pointer != pointer);
-        let flaw = Flaw::at(pointer, format!("bad regular expression `{text}`"));
+        let flaw = Flaw::at(pointer, format!("invalid regular expression `{text}`"));
         flaws.push(Flaw { on_name, ..flaw });
     }
 }
@@ -154,12 +163,15 @@ fn format(name: &str, pointer: String, flaws: &mut Vec<Flaw>) {
 mod tests {
     use super::*;
 
-    fn told(schema: &Value) -> Vec<(String, String, Option<String>)> {
-        flaws(schema, "/schema").into_iter().map(|flaw| (flaw.pointer, flaw.message, flaw.suggestion)).collect()
+    fn problems(schema: &Value) -> Vec<(String, String, Option<String>)> {
+        flaws(schema, "/schema", &Shapes::default())
+            .into_iter()
+            .map(|flaw| (flaw.pointer, flaw.message, flaw.suggestion))
+            .collect()
     }
 
     #[test]
-    fn a_schema_that_uses_every_kind_of_keyword_is_fine() {
+    fn a_schema_with_every_kind_of_keyword_is_valid() {
         let schema = json!({
             "$defs": {"name": {"type": "string", "format": "clean-text", "pattern": "^[a-z]+$"}},
             "type": "object",
@@ -169,21 +181,21 @@ mod tests {
             "anyOf": [{"not": {"const": {"free": "text"}}}],
             "additionalProperties": false,
         });
-        assert_eq!(told(&schema), []);
+        assert_eq!(problems(&schema), []);
         for format in STANDARD_FORMATS {
-            assert_eq!(told(&json!({"format": format})), [], "{format}");
+            assert_eq!(problems(&json!({"format": format})), [], "{format}");
         }
     }
 
     #[test]
-    fn every_slip_is_told_with_its_place() {
+    fn every_mistake_is_reported_with_its_place() {
         let schema = json!({
             "requierd": ["a"],
             "properties": {"a": {"type": "strin"}, "b": {"pattern": "("}, "c": {"format": "base46"}},
             "patternProperties": {"[": {"minLenght": 1}},
         });
-        let faults = told(&schema);
-        let places: Vec<_> = faults.iter().map(|(pointer, ..)| pointer.as_str()).collect();
+        let found = problems(&schema);
+        let places: Vec<_> = found.iter().map(|(pointer, ..)| pointer.as_str()).collect();
         assert_eq!(
             places,
             [
@@ -195,17 +207,17 @@ mod tests {
                 "/schema/patternProperties/[/minLenght",
             ]
         );
-        assert_eq!(faults[1].1, "the keyword `requierd` checks nothing here");
-        assert_eq!(faults[1].2.as_deref(), Some("required"));
-        assert_eq!(faults[2].1, "bad regular expression `(`");
-        assert_eq!(faults[3].2.as_deref(), Some("base64"));
+        assert_eq!(found[1].1, "the keyword `requierd` checks nothing here");
+        assert_eq!(found[1].2.as_deref(), Some("required"));
+        assert_eq!(found[2].1, "invalid regular expression `(`");
+        assert_eq!(found[3].2.as_deref(), Some("base64"));
     }
 
     #[test]
-    fn a_reference_that_leads_nowhere_is_told() {
-        let faults = told(&json!({"$ref": "#/$defs/missing"}));
-        assert!(faults[0].1.starts_with("the JSON Schema does not compile: "), "{faults:?}");
-        let faults = told(&json!({"$ref": "https://example.com/schema"}));
-        assert!(faults[0].1.starts_with("the JSON Schema does not compile: "), "{faults:?}");
+    fn a_reference_that_leads_nowhere_is_problems() {
+        let found = problems(&json!({"$ref": "#/$defs/missing"}));
+        assert!(found[0].1.starts_with("the JSON Schema does not compile: "), "{found:?}");
+        let found = problems(&json!({"$ref": "https://example.com/schema"}));
+        assert!(found[0].1.starts_with("the JSON Schema does not compile: "), "{found:?}");
     }
 }

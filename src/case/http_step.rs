@@ -1,39 +1,51 @@
-//! The part of the case language that speaks of HTTP: requests of a case's own, and what their answers are.
+//! The part of the case language for HTTP: the requests that a step makes itself, and statuses of responses.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// An HTTP request that a step makes itself. Headers that the client would send are there unless the step
-/// says otherwise.
+#[cfg(test)]
+use super::schema_types as types;
+
+/// An HTTP request. It has the headers that the client would send (Accept, Content-Type, Mcp-Session-Id,
+/// MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Param-* and those of the user), unless `headers` says otherwise;
+/// placeholders are filled in in every string.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "http"))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct HttpCall {
     /// The method.
+    #[cfg_attr(test, schemars(regex(pattern = "^[A-Z]+$"), extend("examples" = ["POST", "GET", "DELETE"])))]
     pub method: String,
-    /// The path and query, from the root of the server; by default where messages go.
+    /// The path and query, from the root of the server; by default those of the endpoint for messages.
     #[serde(default)]
+    #[cfg_attr(test, schemars(length(min = 1)))]
     pub path: Option<String>,
-    /// Headers in the place of those that the client would send.
+    /// Headers that replace those that the client would send.
     #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<types::Headers>"))]
     pub headers: BTreeMap<String, HeaderValues>,
-    /// A message, filled in as for `send` and `notify`, or a text that stands as it is.
+    /// A message, completed as for `send` and `notify`, a list of them for a batch, or a string that is sent as it is.
     #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<types::HttpBody>"))]
     pub body: Option<Value>,
-    /// Whether names of headers are written in title case.
+    /// Whether header names are written in title case, such as Mcp-Method; by default in lower case.
     #[serde(default)]
     pub title_case_headers: bool,
-    /// Whether Mcp-Name and Mcp-Param-* are written in Base64 also where that is not needed.
+    /// Whether Mcp-Name and Mcp-Param-* are encoded in Base64 also where that is not necessary.
     #[serde(default)]
     pub base64: bool,
-    /// How far the answer is read.
+    /// How far the response is read before it is closed.
     #[serde(default)]
+    #[cfg_attr(test, schemars(extend("default" = "response")))]
     pub until: Until,
-    /// For how many milliseconds it is read at most.
+    /// For how many milliseconds the response is read at most; by default 300 for a GET, otherwise the timeout of a
+    /// request.
     #[serde(default)]
+    #[cfg_attr(test, schemars(range(min = 1, max = 10_000)))]
     pub timeout_ms: Option<u64>,
-    /// Whether later steps go on while the answer is read: until the case ends or a step closes it.
+    /// Whether later steps go on while the response is read: until the case ends, or a step has `close`.
     #[serde(default)]
     pub keep_open: bool,
 }
@@ -50,9 +62,19 @@ impl HttpCall {
             (name.as_str(), values)
         })
     }
+
+    /// The strings in its path and headers.
+    pub(super) fn strings(&self) -> impl Iterator<Item = &str> {
+        let values = self.headers.values().flat_map(|values| match values {
+            HeaderValues::Absent => &[],
+            HeaderValues::One(value) => std::slice::from_ref(value),
+            HeaderValues::Several(values) => values.as_slice(),
+        });
+        self.path.iter().chain(values).map(String::as_str)
+    }
 }
 
-/// What a header is.
+/// The value of a header.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum HeaderValues {
@@ -60,26 +82,27 @@ pub enum HeaderValues {
     Absent,
     /// It has this value.
     One(String),
-    /// It stands there several times.
+    /// It is repeated, once for each value.
     Several(Vec<String>),
 }
 
-/// How far the answer to a request of a step is read.
+/// How far the response to an HTTP request of a step is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]
 pub enum Until {
-    /// To the end of its head; then it is closed.
+    /// to the end of its header section
     Headers,
-    /// To the first event of a stream.
+    /// to the first event of a stream
     Event,
-    /// To the response to the message that was sent.
+    /// to the JSON-RPC response to the message
     #[default]
     Response,
-    /// To its end.
+    /// to its end
     End,
 }
 
-/// A status of an answer, or a class of them.
+/// An HTTP status, or a class of statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// This status.
@@ -89,7 +112,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether a status is meant.
+    /// Whether a status matches.
     #[must_use]
     pub fn fits(self, status: u16) -> bool {
         match self {
@@ -120,7 +143,7 @@ impl<'de> Deserialize<'de> for Status {
             Written::Code(code) => Ok(Self::Code(code)),
             Written::Class(text) => match text.as_bytes() {
                 [digit @ b'1'..=b'5', b'x', b'x'] => Ok(Self::Class(u16::from(digit - b'0'))),
-                _ => Err(serde::de::Error::custom(format!("`{text}` is no class of statuses such as `4xx`"))),
+                _ => Err(serde::de::Error::custom(format!("`{text}` is not a class of statuses such as `4xx`"))),
             },
         }
     }
@@ -128,14 +151,15 @@ impl<'de> Deserialize<'de> for Status {
 
 /// The transport over HTTP that a case is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]
 pub enum HttpKind {
-    /// Streamable HTTP: one endpoint that answers each POST.
+    /// Streamable HTTP
     #[default]
     Streamable,
-    /// HTTP+SSE of 2024-11-05: a stream that names an endpoint for messages.
+    /// HTTP+SSE of 2024-11-05
     Sse,
-    /// Either.
+    /// either
     Any,
 }
 

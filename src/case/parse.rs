@@ -1,0 +1,217 @@
+//! Parses a case file into a case.
+//!
+//! What a file gets wrong is found by `semantics` and the schema of case files, with its place; here it is only
+//! rejected.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::checks::Check;
+use super::file::{CaseFile, EncodedBytes, RawFile, RuleFile, StepFile, WatchFile, WatchKindName};
+use super::model::{
+    Act, Action, Body, Case, ConnectionAssertion, Delivery, Expected, Meta, Methods, Passive, RawLine, Rule, Source,
+    Step, ValueRule, Watch, WatchKind, WatchedValues,
+};
+use crate::spec::{Catalogue, RevisionSet};
+
+/// The case in a file, if nothing in the file contradicts itself.
+pub(super) fn case(id: String, source: Source, file: CaseFile) -> Option<Case> {
+    let requirements: Vec<_> =
+        file.requirements.iter().map(|id| Catalogue::embedded().get(id)).collect::<Option<_>>()?;
+    let stated = requirements.iter().fold(RevisionSet::default(), |set, r| set.union(r.revisions()));
+    let revisions = file.revisions.unwrap_or(RevisionSet::ALL).intersection(stated);
+    let body = match (file.watch, file.fuzz) {
+        (Some(watch), None) if file.steps.is_empty() => {
+            Body::Watch(Passive { provoked_by: file.provoked_by, watch: self::watch(watch, file.rules)? })
+        }
+        (None, _) if !file.rules.is_empty() || !file.provoked_by.is_empty() => return None,
+        (None, Some(oracle)) if file.steps.is_empty() => Body::Fuzz(oracle),
+        (None, None) if !file.steps.is_empty() => Body::Act(Act {
+            steps: file.steps.into_iter().map(step).collect::<Option<_>>()?,
+            for_each: file.for_each,
+            process: file.process,
+            client_capabilities: file.client_capabilities,
+            client_responses: file.client_responses,
+            across_steps: file.across_steps,
+        }),
+        _ => return None,
+    };
+    (!revisions.is_empty()).then_some(Case {
+        id,
+        source,
+        title: file.title,
+        requirements,
+        revisions,
+        tags: file.tags,
+        why: file.why,
+        fix: file.fix,
+        fault: file.fault,
+        needs: file.needs,
+        body,
+    })
+}
+
+fn watch(watch: WatchFile, rules: Vec<RuleFile>) -> Option<Watch> {
+    let WatchFile { kind, methods, path, matching } = watch;
+    let of = Methods::new(methods);
+    let kind = match kind {
+        WatchKindName::Line if of.is_any() => WatchKind::Line,
+        WatchKindName::Message if of.is_any() => WatchKind::Message,
+        WatchKindName::Response => WatchKind::Response(of),
+        WatchKindName::Result => WatchKind::Result(of),
+        WatchKindName::Error => WatchKind::Error(of),
+        WatchKindName::Request => WatchKind::Request(of),
+        WatchKindName::ClientRequest => WatchKind::ClientRequest(of),
+        WatchKindName::Notification => WatchKind::Notification(of),
+        WatchKindName::Exchange => WatchKind::Exchange(of),
+        WatchKindName::Connection if of.is_any() && path.is_none() && matching.is_none() => {
+            let check = |file: &RuleFile| match (&file.schema, &file.check) {
+                (None, Some(Check::Connection(check))) => Some(ConnectionAssertion::Check(*check)),
+                (None, Some(Check::Rule(rule))) => Some(ConnectionAssertion::Rule(rule.clone())),
+                _ => None,
+            };
+            return Some(Watch::Connections(self::rules(rules, check)?));
+        }
+        WatchKindName::Line | WatchKindName::Message | WatchKindName::Connection => return None,
+    };
+    let check = |file: &RuleFile| match (&file.schema, &file.check) {
+        (Some(schema), None) => Some(ValueRule::Schema(schema.clone())),
+        (None, Some(Check::Value(check))) => Some(ValueRule::Check(*check)),
+        _ => None,
+    };
+    Some(Watch::Values(WatchedValues { kind, path, matching, rules: self::rules(rules, check)? }))
+}
+
+fn rules<T>(files: Vec<RuleFile>, check: impl Fn(&RuleFile) -> Option<T>) -> Option<Vec<Rule<T>>> {
+    let rule = |file: RuleFile| {
+        let check = check(&file)?;
+        let RuleFile { revisions, requirement, verdict, message, .. } = file;
+        Some(Rule { check, revisions, requirement, verdict, message })
+    };
+    let rules: Vec<_> = files.into_iter().map(rule).collect::<Option<_>>()?;
+    (!rules.is_empty()).then_some(rules)
+}
+
+/// The step in a file: exactly one action, and nothing that does not apply to it.
+fn step(file: StepFile) -> Option<Step> {
+    let StepFile {
+        name,
+        send,
+        notify,
+        batch,
+        raw,
+        paginate,
+        retry,
+        http,
+        close,
+        shutdown,
+        wait_ms,
+        poll,
+        meta,
+        pipelined,
+        control,
+        revisions,
+        save,
+        expect,
+        otherwise,
+    } = file;
+    let expected = match (expect.is_empty(), otherwise, control) {
+        (true, None, false) => Expected::Anything,
+        (true, None, true) => Expected::Served,
+        (true, Some(_), _) => return None,
+        (false, otherwise, control) => Expected::Listed { responses: expect, otherwise, control },
+    };
+    let meta = match meta {
+        None => Meta::AsRequired,
+        Some(Value::Bool(false)) => Meta::Omitted,
+        Some(meta @ Value::Object(_)) => Meta::Replaced(meta),
+        Some(_) => return None,
+    };
+    let delivery = match (poll, pipelined) {
+        (None, false) => Delivery::Awaited,
+        (None, true) => Delivery::Pipelined,
+        (Some(poll), false) => Delivery::Polled(poll),
+        (Some(_), true) => return None,
+    };
+    let as_required = meta == Meta::AsRequired;
+    let is_awaited = matches!(delivery, Delivery::Awaited);
+    let is_plain = is_awaited && save.is_empty();
+    let is_silent = is_plain && as_required && matches!(expected, Expected::Anything);
+    let written = (send, notify, batch, raw, paginate, retry, http, close, shutdown, wait_ms);
+    let (fits, action) = match written {
+        (Some(message), None, None, None, None, None, None, None, None, None) => {
+            (true, Action::Request { message, meta, delivery, save, expected })
+        }
+        (None, Some(message), None, None, None, None, None, None, None, None) => {
+            (is_plain && as_required && !control, Action::Notification { message, expected })
+        }
+        (None, None, Some(messages), None, None, None, None, None, None, None) => {
+            (is_plain, Action::Batch { messages, meta, expected })
+        }
+        (None, None, None, Some(raw), None, None, None, None, None, None) => {
+            (is_plain && as_required, Action::Raw { line: line(raw)?, expected })
+        }
+        (None, None, None, None, Some(method), None, None, None, None, None) => {
+            (is_plain && as_required, Action::Paginate { method, expected })
+        }
+        (None, None, None, None, None, Some(retry), None, None, None, None) => {
+            let is_polled = matches!(delivery, Delivery::Polled(_));
+            (!is_polled, Action::Retry { retry, meta, pipelined, save, expected })
+        }
+        (None, None, None, None, None, None, Some(call), None, None, None) => {
+            (is_awaited, Action::Http { call, meta, save, expected })
+        }
+        (None, None, None, None, None, None, None, Some(step), None, None) => (is_silent, Action::Close { step }),
+        (None, None, None, None, None, None, None, None, Some(how), None) => {
+            (is_plain && as_required && !control, Action::Shutdown { how, expected })
+        }
+        (None, None, None, None, None, None, None, None, None, Some(milliseconds)) => {
+            (is_silent, Action::Wait(Duration::from_millis(milliseconds)))
+        }
+        _ => return None,
+    };
+    if !fits {
+        return None;
+    }
+    Some(Step { name, revisions, action })
+}
+
+fn line(raw: RawFile) -> Option<RawLine> {
+    match raw {
+        RawFile::Text(text) => Some(RawLine::Text(text)),
+        RawFile::Bytes(EncodedBytes::Hex(text)) => decode_hex(&text).map(RawLine::Bytes),
+        RawFile::Bytes(EncodedBytes::Base64(text)) => STANDARD.decode(text).ok().map(RawLine::Bytes),
+    }
+}
+
+/// The bytes that pairs of hexadecimal digits stand for, with spaces between them or not.
+pub(super) fn decode_hex(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.split(' ').map(|run| {
+        let digits = run.as_bytes();
+        let pairs = digits.chunks(2).map(|pair| match pair {
+            [high, low] => {
+                let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+                Some(digit(*high)? * 16 + digit(*low)?)
+            }
+            _ => None,
+        });
+        pairs.collect::<Option<Vec<u8>>>()
+    });
+    Some(pairs.collect::<Option<Vec<_>>>()?.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hexadecimal_digits_come_in_pairs() {
+        assert_eq!(decode_hex("7b ff00"), Some(vec![0x7b, 0xff, 0x00]));
+        assert_eq!(decode_hex(""), Some(Vec::new()));
+        assert_eq!(decode_hex("7b f"), None);
+        assert_eq!(decode_hex("zz"), None);
+    }
+}
