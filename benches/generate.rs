@@ -15,7 +15,7 @@ use std::{
 
 use criterion::{Criterion, Throughput, criterion_group};
 use mcp_conformance::fuzz::{
-    Dialect, Domain, Generator, Obligation, Random, Shrinker, Simplest, Tape, ToolSchema, ViolationError,
+    ChoiceSequence, CoverageGoal, Dialect, Domain, Generator, Random, Shrinker, Simplest, ToolSchema, ViolationError,
 };
 use serde_json::Value;
 
@@ -157,7 +157,7 @@ fn run_violations(samples: &[Sample]) {
         if schema.is_unsatisfiable() {
             continue;
         }
-        for constraint in schema.sites() {
+        for constraint in schema.constraints() {
             constraints += 1;
             let start = Instant::now();
             let generator = schema.violating(&constraint);
@@ -168,7 +168,7 @@ fn run_violations(samples: &[Sample]) {
             }
             let generator = match generator {
                 Ok(generator) => generator,
-                Err(ViolationError::Vacuous | ViolationError::AdmitsNoMore) => {
+                Err(ViolationError::NoEffect | ViolationError::AdmitsNoMore) => {
                     vacuous += 1;
                     continue;
                 }
@@ -210,18 +210,18 @@ fn run_coverage(samples: &[Sample]) {
     for sample in samples {
         let schema = ToolSchema::compile_for(&sample.schema, sample.default, sample.domain);
         let Ok(schema) = schema else { continue };
-        let obligations = schema.valid().obligations();
+        let obligations = schema.valid().coverage_goals();
         counts.push(obligations.len());
         for obligation in &obligations {
-            if schema.valid().meet(obligation).is_some() {
+            if schema.valid().cover(obligation).is_some() {
                 met += 1;
             } else {
-                println!("not covered   {} {} {}", sample.name, obligation.place(), obligation.aim());
+                println!("not covered   {} {} {}", sample.name, obligation.path(), obligation.description());
             }
         }
-        let combined = schema.valid().pairs();
+        let combined = schema.valid().pairwise_goals();
         pairs += combined.len();
-        let meets = |pair: &&Obligation| schema.valid().meet(pair).is_some();
+        let meets = |pair: &&CoverageGoal| schema.valid().cover(pair).is_some();
         paired += combined.iter().filter(meets).count();
     }
     counts.sort_unstable();
@@ -274,7 +274,7 @@ fn generate(criterion: &mut Criterion) {
     }
     let scalars = &compiled[0];
     let generators: Vec<Generator> =
-        scalars.sites().iter().filter_map(|constraint| scalars.violating(constraint).ok()).collect();
+        scalars.constraints().iter().filter_map(|constraint| scalars.violating(constraint).ok()).collect();
     criterion.bench_function("violate every constraint of one sample", |bencher| {
         let mut random = Random::new(1);
         bencher.iter(|| {
@@ -285,7 +285,7 @@ fn generate(criterion: &mut Criterion) {
     });
     criterion.bench_function("shrink one instance", |bencher| {
         bencher.iter(|| {
-            let mut shrinker = Shrinker::new(scalars.valid().clone(), Tape::record(9)).expect("an instance");
+            let mut shrinker = Shrinker::new(scalars.valid().clone(), ChoiceSequence::record(9)).expect("an instance");
             while shrinker.simplify() {}
             black_box(shrinker.best().clone())
         });

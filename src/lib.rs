@@ -132,7 +132,7 @@ pub mod verdict;
 mod wire;
 
 pub use case::{LoadError, SelectError};
-pub use client::SiteError;
+pub use client::HttpEndpointError;
 pub use judge::{FuzzRevisions, FuzzSettings, HttpServer, Judge, JudgeError, Server, Settings};
 pub use report::{Conclusion, FailOn, Report};
 pub use run::{Calls, Revisions, ServerCommand};
@@ -146,17 +146,17 @@ pub mod internals {
     pub mod case {
         pub use crate::case::{
             Action, Answer, Ask, Baseline, BaselineEntry, Body, Case, CaseText, Change, ConnectionAssertion, Count,
-            Counts, Coverage, Delivery, Entry, ForEach, Hint, HttpCall, HttpKind, LoadError, Passive, Pattern, Place,
-            Placeholder, Process, RawLine, Reason, Rule, SelectError, SelectedCases, Selection, Shard, Shutdown,
-            Source, Step, Trust, ValueRule, Watch, WatchKind, find, load, load_hints, read_embedded, reasons,
-            understand, understand_hints,
+            Counts, Coverage, Delivery, Entry, Expected, ForEach, Hint, HttpCall, HttpKind, LoadError, Meta, Passive,
+            Pattern, Place, Placeholder, Process, RawLine, Reason, Rule, SavedPointers, SelectError, SelectedCases,
+            Selection, Shard, Shutdown, Source, Step, Trust, ValueRule, Watch, WatchKind, find, load, load_hints,
+            read_embedded, reasons, understand, understand_hints,
         };
     }
     pub mod check {
         pub use crate::check::{Connected, Judged, Pass, Watched, act, watch};
     }
     pub mod client {
-        pub use crate::client::{Site, SiteError, adopt_orphans, end_every_process, headers};
+        pub use crate::client::{HttpEndpoint, HttpEndpointError, adopt_orphans, end_every_process, headers};
     }
     pub mod judge {
         pub use crate::judge::{load_cases, plan, report_options, select_cases};
@@ -168,9 +168,9 @@ pub mod internals {
         };
     }
     pub mod transcript {
-        pub use crate::transcript::{Entry, Event, Mark, ShutdownStep, Terms, Transcript};
+        pub use crate::transcript::{Entry, Event, SessionParameters, ShutdownStep, StepId, Transcript};
     }
     pub mod wire {
-        pub use crate::wire::{Damage, Frame, Splitter, SseDecoder, SseEvent};
+        pub use crate::wire::{Frame, FramingError, Splitter, SseDecoder, SseEvent};
     }
 }

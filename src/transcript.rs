@@ -12,13 +12,13 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub use self::http::{
-    HttpEnd, HttpExchange, HttpHead, HttpRequest, SseEventSummary, exchange_to_json, summarize, without_limited,
+    HttpEnd, HttpExchange, HttpHead, HttpRequest, SseEventSummary, exchange_to_json, summarize, without_rate_limited,
 };
-use crate::wire::{Frame, Id, Kind, same_id, same_id_loosely};
+use crate::wire::{Frame, Id, MessageKind, same_id, same_id_loosely};
 
 /// The step of a case for which an entry was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Mark {
+pub struct StepId {
     /// The run of the case's steps, counted over the whole test run.
     pub pass: usize,
     /// The position of the step within its case.
@@ -49,7 +49,7 @@ pub enum Event {
         /// The line.
         frame: Frame,
         /// The step that it belongs to; none for messages that the session itself sends.
-        mark: Option<Mark>,
+        step_id: Option<StepId>,
     },
     /// A line that the server wrote to its standard output.
     Received(Frame),
@@ -115,14 +115,14 @@ impl Entry {
 
 /// What client and server agreed on when the connection was opened.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Terms {
+pub struct SessionParameters {
     /// The capabilities that the client declared.
     pub client_capabilities: Value,
     /// The result of `initialize` or `server/discover`, once it was received.
     pub opening: Option<Value>,
 }
 
-impl Terms {
+impl SessionParameters {
     /// The capability at a dotted path, such as `tools.listChanged`, if the server declared it. A member name may
     /// itself contain dots, as extension names do.
     #[must_use]
@@ -149,7 +149,7 @@ pub struct Transcript {
     /// What happened, in order.
     pub entries: Vec<Arc<Entry>>,
     /// The parameters that were agreed on when the connection was opened.
-    pub terms: Terms,
+    pub session_parameters: SessionParameters,
 }
 
 /// A request of the client with its responses.
@@ -162,7 +162,7 @@ pub struct Exchange<'a> {
     /// The responses with their positions; more than one violates the protocol.
     pub responses: Vec<(usize, &'a Value)>,
     /// Whether the first response carries the id in another form, such as a string for a number.
-    pub loose: bool,
+    pub has_altered_id: bool,
 }
 
 impl Transcript {
@@ -180,11 +180,11 @@ impl Transcript {
             if let Some(value) = entry.sent() {
                 for request in messages(value).filter(|message| expects_response(message)) {
                     by_id.entry(IdKey::of(id_of(request))).or_default().push(exchanges.len());
-                    exchanges.push(Exchange { sent: position, request, responses: Vec::new(), loose: false });
+                    exchanges.push(Exchange { sent: position, request, responses: Vec::new(), has_altered_id: false });
                 }
             } else if let Some(value) = entry.received() {
                 for response in messages(value) {
-                    let Kind::Response { id: Some(id) } = Kind::of(response) else { continue };
+                    let MessageKind::Response { id: Some(id) } = MessageKind::of(response) else { continue };
                     let keyed = by_id.get(&IdKey::of(id)).map(Vec::as_slice).unwrap_or_default();
                     if !assign_response(&mut exchanges, keyed, position, response, id) {
                         unpaired.push((position, response, id));
@@ -204,14 +204,14 @@ impl Transcript {
                     if id.is_null() {
                         Some(exchange.sent) == last_sent
                             && carried.is_none_or(|at| at == exchange.sent)
-                            && !follows_unanswerable(&self.entries[..exchange.sent])
+                            && !allows_null_id_response(&self.entries[..exchange.sent])
                     } else {
                         same_id_loosely(id_of(exchange.request), id)
                     }
                 });
             if let Some(exchange) = open {
                 exchange.responses.push((position, response));
-                exchange.loose = true;
+                exchange.has_altered_id = true;
             }
         }
         exchanges
@@ -231,18 +231,18 @@ impl Transcript {
     /// The requests that the server made of the client, except `ping`, each with method and params: requests
     /// that it sent and input requests in its results.
     #[must_use]
-    pub fn asked(&self) -> Vec<Value> {
+    pub fn requests_to_client(&self) -> Vec<Value> {
         let mut asked = Vec::new();
         for message in self.entries.iter().filter_map(|entry| entry.received()).flat_map(messages) {
-            match Kind::of(message) {
-                Kind::Request { method, .. } if method != "ping" && !method.starts_with("notifications/") => {
+            match MessageKind::of(message) {
+                MessageKind::Request { method, .. } if method != "ping" && !method.starts_with("notifications/") => {
                     let mut request = serde_json::json!({ "method": method });
                     if let Some(params) = message.get("params") {
                         request["params"] = params.clone();
                     }
                     asked.push(request);
                 }
-                Kind::Response { .. } => {
+                MessageKind::Response { .. } => {
                     let result = message.get("result").unwrap_or(&Value::Null);
                     asked.extend(input_requests(result).map(|(_, request)| request.clone()));
                 }
@@ -254,13 +254,13 @@ impl Transcript {
 
     /// The responses that belong to no request of the client, with their positions.
     #[must_use]
-    pub fn strays(&self) -> Vec<(usize, &Value)> {
-        self.strays_beside(&self.exchanges())
+    pub fn unmatched_responses(&self) -> Vec<(usize, &Value)> {
+        self.unmatched_responses_among(&self.exchanges())
     }
 
-    /// As [`Transcript::strays`], for a caller that already has the exchanges of this record.
+    /// As [`Transcript::unmatched_responses`], for a caller that already has the exchanges of this record.
     #[must_use]
-    pub fn strays_beside(&self, exchanges: &[Exchange<'_>]) -> Vec<(usize, &Value)> {
+    pub fn unmatched_responses_among(&self, exchanges: &[Exchange<'_>]) -> Vec<(usize, &Value)> {
         let owned: HashSet<*const Value> = exchanges
             .iter()
             .flat_map(|exchange| exchange.responses.iter().map(|(_, response)| std::ptr::from_ref(*response)))
@@ -268,7 +268,9 @@ impl Transcript {
         let mut strays = Vec::new();
         for (position, entry) in self.entries.iter().enumerate() {
             for message in entry.received().into_iter().flat_map(messages) {
-                if matches!(Kind::of(message), Kind::Response { .. }) && !owned.contains(&std::ptr::from_ref(message)) {
+                if matches!(MessageKind::of(message), MessageKind::Response { .. })
+                    && !owned.contains(&std::ptr::from_ref(message))
+                {
                     strays.push((position, message));
                 }
             }
@@ -286,20 +288,20 @@ impl Transcript {
 /// Whether one of the last messages of a case may be answered without a usable id: a line that is not a
 /// message, an array, a notification, or a malformed request.
 #[must_use]
-pub fn follows_unanswerable(before: &[Arc<Entry>]) -> bool {
+pub fn allows_null_id_response(before: &[Arc<Entry>]) -> bool {
     const LAST: usize = 2;
     let sent = before.iter().rev().filter_map(|entry| match &entry.event {
-        Event::Sent { frame, mark: Some(_) } => Some(frame),
+        Event::Sent { frame, step_id: Some(_) } => Some(frame),
         _ => None,
     });
     sent.take(LAST).any(|frame| match frame.json() {
-        Some(value) => match Kind::of(value) {
-            Kind::Request { id, .. } => {
+        Some(value) => match MessageKind::of(value) {
+            MessageKind::Request { id, .. } => {
                 !(id.is_string() || id.is_i64() || id.is_u64())
                     || value.get("jsonrpc").is_none_or(|version| version != "2.0")
             }
-            Kind::Response { .. } => false,
-            Kind::Notification { .. } | Kind::Batch(_) | Kind::Unknown => true,
+            MessageKind::Response { .. } => false,
+            MessageKind::Notification { .. } | MessageKind::Batch(_) | MessageKind::Unknown => true,
         },
         None => true,
     })
@@ -358,13 +360,13 @@ pub fn messages(value: &Value) -> impl Iterator<Item = &Value> {
 
 /// Whether a result asks the client for input instead of completing the request.
 #[must_use]
-pub fn asks_for_input(result: &Value) -> bool {
+pub fn is_input_required(result: &Value) -> bool {
     result.get("resultType").is_some_and(|kind| kind == "input_required")
 }
 
 /// The input requests of a result with their keys; empty unless the result asks for input.
 pub fn input_requests(result: &Value) -> impl Iterator<Item = (&str, &Value)> {
-    let requests = result.get("inputRequests").filter(|_| asks_for_input(result)).and_then(Value::as_object);
+    let requests = result.get("inputRequests").filter(|_| is_input_required(result)).and_then(Value::as_object);
     requests.into_iter().flatten().map(|(key, request)| (key.as_str(), request))
 }
 
@@ -377,12 +379,12 @@ mod tests {
         let entries = events
             .iter()
             .map(|(ours, value)| {
-                let frame = Frame::of(value);
-                let event = if *ours { Event::Sent { frame, mark: None } } else { Event::Received(frame) };
+                let frame = Frame::from_value(value);
+                let event = if *ours { Event::Sent { frame, step_id: None } } else { Event::Received(frame) };
                 Arc::new(Entry { at: Duration::ZERO, event })
             })
             .collect();
-        Transcript { entries, terms: Terms::default() }
+        Transcript { entries, session_parameters: SessionParameters::default() }
     }
 
     #[test]
@@ -398,7 +400,7 @@ mod tests {
         let exchanges = record.exchanges();
         assert_eq!(exchanges[0].responses.len(), 2);
         assert_eq!(exchanges[1].responses.len(), 1);
-        assert_eq!(record.strays().len(), 1);
+        assert_eq!(record.unmatched_responses().len(), 1);
     }
 
     #[test]
@@ -412,14 +414,14 @@ mod tests {
         ]);
         let answered: Vec<usize> = record.exchanges().iter().map(|exchange| exchange.responses.len()).collect();
         assert_eq!(answered, [1, 0, 1]);
-        assert!(record.exchanges().iter().all(|exchange| !exchange.loose));
+        assert!(record.exchanges().iter().all(|exchange| !exchange.has_altered_id));
     }
 
     #[test]
     fn an_altered_id_is_paired_and_marked() {
         let record = transcript(&[(true, json!({"id": 1, "method": "a"})), (false, json!({"id": "1", "result": {}}))]);
         let exchanges = record.exchanges();
-        assert!(exchanges[0].loose);
+        assert!(exchanges[0].has_altered_id);
         assert_eq!(exchanges[0].responses.len(), 1);
     }
 
@@ -430,23 +432,26 @@ mod tests {
             (true, json!({"method": "b"})),
             (false, json!({"id": null, "error": {"code": -32700, "message": ""}})),
         ]);
-        assert_eq!(two.strays().len(), 1);
+        assert_eq!(two.unmatched_responses().len(), 1);
         let one = transcript(&[
             (true, json!({"id": 1, "method": "a"})),
             (true, json!({"id": 2, "method": "b"})),
             (false, json!({"id": null, "error": {"code": -32602, "message": ""}})),
         ]);
-        assert!(one.exchanges()[1].loose);
+        assert!(one.exchanges()[1].has_altered_id);
         assert!(one.exchanges()[0].responses.is_empty());
     }
 
     #[test]
     fn a_capability_is_found_by_its_path_even_if_a_name_contains_dots() {
         let capabilities = json!({"tools": {"listChanged": true}, "extensions": {"com.example/x": {}, "a.b": null}});
-        let terms = Terms { client_capabilities: json!({}), opening: Some(json!({ "capabilities": capabilities })) };
-        assert!(terms.declares("tools.listChanged"));
-        assert!(terms.declares("extensions.com.example/x"));
-        assert!(!terms.declares("extensions.a.b"));
-        assert!(!terms.declares("extensions.com.example/y"));
+        let session_parameters = SessionParameters {
+            client_capabilities: json!({}),
+            opening: Some(json!({ "capabilities": capabilities })),
+        };
+        assert!(session_parameters.declares("tools.listChanged"));
+        assert!(session_parameters.declares("extensions.com.example/x"));
+        assert!(!session_parameters.declares("extensions.a.b"));
+        assert!(!session_parameters.declares("extensions.com.example/y"));
     }
 }

@@ -320,7 +320,7 @@ const DIALECT: &[(&str, &str)] = &[
     ("patience", "timeout"),
     ("afterlife", "shutdown"),
     ("last words", "final output"),
-    ("epitaph", "exit status"),
+    ("exit_description", "exit status"),
     ("astray", "to another origin"),
     ("straggler", "late response"),
     ("tryout", "hint discovery"),

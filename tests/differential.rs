@@ -20,7 +20,7 @@ use jsonschema::Validator;
 use libtest_mimic::Trial;
 use mcp_conformance::internals::case::Body;
 use mcp_conformance::internals::check::{Connected, Watched, watch};
-use mcp_conformance::internals::transcript::{Entry, Event, Terms, Transcript};
+use mcp_conformance::internals::transcript::{Entry, Event, SessionParameters, Transcript};
 use mcp_conformance::internals::wire::Frame;
 use mcp_conformance::reference::{FaultSet, serve};
 use mcp_conformance::spec::{Era, Level, Revision};
@@ -381,7 +381,7 @@ struct Written {
     request: Value,
     /// The name of its definition in the schema; `error` for an error.
     definition: String,
-    terms: Terms,
+    session_parameters: SessionParameters,
 }
 
 /// The definition of the result of a method.
@@ -506,7 +506,8 @@ fn converse(requests: Vec<Value>, revision: Revision) -> Vec<Written> {
     runtime.block_on(serve(input.as_bytes(), &mut output, &FaultSet::none())).expect("it serves what is in memory");
     let lines = String::from_utf8(output).expect("it writes UTF-8");
     let messages: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("it writes JSON")).collect();
-    let terms = Terms { client_capabilities: json!({}), opening: messages[0].get("result").cloned() };
+    let session_parameters =
+        SessionParameters { client_capabilities: json!({}), opening: messages[0].get("result").cloned() };
     let mut found = Vec::new();
     let mut next = 0;
     for message in messages {
@@ -536,7 +537,12 @@ fn converse(requests: Vec<Value>, revision: Revision) -> Vec<Written> {
             None => request["method"].as_str().and_then(result_definition),
         };
         if let Some(definition) = definition {
-            found.push(Written { message, request, definition: definition.to_owned(), terms: terms.clone() });
+            found.push(Written {
+                message,
+                request,
+                definition: definition.to_owned(),
+                session_parameters: session_parameters.clone(),
+            });
         }
     }
     found
@@ -554,7 +560,7 @@ fn subscription_of(message: &Value) -> Option<&Value> {
 fn finding(written: &Written, message: &Value, revision: Revision) -> Option<String> {
     let entry = |at: u64, event| Arc::new(Entry { at: Duration::from_millis(at), event });
     let received = |at, message: &Value| entry(at, Event::Received(Frame::parse(message.to_string().as_bytes())));
-    let mut entries = vec![entry(0, Event::Sent { frame: Frame::of(&written.request), mark: None })];
+    let mut entries = vec![entry(0, Event::Sent { frame: Frame::from_value(&written.request), step_id: None })];
     let subscribed = written.request["method"] == "subscriptions/listen";
     if subscription_of(&written.message).is_some()
         && written.message["method"].as_str().is_some_and(|it| it != ACKNOWLEDGED)
@@ -568,9 +574,9 @@ fn finding(written: &Written, message: &Value, revision: Revision) -> Option<Str
     if written.message.get("method").is_some() && !subscribed {
         // What the notification belongs to is answered after it; a subscription goes on.
         let answer = json!({"jsonrpc": "2.0", "id": written.request["id"], "error": {"code": -32603, "message": "x"}});
-        entries.push(entry(2, Event::Received(Frame::of(&answer))));
+        entries.push(entry(2, Event::Received(Frame::from_value(&answer))));
     }
-    let transcript = Transcript { entries, terms: written.terms.clone() };
+    let transcript = Transcript { entries, session_parameters: written.session_parameters.clone() };
     let connected = [Connected { label: String::new(), transcript }];
     let watched = Watched::new(&connected, revision);
     cases().iter().filter(|case| case.runs_in(revision)).find_map(|case| {

@@ -52,7 +52,7 @@ impl Bad {
 fn bad_servers() -> Vec<Bad> {
     let bad = |name, start, says, limit| Bad { name, scheme: "http", start, says, limit };
     vec![
-        bad("refused", nobody, &["nobody listens at", "is it running"], SOON),
+        bad("refused", nobody, &["no server listens at", "is it running"], SOON),
         bad("not-found", || answering(|_| answer("404 Not Found", &[], "")), &["HTTP status 404", "the path"], SOON),
         bad(
             "not-found-page",
@@ -67,11 +67,16 @@ fn bad_servers() -> Vec<Bad> {
             SOON,
         ),
         bad("broken-server", || answering(|_| answer("500 Oops", &[], "")), &["HTTP status 500"], SOON),
-        bad("tls-in-clear-text", || raw(b"\x15\x03\x01\x00\x02\x02\x46"), &["no HTTP/1.1", "https://"], SOON),
-        bad("http2-only", || raw(HTTP2), &["no HTTP/1.1", "HTTP/2"], SOON),
+        bad(
+            "tls-in-clear-text",
+            || raw(b"\x15\x03\x01\x00\x02\x02\x46"),
+            &["does not answer in HTTP/1.1", "https://"],
+            SOON,
+        ),
+        bad("http2-only", || raw(HTTP2), &["does not answer in HTTP/1.1", "HTTP/2"], SOON),
         Bad { scheme: "https", ..bad("no-tls", || listen(clear_text), &["does not speak TLS", "http://"], SOON) },
         Bad { scheme: "https", ..bad("no-tls-and-silent", || listen(silent), &["https://"], LATER) },
-        bad("another-protocol", || raw(b"SSH-2.0-OpenSSH_9.9\r\n"), &["no HTTP/1.1"], SOON),
+        bad("another-protocol", || raw(b"SSH-2.0-OpenSSH_9.9\r\n"), &["does not answer in HTTP/1.1"], SOON),
         bad("hangs-up", || listen(|mut stream| read(&mut stream).map(drop)), &["closed the connection"], SOON),
         bad("silent", || listen(silent), &["did not answer"], LATER),
         bad(
@@ -105,7 +110,7 @@ fn bad_servers() -> Vec<Bad> {
         bad(
             "lengths-that-differ",
             || raw(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\ncontent-length: 9\r\n\r\nabcd"),
-            &["no HTTP/1.1"],
+            &["does not answer in HTTP/1.1"],
             SOON,
         ),
         bad(
@@ -184,7 +189,7 @@ const STREAM: &str = "content-type: text/event-stream\r\nconnection: close";
 const JSON: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n";
 const EVENTS: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
 const BEYOND: &[&str] = &["is longer than the 8 MiB"];
-const HEADERS: &[&str] = &["the headers of the answer are more than is read"];
+const HEADERS: &[&str] = &["the response headers are longer than the client reads"];
 
 /// Reads a request and writes bytes as they stand.
 fn raw(bytes: &'static [u8]) -> SocketAddr {

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::Trial;
-use mcp_conformance::fuzz::{Dialect, Domain, Random, SchemaError, Site, ToolSchema, ViolationError};
+use mcp_conformance::fuzz::{Constraint, Dialect, Domain, Random, SchemaError, ToolSchema, ViolationError};
 use serde_json::Value;
 
 use crate::trial;
@@ -130,11 +130,11 @@ impl Census {
                 Err(error) => self.wrong.push(format!("{name}: failed to {error}")),
             }
         }
-        for site in compiled.sites() {
+        for site in compiled.constraints() {
             self.sites += 1;
             let generator = match compiled.violating(&site) {
                 Ok(generator) => generator,
-                Err(ViolationError::Vacuous | ViolationError::AdmitsNoMore) => {
+                Err(ViolationError::NoEffect | ViolationError::AdmitsNoMore) => {
                     self.idle += 1;
                     continue;
                 }
@@ -162,7 +162,7 @@ impl Census {
 }
 
 /// The schema with one keyword taken away, or one name of those that are required.
-fn without(schema: &Value, site: &Site) -> Option<Value> {
+fn without(schema: &Value, site: &Constraint) -> Option<Value> {
     let mut schema = schema.clone();
     let place = schema.pointer_mut(&site.pointer)?;
     match (place, &site.name) {

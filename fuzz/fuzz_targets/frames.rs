@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_conformance::internals::wire::{Damage, Frame, Splitter};
+use mcp_conformance::internals::wire::{FramingError, Frame, Splitter};
 
 fn frames<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Frame> {
     let mut splitter = Splitter::default();
@@ -36,11 +36,11 @@ fuzz_target!(|data: &[u8]| {
             Ok(value) => {
                 assert_eq!(value, &read.expect("a frame with a value is JSON"));
                 assert_eq!(frame.raw, *line);
-                assert!(Frame::parse(&Frame::of(value).raw).json().is_some(), "a written value is read back");
+                assert!(Frame::parse(&Frame::from_value(value).raw).json().is_some(), "a written value is read back");
             }
-            Err(error) if error.is_our_bound() => {}
-            Err(Damage::Blank) => assert!(line.iter().all(u8::is_ascii_whitespace)),
-            Err(Damage::NotUtf8 { at }) => assert!(std::str::from_utf8(&line[..*at]).is_ok()),
+            Err(error) if error.is_own_limit() => {}
+            Err(FramingError::Blank) => assert!(line.iter().all(u8::is_ascii_whitespace)),
+            Err(FramingError::NotUtf8 { at }) => assert!(std::str::from_utf8(&line[..*at]).is_ok()),
             Err(_) => assert!(read.is_err(), "{} is reported as invalid", String::from_utf8_lossy(line)),
         }
     }

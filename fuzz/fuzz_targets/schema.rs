@@ -7,7 +7,7 @@
 
 use jsonschema::Draft;
 use libfuzzer_sys::fuzz_target;
-use mcp_conformance::fuzz::{Breakage, Bytes, Dialect, ToolSchema};
+use mcp_conformance::fuzz::{Mistake, Bytes, Dialect, ToolSchema};
 use mcp_conformance::internals::wire::Frame;
 
 /// How many constraints of a schema are violated.
@@ -33,14 +33,14 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(value.is_object() && validator.is_valid(&value), "{value} is not valid");
         assert_eq!(draw().as_ref(), Ok(&value));
     }
-    for constraint in compiled.sites().iter().take(MAX_CONSTRAINTS) {
+    for constraint in compiled.constraints().iter().take(MAX_CONSTRAINTS) {
         let Ok(generator) = compiled.violating(constraint) else { continue };
         if let Ok(value) = generator.generate(&mut Bytes::new(choices)) {
             assert!(!validator.is_valid(&value), "{value} does not violate {constraint}");
         }
     }
-    for breakage in [Breakage::MissingRequired, Breakage::WrongType, Breakage::OutsideEnum, Breakage::ExtraProperty] {
-        if let Some(invalid) = compiled.broken(breakage) {
+    for breakage in [Mistake::MissingRequired, Mistake::WrongType, Mistake::OutsideEnum, Mistake::ExtraProperty] {
+        if let Some(invalid) = compiled.with_mistake(breakage) {
             assert!(!validator.is_valid(&invalid.arguments), "{invalid:?}");
         }
     }

@@ -13,7 +13,7 @@ use libfuzzer_sys::fuzz_target;
 use mcp_conformance::internals::case::Body;
 use mcp_conformance::internals::check::{self, Connected, Judged, Pass, Watched};
 use mcp_conformance::spec::Revision;
-use mcp_conformance::internals::transcript::{Entry, Event, Mark, ShutdownStep, Terms, Transcript};
+use mcp_conformance::internals::transcript::{Entry, Event, StepId, ShutdownStep, SessionParameters, Transcript};
 use mcp_conformance::verdict::Verdict;
 use mcp_conformance::internals::wire::Frame;
 use mcp_conformance_fuzz::cases;
@@ -21,9 +21,9 @@ use mcp_conformance_fuzz::cases;
 fn event(line: &[u8]) -> Option<Event> {
     let (kind, rest) = line.split_first()?;
     Some(match kind {
-        b'>' => Event::Sent { frame: Frame::parse(rest), mark: None },
+        b'>' => Event::Sent { frame: Frame::parse(rest), step_id: None },
         b'0'..=b'9' => {
-            Event::Sent { frame: Frame::parse(rest), mark: Some(Mark { pass: 0, step: usize::from(kind - b'0') }) }
+            Event::Sent { frame: Frame::parse(rest), step_id: Some(StepId { pass: 0, step: usize::from(kind - b'0') }) }
         }
         b'<' => Event::Received(Frame::parse(rest)),
         b'!' => Event::Stderr(String::from_utf8_lossy(rest).into_owned()),
@@ -52,8 +52,8 @@ fuzz_target!(|bytes: &[u8]| {
     let at = |at: usize| Duration::from_millis(at as u64);
     let entries: Vec<_> = events.enumerate().map(|(rank, event)| Arc::new(Entry { at: at(rank), event })).collect();
     let opening = entries.iter().find_map(|entry| entry.received()?.get("result").cloned());
-    let terms = Terms { client_capabilities: serde_json::json!({}), opening };
-    let transcript = Transcript { entries, terms };
+    let session_parameters = SessionParameters { client_capabilities: serde_json::json!({}), opening };
+    let transcript = Transcript { entries, session_parameters };
 
     let connected = [Connected { label: "main session".to_owned(), transcript: transcript.clone() }];
     let watched = Watched::new(&connected, revision);

@@ -240,7 +240,7 @@ mod tests {
                 "h.jsonc:7:37: the arguments of a prompt are texts, and this is 1",
                 "h.jsonc:8:14: expected a string, found a number",
                 "h.jsonc:8:17: unknown member `argumnets` (did you mean `arguments`?)",
-                "h.jsonc:9:32: `2025-13-01` is no revision; the revisions are 2024-10-07, 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28 (did you mean `2025-03-26`?)",
+                "h.jsonc:9:32: `2025-13-01` is not a revision; use 2024-10-07, 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 or 2026-07-28 (did you mean `2025-03-26`?)",
             ]
         );
     }

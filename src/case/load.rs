@@ -362,6 +362,14 @@ mod tests {
 }
 "#;
 
+    const STIMULUS: &str = r#"{
+  "title": "The server answers a ping",
+  "requirements": ["jsonrpc-result-id-echo"],
+  "fix": "Answer the ping.",
+  "steps": [{"send": {"method": "ping"}, "expect": [{"outcome": ["result"]}]}],
+}
+"#;
+
     const CONNECTION: &str = r#"{
   "title": "Every request is answered once",
   "requirements": ["jsonrpc-result-id-echo"],
@@ -415,9 +423,11 @@ mod tests {
     }
 
     fn loaded(written: &str) -> Case {
-        let mut cases = understand(vec![text("tools/x", written)], &["tool-name-number"], Trust::Nothing)
-            .unwrap_or_else(|error| panic!("{error}"));
-        cases.remove(0)
+        // The cases that `PASSIVE` names as its stimuli.
+        let stimuli = ["tools/call/unknown-tool", "logging/one"].map(|id| text(id, STIMULUS));
+        let texts = [vec![text("tools/x", written)], stimuli.to_vec()].concat();
+        let cases = understand(texts, &["tool-name-number"], Trust::Nothing).unwrap_or_else(|error| panic!("{error}"));
+        cases.into_iter().find(|case| case.id == "tools/x").expect("it is among them")
     }
 
     fn reported(written: &str) -> Vec<String> {
@@ -634,7 +644,7 @@ mod tests {
             ),
             (
                 passive(&format!("{both},\n\"revisions\": \"2025-06-19\"")),
-                "6:14: `2025-06-19` is no revision; the revisions are 2024-10-07, 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28 (did you mean `2025-06-18`?)",
+                "6:14: `2025-06-19` is not a revision; use 2024-10-07, 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 or 2026-07-28 (did you mean `2025-06-18`?)",
             ),
             (
                 passive(&format!("{both},\n\"revisions\": \"2025-06-18..2024-11-05\"")),

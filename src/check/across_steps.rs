@@ -9,9 +9,9 @@ use super::execution::Pass;
 use super::judgement::{Judged, add_finding, requirement_and_verdict};
 use crate::case::{Act, Action, Case, Comparison, Place, Together};
 use crate::spec::Revision;
-use crate::transcript::{Event, Mark, input_requests};
+use crate::transcript::{Event, StepId, input_requests};
 use crate::verdict::{Finding, Verdict};
-use crate::wire::Kind;
+use crate::wire::MessageKind;
 
 /// What violates a comparison.
 struct Difference {
@@ -138,7 +138,7 @@ fn violating_pair(comparison: Comparison, values: &[Vec<Value>]) -> Option<(&Vec
 /// The requests of the server in an execution, if they are more than a loop makes that ends by itself.
 fn many_server_requests(pass: &Pass) -> Option<Difference> {
     const MAX_REQUESTS: usize = 20;
-    let count = pass.transcript.asked().len();
+    let count = pass.transcript.requests_to_client().len();
     let entries = &pass.transcript.entries;
     let received = (0..entries.len()).filter(|at| entries[*at].received().is_some());
     (count > MAX_REQUESTS).then(|| Difference {
@@ -160,8 +160,8 @@ fn server_request(body: &Act, together: &Together, revision: Revision, pass: &Pa
         .collect();
     let record = &pass.transcript;
     let is_of_steps = |at: usize| {
-        matches!(&record.entries[at].event, Event::Sent { mark: Some(mark), .. }
-            if mark.pass == pass.number && steps.contains(&mark.step))
+        matches!(&record.entries[at].event, Event::Sent { step_id: Some(step_id), .. }
+            if step_id.pass == pass.number && steps.contains(&step_id.step))
     };
     let from = (0..record.entries.len()).find(|at| is_of_steps(*at))?;
     let answered = record
@@ -174,17 +174,18 @@ fn server_request(body: &Act, together: &Together, revision: Revision, pass: &Pa
     let to = if together.check == Comparison::ClientRequestsDeclared { (to + 1).min(record.entries.len()) } else { to };
     (from..to).find_map(|at| {
         let message = record.entries[at].received()?;
-        let actual = match (together.check, Kind::of(message)) {
-            (Comparison::ClientRequestsDeclared, Kind::Request { method, .. }) => {
-                let missing = undeclared(message, &record.terms.client_capabilities)?;
+        let actual = match (together.check, MessageKind::of(message)) {
+            (Comparison::ClientRequestsDeclared, MessageKind::Request { method, .. }) => {
+                let missing = undeclared(message, &record.session_parameters.client_capabilities)?;
                 format!("the server sends {method}, although the client did not declare {missing}")
             }
             (Comparison::ClientRequestsDeclared, _) => {
                 let mut requests = message.get("result").into_iter().flat_map(input_requests);
-                let missing = requests.find_map(|(_, one)| undeclared(one, &record.terms.client_capabilities))?;
+                let missing =
+                    requests.find_map(|(_, one)| undeclared(one, &record.session_parameters.client_capabilities))?;
                 format!("the result requests input, although the client did not declare {missing}")
             }
-            (_, Kind::Request { method, .. }) if method != "ping" => format!("the server sends {method}"),
+            (_, MessageKind::Request { method, .. }) if method != "ping" => format!("the server sends {method}"),
             _ => return None,
         };
         Some(Difference { actual, diff: None, positions: vec![from, at] })
@@ -205,9 +206,9 @@ fn log_below_level(
         let step = body.steps.iter().position(|step| {
             step.name.as_ref() == Some(name) && step.revisions.is_none_or(|revisions| revisions.contains(revision))
         })?;
-        let mark = Mark { pass: pass.number, step };
+        let step_id = StepId { pass: pass.number, step };
         let exchange = record.exchanges().into_iter().find(|exchange| {
-            matches!(&record.entries[exchange.sent].event, Event::Sent { mark: Some(own), .. } if *own == mark)
+            matches!(&record.entries[exchange.sent].event, Event::Sent { step_id: Some(own), .. } if *own == step_id)
         })?;
         Some((exchange.sent, exchange.responses.first()?.0))
     });
@@ -238,11 +239,11 @@ fn values_of_step(
     let step = body.steps.iter().position(|step| {
         step.name.as_deref() == Some(name) && step.revisions.is_none_or(|revisions| revisions.contains(revision))
     })?;
-    let mark = Mark { pass: pass.number, step };
+    let step_id = StepId { pass: pass.number, step };
     let mut values = Vec::new();
     let mut is_answered = false;
     if body.steps[step].is_http() {
-        for exchange in pass.transcript.http_exchanges().iter().filter(|exchange| exchange.mark == Some(mark)) {
+        for exchange in pass.transcript.http_exchanges().iter().filter(|exchange| exchange.step_id == Some(step_id)) {
             is_answered |= exchange.value.get("status").is_some();
             positions.extend(&exchange.positions);
             match path {
@@ -254,7 +255,7 @@ fn values_of_step(
     }
     for exchange in pass.transcript.exchanges() {
         let sent = &pass.transcript.entries[exchange.sent];
-        if !matches!(&sent.event, Event::Sent { mark: Some(of), .. } if *of == mark) {
+        if !matches!(&sent.event, Event::Sent { step_id: Some(of), .. } if *of == step_id) {
             continue;
         }
         let (position, response) = exchange.responses.first()?;

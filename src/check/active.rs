@@ -12,9 +12,9 @@ use super::judgement::{Judged, add_finding, requirement_and_verdict};
 use super::text::shortened;
 use crate::case::{Act, Action, Case, Delivery, Expected, ExpectedResponse, Outcome};
 use crate::spec::Revision;
-use crate::transcript::{Event, Exchange, HttpExchange, Mark, ShutdownStep, Transcript, asks_for_input, messages};
+use crate::transcript::{Event, Exchange, HttpExchange, ShutdownStep, StepId, Transcript, is_input_required, messages};
 use crate::verdict::{Finding, Verdict};
-use crate::wire::{Frame, Id, Kind, same_id};
+use crate::wire::{Frame, Id, MessageKind, same_id};
 
 /// One message that was sent for a step, and how the server responded.
 struct StepExchange<'a> {
@@ -80,7 +80,7 @@ fn judge_execution(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> 
         return Judged::error(reason);
     }
     let exchanges = record.exchanges();
-    let strays = record.strays_beside(&exchanges);
+    let strays = record.unmatched_responses_among(&exchanges);
     let http = record.http_exchanges();
     let mut judged = Judged { verdict: Verdict::Pass, ..Judged::skip("") };
     judged.reason = None;
@@ -89,11 +89,11 @@ fn judge_execution(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> 
         if step.revisions.is_some_and(|revisions| !revisions.contains(revision)) {
             continue;
         }
-        let mark = Mark { pass: pass.number, step: index };
+        let step_id = StepId { pass: pass.number, step: index };
         let mut exchanges_of_step = if step.is_http() {
-            http_step_exchanges(record, &http, mark)
+            http_step_exchanges(record, &http, step_id)
         } else {
-            step_exchanges(record, &exchanges, &strays, &http, &step.action, mark)
+            step_exchanges(record, &exchanges, &strays, &http, &step.action, step_id)
         };
         if let Action::Request { delivery: Delivery::Polled(poll), .. } = &step.action {
             // Only the last response is judged; the others are those that were polled before it.
@@ -143,7 +143,7 @@ fn judge_execution(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> 
 /// The limit of the recorder that the server exceeded, so that its responses are unknown.
 fn exceeded_limit(record: &Transcript) -> Option<String> {
     record.entries.iter().find_map(|entry| match &entry.event {
-        Event::Received(Frame { value: Err(damage), .. }) if damage.is_our_bound() => {
+        Event::Received(Frame { value: Err(damage), .. }) if damage.is_own_limit() => {
             Some(format!("a line of the server {}, so its responses are unknown", damage.describe()))
         }
         Event::Overflow => {
@@ -253,13 +253,13 @@ fn step_exchanges<'a>(
     strays: &[(usize, &'a Value)],
     http: &'a [HttpExchange],
     action: &Action,
-    mark: Mark,
+    step_id: StepId,
 ) -> Vec<StepExchange<'a>> {
     let mut exchanges_of_step = Vec::new();
     let mut claimed = Vec::new();
     for (position, entry) in record.entries.iter().enumerate() {
-        let Event::Sent { mark: Some(marked), .. } = &entry.event else { continue };
-        if *marked != mark {
+        let Event::Sent { step_id: Some(marked), .. } = &entry.event else { continue };
+        if *marked != step_id {
             continue;
         }
         // A batch in a raw line is there for what comes without an id; its responses have ids of their own.
@@ -327,9 +327,9 @@ fn step_exchanges<'a>(
 }
 
 /// The responses to the HTTP requests that a step made itself.
-fn http_step_exchanges<'a>(record: &Transcript, http: &'a [HttpExchange], mark: Mark) -> Vec<StepExchange<'a>> {
+fn http_step_exchanges<'a>(record: &Transcript, http: &'a [HttpExchange], step_id: StepId) -> Vec<StepExchange<'a>> {
     http.iter()
-        .filter(|exchange| exchange.mark == Some(mark))
+        .filter(|exchange| exchange.step_id == Some(step_id))
         .map(|exchange| http_step_exchange(record, exchange))
         .collect()
 }
@@ -341,7 +341,7 @@ fn http_step_exchange<'a>(record: &Transcript, exchange: &'a HttpExchange) -> St
     let carried = value.pointer("/body/message").into_iter().chain(events.filter_map(|event| event.get("message")));
     let mut responses = carried
         .flat_map(messages)
-        .filter(|message| matches!(Kind::of(message), Kind::Response { .. }))
+        .filter(|message| matches!(MessageKind::of(message), MessageKind::Response { .. }))
         .collect::<Vec<_>>();
     let same = |response: &&Value| match (requested_id, response.get("id")) {
         (Some(requested), Some(id)) => same_id(requested, id),
@@ -418,10 +418,10 @@ fn http_status(record: &Transcript, sent: usize) -> Option<(usize, u16)> {
 
 /// The outcome that a response is.
 fn classify(response: &Value) -> Outcome {
-    debug_assert!(matches!(Kind::of(response), Kind::Response { .. }));
+    debug_assert!(matches!(MessageKind::of(response), MessageKind::Response { .. }));
     match (response.get("result"), response.get("error")) {
         (Some(result @ Value::Object(_)), None) => {
-            if asks_for_input(result) {
+            if is_input_required(result) {
                 Outcome::InputRequired
             } else if result.get("isError") == Some(&Value::Bool(true)) {
                 Outcome::ToolError

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::index::{ConnectionIndex, id_of, method_of};
 use super::violation::{CheckResult, Violation};
-use crate::wire::{Kind, same_id, same_id_loosely};
+use crate::wire::{MessageKind, same_id, same_id_loosely};
 
 const CANCELLED: &str = "notifications/cancelled";
 
@@ -24,7 +24,7 @@ fn cancellations<'i, 'a>(index: &'i ConnectionIndex<'a>) -> impl Iterator<Item =
 /// The server's request with an id, before a position.
 fn request_before<'a>(index: &ConnectionIndex<'a>, id: &Value, before: usize) -> Option<(usize, &'a Value)> {
     index.received().filter(|(position, _)| *position < before).find(|(_, message)| {
-        matches!(Kind::of(message), Kind::Request { id: own, .. } if same_id(own, id) || same_id_loosely(own, id))
+        matches!(MessageKind::of(message), MessageKind::Request { id: own, .. } if same_id(own, id) || same_id_loosely(own, id))
     })
 }
 
@@ -42,7 +42,8 @@ pub(super) fn only_own_requests(index: &ConnectionIndex<'_>) -> CheckResult {
             continue;
         };
         let answered = (sent..position).find(|at| {
-            let response = entries[*at].sent().filter(|message| matches!(Kind::of(message), Kind::Response { .. }));
+            let response =
+                entries[*at].sent().filter(|message| matches!(MessageKind::of(message), MessageKind::Response { .. }));
             response.and_then(id_of).is_some_and(|own| same_id(own, id))
         });
         let late = answered.filter(|at| entries[position].at.saturating_sub(entries[*at].at) > MAX_CROSSING_TIME);

@@ -5,16 +5,16 @@ use serde_json::Value;
 use super::index::{ConnectionIndex, method_of, name_of};
 use super::violation::{CheckResult, Violation};
 use crate::case::{CapabilityUse, RequiresCapability};
-use crate::transcript::Terms;
+use crate::transcript::SessionParameters;
 
 /// Checks that the server sends messages of a kind only if it declares a capability.
 pub(super) fn requires_capability(index: &ConnectionIndex<'_>, rule: &RequiresCapability) -> CheckResult {
     let mut checked = CheckResult::default();
-    let terms = &index.record.terms;
-    if terms.opening.is_none() {
+    let session_parameters = &index.record.session_parameters;
+    if session_parameters.opening.is_none() {
         return checked;
     }
-    let is_declared = is_declared(terms, &rule.capability);
+    let is_declared = is_declared(session_parameters, &rule.capability);
     let missing = || format!("although the server does not declare `{}`", rule.capability);
     let counts = |method: &str, value: &Value| {
         rule.methods.iter().any(|of| of == method) && rule.matching.as_ref().is_none_or(|schema| schema.fits(value))
@@ -45,6 +45,10 @@ pub(super) fn requires_capability(index: &ConnectionIndex<'_>, rule: &RequiresCa
 }
 
 /// Whether the server declares a capability. A flag of one, which has a dot in its path, can be present and off.
-fn is_declared(terms: &Terms, capability: &str) -> bool {
-    if capability.contains('.') { terms.declares(capability) } else { terms.capability(capability).is_some() }
+fn is_declared(session_parameters: &SessionParameters, capability: &str) -> bool {
+    if capability.contains('.') {
+        session_parameters.declares(capability)
+    } else {
+        session_parameters.capability(capability).is_some()
+    }
 }

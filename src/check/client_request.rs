@@ -10,7 +10,7 @@ use super::index::{ConnectionIndex, method_of};
 use super::text::shortened;
 use super::violation::ValueResult;
 use super::violation::{CheckResult, Violation};
-use crate::transcript::{Event, asks_for_input};
+use crate::transcript::{Event, is_input_required};
 
 /// The client capability that a server request of this method needs.
 fn needed_capability(method: &str) -> Option<&'static str> {
@@ -49,7 +49,7 @@ pub(super) fn undeclared(request: &Value, capabilities: &Value) -> Option<String
 /// was opened.
 pub(super) fn capabilities<'a>(cause: Option<&'a Value>, index: &ConnectionIndex<'a>) -> &'a Value {
     const MEMBER: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities";
-    cause.and_then(|request| request.pointer(MEMBER)).unwrap_or(&index.record.terms.client_capabilities)
+    cause.and_then(|request| request.pointer(MEMBER)).unwrap_or(&index.record.session_parameters.client_capabilities)
 }
 
 /// Checks that the client declared what the server requests.
@@ -124,7 +124,7 @@ pub(super) fn completed_elicitations_known(index: &ConnectionIndex<'_>) -> Check
 pub(super) fn input_request_keys_unique(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();
     for (position, message) in index.received() {
-        let requests_input = message.get("result").is_some_and(asks_for_input);
+        let requests_input = message.get("result").is_some_and(is_input_required);
         if !requests_input || message.pointer("/result/inputRequests").is_none() {
             continue;
         }

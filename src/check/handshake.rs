@@ -6,7 +6,7 @@ use super::index::{ConnectionIndex, method_of};
 use super::text::shortened;
 use super::violation::{CheckResult, Violation};
 use crate::spec::{Era, Revision};
-use crate::wire::Kind;
+use crate::wire::MessageKind;
 
 /// The position of the client's first message of this method.
 fn sent_at(index: &ConnectionIndex<'_>, method: &str) -> Option<usize> {
@@ -25,7 +25,7 @@ pub(super) fn no_requests_before_initialized(index: &ConnectionIndex<'_>) -> Che
     let to = initialized_at(index);
     let early = index.received().find(|(position, message)| {
         (from..to).contains(position)
-            && matches!(Kind::of(message), Kind::Request { method, .. } if method != "ping" && !method.starts_with("notifications/"))
+            && matches!(MessageKind::of(message), MessageKind::Request { method, .. } if method != "ping" && !method.starts_with("notifications/"))
     });
     // An answered ping in between shows that the server had time to send a request.
     let had_time = index.all_exchanges.iter().any(|exchange| {
@@ -54,7 +54,8 @@ pub(super) fn ping_answered_before_initialized(index: &ConnectionIndex<'_>) -> C
     for exchange in exchanges.iter().filter(|exchange| method_of(exchange.request) == "ping") {
         let Some((position, response)) = exchange.responses.first() else { continue };
         if (opened.0..until).contains(&exchange.sent) && *position < until {
-            let is_rejected = matches!(Kind::of(response), Kind::Response { .. }) && response.get("result").is_none();
+            let is_rejected =
+                matches!(MessageKind::of(response), MessageKind::Response { .. }) && response.get("result").is_none();
             checked
                 .record(is_rejected.then(|| Violation::new("a ping is rejected", "ping", &[exchange.sent, *position])));
         }
@@ -96,8 +97,8 @@ pub(super) fn version_fallback_newest(index: &ConnectionIndex<'_>, revision: Rev
         let Some(offered) = offered.and_then(|version| version.parse::<Revision>().ok()) else { continue };
         let is_unknown = requested.parse::<Revision>().is_err();
         if method_of(exchange.request) == "initialize" && is_unknown && revision.era() == Era::Handshake {
-            let is_older = offered < revision;
-            checked.record(is_older.then(|| {
+            let uses_sse_transport = offered < revision;
+            checked.record(uses_sse_transport.then(|| {
                 Violation::new(
                     format!("the server offers {offered}, although it supports {revision}"),
                     "",

@@ -78,8 +78,8 @@ impl<'a> ConnectionIndex<'a> {
     fn new(connected: &'a Connected, revision: Revision) -> Self {
         let record = &connected.transcript;
         let all_exchanges = record.exchanges();
-        let strays = record.strays_beside(&all_exchanges);
-        let agreed = record.terms.opening.as_ref().and_then(|opening| opening.get("protocolVersion"));
+        let strays = record.unmatched_responses_among(&all_exchanges);
+        let agreed = record.session_parameters.opening.as_ref().and_then(|opening| opening.get("protocolVersion"));
         let is_of_other_revision =
             revision.era() == Era::Handshake && agreed.is_none_or(|version| version != revision.as_str());
         let is_of_revision = |exchange: &&Exchange<'_>| {
@@ -96,7 +96,7 @@ impl<'a> ConnectionIndex<'a> {
                 }
             }
         }
-        let http = record.http_exchanges().into_iter().filter(|exchange| exchange.mark.is_none()).collect();
+        let http = record.http_exchanges().into_iter().filter(|exchange| exchange.step_id.is_none()).collect();
         Self {
             label: &connected.label,
             record,

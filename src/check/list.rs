@@ -204,7 +204,7 @@ pub(super) fn same_across_pages(index: &ConnectionIndex<'_>, rule: &SameAcrossPa
 /// changes.
 pub(super) fn change_announced(index: &ConnectionIndex<'_>, list: &List) -> CheckResult {
     let mut checked = CheckResult::default();
-    if !index.record.terms.declares(list.capability) {
+    if !index.record.session_parameters.declares(list.capability) {
         return checked;
     }
     for pair in list.complete_readings(index).windows(2) {

@@ -17,7 +17,7 @@ use crate::case::{
 use crate::spec::Revision;
 use crate::transcript::{Event, Exchange, HttpExchange, input_requests};
 use crate::verdict::{Finding, Verdict};
-use crate::wire::Kind;
+use crate::wire::MessageKind;
 
 /// Judges a passive case by everything that was recorded in one revision.
 #[must_use]
@@ -235,7 +235,7 @@ fn schema_violation(schema: &Pattern, value: &Value) -> Option<String> {
 fn origin(index: &ConnectionIndex<'_>, positions: &[usize]) -> Option<usize> {
     let first = *positions.iter().min()?;
     let mark_at = |at: usize| match index.record.entries.get(at)?.event {
-        Event::Sent { mark, .. } => Some(mark.map(|mark| mark.pass)),
+        Event::Sent { step_id, .. } => Some(step_id.map(|step_id| step_id.pass)),
         _ => None,
     };
     let own = positions.iter().find_map(|at| mark_at(*at));
@@ -317,8 +317,8 @@ fn select<'a>(watch: &WatchedValues, index: &ConnectionIndex<'a>) -> Vec<Selecte
         }
         WatchKind::ClientRequest(_) => {
             for (position, message) in index.received() {
-                match Kind::of(message) {
-                    Kind::Request { method, .. } if wanted(method) && !method.starts_with("notifications/") => {
+                match MessageKind::of(message) {
+                    MessageKind::Request { method, .. } if wanted(method) && !method.starts_with("notifications/") => {
                         push(message, method, &[position], None);
                     }
                     _ => {}
@@ -336,11 +336,11 @@ fn select<'a>(watch: &WatchedValues, index: &ConnectionIndex<'a>) -> Vec<Selecte
         }
         WatchKind::Request(_) | WatchKind::Notification(_) => {
             for (position, message) in index.received() {
-                let method = match Kind::of(message) {
-                    Kind::Request { method, .. } if matches!(watch.kind, WatchKind::Request(_)) => method,
-                    Kind::Notification { method } if matches!(watch.kind, WatchKind::Notification(_)) => method,
+                let method = match MessageKind::of(message) {
+                    MessageKind::Request { method, .. } if matches!(watch.kind, WatchKind::Request(_)) => method,
+                    MessageKind::Notification { method } if matches!(watch.kind, WatchKind::Notification(_)) => method,
                     // A notification that carries an id by mistake is judged as a notification.
-                    Kind::Request { method, .. } if method.starts_with("notifications/") => method,
+                    MessageKind::Request { method, .. } if method.starts_with("notifications/") => method,
                     _ => continue,
                 };
                 if wanted(method) {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::index::{ConnectionIndex, method_of};
 use super::violation::{CheckResult, Violation};
 use crate::case::{Absence, AtMostPerSecond};
-use crate::wire::Kind;
+use crate::wire::MessageKind;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
@@ -51,7 +51,7 @@ pub(super) fn at_most_per_second(index: &ConnectionIndex<'_>, rule: &AtMostPerSe
 fn is_of_method(message: &Value, method: &str) -> bool {
     // A notification that carries an id by mistake counts all the same.
     method_of(message) == method
-        && (method.starts_with("notifications/") || matches!(Kind::of(message), Kind::Request { .. }))
+        && (method.starts_with("notifications/") || matches!(MessageKind::of(message), MessageKind::Request { .. }))
 }
 
 #[cfg(test)]
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::check::{Connected, Watched};
     use crate::spec::Revision;
-    use crate::transcript::{Entry, Event, Terms, Transcript};
+    use crate::transcript::{Entry, Event, SessionParameters, Transcript};
     use crate::wire::Frame;
 
     const COUNT: usize = 200;
@@ -74,9 +74,10 @@ mod tests {
             json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}});
         let entry = |number: usize| {
             let at = Duration::from_millis(interval_ms * number as u64);
-            Arc::new(Entry { at, event: Event::Received(Frame::of(&message)) })
+            Arc::new(Entry { at, event: Event::Received(Frame::from_value(&message)) })
         };
-        let transcript = Transcript { entries: (0..count).map(entry).collect(), terms: Terms::default() };
+        let transcript =
+            Transcript { entries: (0..count).map(entry).collect(), session_parameters: SessionParameters::default() };
         let connected = [Connected { label: String::new(), transcript }];
         let watched = Watched::new(&connected, Revision::V2025_11_25);
         let rule = json!({"count": COUNT, "method": "notifications/message"});

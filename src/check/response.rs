@@ -9,7 +9,7 @@ use super::text::shortened;
 use super::violation::{CheckResult, Violation};
 use crate::case::ResponseMember;
 use crate::transcript::{Event, Exchange, messages};
-use crate::wire::{Frame, Id, Kind};
+use crate::wire::{Frame, Id, MessageKind};
 
 /// Checks that no request has two responses, and that every response belongs to a request.
 pub(super) fn answered_once(index: &ConnectionIndex<'_>) -> CheckResult {
@@ -48,12 +48,12 @@ fn answered_exchanges<'i, 'a>(index: &'i ConnectionIndex<'a>) -> impl Iterator<I
 /// Whether the client sent anything on this connection whose id a response cannot repeat.
 fn client_sent_malformed(index: &ConnectionIndex<'_>) -> bool {
     index.record.entries.iter().any(|entry| match &entry.event {
-        Event::Sent { frame: Frame { value: Ok(value), .. }, mark: Some(_) } => {
+        Event::Sent { frame: Frame { value: Ok(value), .. }, step_id: Some(_) } => {
             value.is_array()
-                || messages(value).any(|message| match Kind::of(message) {
-                    Kind::Request { id, .. } => !(id.is_string() || id.is_i64() || id.is_u64()),
-                    Kind::Notification { .. } | Kind::Response { .. } => false,
-                    Kind::Batch(_) | Kind::Unknown => true,
+                || messages(value).any(|message| match MessageKind::of(message) {
+                    MessageKind::Request { id, .. } => !(id.is_string() || id.is_i64() || id.is_u64()),
+                    MessageKind::Notification { .. } | MessageKind::Response { .. } => false,
+                    MessageKind::Batch(_) | MessageKind::Unknown => true,
                 })
         }
         Event::Sent { frame: Frame { value: Err(_), .. }, .. } => true,
@@ -65,8 +65,8 @@ fn client_sent_malformed(index: &ConnectionIndex<'_>) -> bool {
 fn follows_notification(index: &ConnectionIndex<'_>, position: usize, response: &Value) -> bool {
     response.get("id").is_none_or(Id::is_null)
         && index.record.entries[..position].iter().any(|entry| {
-            matches!(&entry.event, Event::Sent { mark: Some(_), .. })
-                && entry.sent().is_some_and(|sent| matches!(Kind::of(sent), Kind::Notification { .. }))
+            matches!(&entry.event, Event::Sent { step_id: Some(_), .. })
+                && entry.sent().is_some_and(|sent| matches!(MessageKind::of(sent), MessageKind::Notification { .. }))
         })
 }
 
@@ -78,14 +78,14 @@ pub(super) fn id_of_request(index: &ConnectionIndex<'_>, member: ResponseMember)
     };
     let mut checked = CheckResult::default();
     for exchange in answered_exchanges(index) {
-        let is_well_formed = matches!(Kind::of(exchange.request), Kind::Request { id, .. } if id.is_string() || id.is_i64() || id.is_u64())
+        let is_well_formed = matches!(MessageKind::of(exchange.request), MessageKind::Request { id, .. } if id.is_string() || id.is_i64() || id.is_u64())
             && exchange.request.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
         let (position, response) = exchange.responses[0];
         if !is_well_formed || response.get(member).is_none() {
             continue;
         }
         let (sent, received) = (&exchange.request["id"], response.get("id").unwrap_or(&Value::Null));
-        checked.record(exchange.loose.then(|| {
+        checked.record(exchange.has_altered_id.then(|| {
             Violation::new(
                 format!("the request has the id {sent}, its response has the id {received}"),
                 name_of(exchange.request),
@@ -101,8 +101,8 @@ pub(super) fn no_response_to_notification(index: &ConnectionIndex<'_>) -> CheckR
     let mut checked = CheckResult::default();
     let client_sent_malformed = client_sent_malformed(index);
     for (position, entry) in index.record.entries.iter().enumerate() {
-        let Some(method) = entry.sent().and_then(|sent| match Kind::of(sent) {
-            Kind::Notification { method } => Some(method),
+        let Some(method) = entry.sent().and_then(|sent| match MessageKind::of(sent) {
+            MessageKind::Notification { method } => Some(method),
             _ => None,
         }) else {
             continue;
@@ -123,7 +123,7 @@ pub(super) fn server_request_ids_valid(index: &ConnectionIndex<'_>) -> CheckResu
     let mut checked = CheckResult::default();
     let mut known = BTreeSet::new();
     for (position, message) in index.received() {
-        let Kind::Request { id, method } = Kind::of(message) else { continue };
+        let MessageKind::Request { id, method } = MessageKind::of(message) else { continue };
         if method.starts_with("notifications/") {
             continue;
         }
@@ -144,7 +144,7 @@ pub(super) fn server_request_ids_valid(index: &ConnectionIndex<'_>) -> CheckResu
 pub(super) fn prompts_served(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();
     for exchange in index.exchanges.iter().filter(|exchange| method_of(exchange.request) == "prompts/get") {
-        let is_of_discovery = matches!(index.record.entries[exchange.sent].event, Event::Sent { mark: None, .. });
+        let is_of_discovery = matches!(index.record.entries[exchange.sent].event, Event::Sent { step_id: None, .. });
         let has_no_arguments = exchange.request.pointer("/params/arguments").is_none();
         let Some((position, response)) = exchange.responses.first().filter(|_| is_of_discovery && has_no_arguments)
         else {

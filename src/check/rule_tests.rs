@@ -9,7 +9,7 @@ use super::connection::check_rule;
 use super::{Connected, Watched};
 use crate::case::ConnectionRule;
 use crate::spec::Revision;
-use crate::transcript::{Entry, Event, Terms, Transcript};
+use crate::transcript::{Entry, Event, SessionParameters, Transcript};
 use crate::wire::Frame;
 
 const REVISION: Revision = Revision::V2025_11_25;
@@ -19,14 +19,14 @@ const REVISION: Revision = Revision::V2025_11_25;
 fn run(rule: Value, capabilities: Value, messages: &[(bool, Value)]) -> (usize, Vec<String>) {
     let rule: ConnectionRule = serde_json::from_value(rule).expect("a rule");
     let entries = messages.iter().enumerate().map(|(at, (is_sent, message))| {
-        let frame = Frame::of(message);
-        let event = if *is_sent { Event::Sent { frame, mark: None } } else { Event::Received(frame) };
+        let frame = Frame::from_value(message);
+        let event = if *is_sent { Event::Sent { frame, step_id: None } } else { Event::Received(frame) };
         Arc::new(Entry { at: Duration::from_secs(at as u64), event })
     });
     let mut opening = json!({ "protocolVersion": REVISION.as_str() });
     opening["capabilities"] = capabilities;
-    let terms = Terms { client_capabilities: json!({}), opening: Some(opening) };
-    let transcript = Transcript { entries: entries.collect(), terms };
+    let session_parameters = SessionParameters { client_capabilities: json!({}), opening: Some(opening) };
+    let transcript = Transcript { entries: entries.collect(), session_parameters };
     let connected = [Connected { label: "main".to_owned(), transcript }];
     let watched = Watched::new(&connected, REVISION);
     let checked = check_rule(&rule, &watched.connections[0]);

@@ -13,10 +13,10 @@ pub(super) fn server_survives_calls(index: &ConnectionIndex<'_>) -> CheckResult 
     let ended_by_itself =
         entries.iter().any(|entry| matches!(entry.event, Event::Shutdown { step: ShutdownStep::AlreadyExited, .. }));
     // Discovery makes valid calls; the calls of cases are judged by the cases.
-    let is_of_discovery = |at: usize| matches!(entries[at].event, Event::Sent { mark: None, .. });
+    let is_of_discovery = |at: usize| matches!(entries[at].event, Event::Sent { step_id: None, .. });
     // Nor does an end after a case sent something that may have caused it.
     let ended_by_itself = ended_by_itself
-        && !entries[..end.unwrap_or(0)].iter().any(|entry| matches!(entry.event, Event::Sent { mark: Some(_), .. }));
+        && !entries[..end.unwrap_or(0)].iter().any(|entry| matches!(entry.event, Event::Sent { step_id: Some(_), .. }));
     for exchange in index.exchanges.iter().filter(|e| method_of(e.request) == "tools/call" && is_of_discovery(e.sent)) {
         match (exchange.responses.first(), end) {
             (Some(_), _) => checked.record(None),

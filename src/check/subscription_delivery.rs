@@ -73,13 +73,14 @@ fn is_open_during(index: &ConnectionIndex<'_>, subscription: &Exchange<'_>, from
 /// Checks that a subscription to something that the server declares is acknowledged.
 pub(super) fn accepted(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();
-    let terms = &index.record.terms;
+    let session_parameters = &index.record.session_parameters;
     for subscription in subscriptions(index) {
         let (Some(id), Some(filter)) = (subscription.request.get("id"), filter_of(subscription)) else { continue };
         let lists = [&TOOLS, &PROMPTS, &RESOURCES];
-        let requests_list =
-            lists.iter().any(|list| terms.declares(list.capability) && filter.get(list.filter_member).is_some());
-        let requests_resource = terms.declares("resources.subscribe") && uris(filter).next().is_some();
+        let requests_list = lists
+            .iter()
+            .any(|list| session_parameters.declares(list.capability) && filter.get(list.filter_member).is_some());
+        let requests_resource = session_parameters.declares("resources.subscribe") && uris(filter).next().is_some();
         if !requests_list && !requests_resource {
             continue;
         }
@@ -190,7 +191,7 @@ pub(super) fn ends_when_cancelled(index: &ConnectionIndex<'_>) -> CheckResult {
 /// Checks that a list which changed while a client subscribed to its changes was announced.
 pub(super) fn list_change_announced(index: &ConnectionIndex<'_>, list: &List) -> CheckResult {
     let mut checked = CheckResult::default();
-    if !index.record.terms.declares(list.capability) {
+    if !index.record.session_parameters.declares(list.capability) {
         return checked;
     }
     for pair in list.complete_readings(index).windows(2) {
@@ -224,7 +225,7 @@ pub(super) fn list_change_announced(index: &ConnectionIndex<'_>, list: &List) ->
 /// differs each time that it is read is not judged.
 pub(super) fn resource_updates_announced(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();
-    if !index.record.terms.declares("resources.subscribe") {
+    if !index.record.session_parameters.declares("resources.subscribe") {
         return checked;
     }
     let reads: Vec<(&str, usize, usize, &Value)> = index
@@ -274,19 +275,23 @@ mod tests {
     use super::*;
     use crate::check::{Connected, Watched};
     use crate::spec::Revision;
-    use crate::transcript::{Entry, Event, Terms, Transcript};
+    use crate::transcript::{Entry, Event, SessionParameters, Transcript};
     use crate::wire::Frame;
 
     fn record(messages: &[(bool, Value)]) -> Vec<Connected> {
         let entries = messages.iter().map(|(is_sent, message)| {
-            let frame = Frame::of(message);
-            let event = if *is_sent { Event::Sent { frame, mark: None } } else { Event::Received(frame) };
+            let frame = Frame::from_value(message);
+            let event = if *is_sent { Event::Sent { frame, step_id: None } } else { Event::Received(frame) };
             Arc::new(Entry { at: Duration::ZERO, event })
         });
         let lists = json!({"listChanged": true});
         let capabilities = json!({"tools": lists, "prompts": lists, "resources": {"subscribe": true}});
-        let terms = Terms { client_capabilities: json!({}), opening: Some(json!({"capabilities": capabilities})) };
-        vec![Connected { label: String::new(), transcript: Transcript { entries: entries.collect(), terms } }]
+        let session_parameters =
+            SessionParameters { client_capabilities: json!({}), opening: Some(json!({"capabilities": capabilities})) };
+        vec![Connected {
+            label: String::new(),
+            transcript: Transcript { entries: entries.collect(), session_parameters },
+        }]
     }
 
     fn request(id: i64, method: &str, mut params: Value) -> (bool, Value) {

@@ -11,7 +11,7 @@ use super::text::shortened;
 use super::violation::{CheckResult, Violation};
 use crate::case::Pattern;
 use crate::transcript::Event;
-use crate::wire::Kind;
+use crate::wire::MessageKind;
 
 const RELATED: &str = "_meta/io.modelcontextprotocol~1related-task/taskId";
 
@@ -282,7 +282,8 @@ pub(super) fn input_names_task(index: &ConnectionIndex<'_>) -> CheckResult {
         let Some(task) = all.iter().find(needs).filter(|task| task.received < exchange.sent) else { continue };
         let until = exchange.responses.first().map_or(usize::MAX, |(at, _)| *at);
         let request = index.received().find(|(position, message)| {
-            let is_request = matches!(Kind::of(message), Kind::Request { method, .. } if method != "ping");
+            let is_request =
+                matches!(MessageKind::of(message), MessageKind::Request { method, .. } if method != "ping");
             is_request && (exchange.sent..until).contains(position)
         });
         let Some((position, request)) = request else { continue };

@@ -15,19 +15,19 @@ use crate::case::ConnectionCheck::{
     TaskTimestampsConsistent, TasksListed,
 };
 use crate::spec::Revision;
-use crate::transcript::{Entry, Event, Terms, Transcript};
+use crate::transcript::{Entry, Event, SessionParameters, Transcript};
 use crate::wire::Frame;
 
 /// How many things a check checked, and how many violate it; what the client sends is `true`.
 fn run(check: ConnectionCheck, revision: Revision, messages: &[(bool, Value)]) -> (usize, usize) {
     let entries = messages.iter().enumerate().map(|(at, (is_sent, message))| {
-        let frame = Frame::of(message);
-        let event = if *is_sent { Event::Sent { frame, mark: None } } else { Event::Received(frame) };
+        let frame = Frame::from_value(message);
+        let event = if *is_sent { Event::Sent { frame, step_id: None } } else { Event::Received(frame) };
         Arc::new(Entry { at: Duration::from_secs(at as u64), event })
     });
     let opening = json!({ "protocolVersion": revision.as_str(), "capabilities": {} });
-    let terms = Terms { client_capabilities: json!({}), opening: Some(opening) };
-    let transcript = Transcript { entries: entries.collect(), terms };
+    let session_parameters = SessionParameters { client_capabilities: json!({}), opening: Some(opening) };
+    let transcript = Transcript { entries: entries.collect(), session_parameters };
     let connected = [Connected { label: "main".to_owned(), transcript }];
     let watched = Watched::new(&connected, revision);
     let checked = check_named(check, &watched.connections[0], revision);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Connected, Judged, Pass, Watched, act, watch};
 use crate::case::{Body, Case, CaseText, Source, Trust, understand};
 use crate::spec::Revision;
-use crate::transcript::{Entry, Event, Mark, Terms, Transcript};
+use crate::transcript::{Entry, Event, SessionParameters, StepId, Transcript};
 use crate::verdict::Verdict;
 use crate::wire::Frame;
 
@@ -50,16 +50,19 @@ fn transcript(messages: &[(Option<usize>, Value)]) -> Transcript {
         .iter()
         .enumerate()
         .map(|(at, (step, value))| {
-            let frame = Frame::of(value);
+            let frame = Frame::from_value(value);
             let event = match step {
-                Some(step) => Event::Sent { frame, mark: Some(Mark { pass: 0, step: *step }) },
+                Some(step) => Event::Sent { frame, step_id: Some(StepId { pass: 0, step: *step }) },
                 None => Event::Received(frame),
             };
             Arc::new(Entry { at: Duration::from_millis(at as u64), event })
         })
         .collect();
     let opening = json!({ "protocolVersion": REVISION.as_str(), "capabilities": { "tools": {} } });
-    Transcript { entries, terms: Terms { client_capabilities: json!({}), opening: Some(opening) } }
+    Transcript {
+        entries,
+        session_parameters: SessionParameters { client_capabilities: json!({}), opening: Some(opening) },
+    }
 }
 
 fn judge(case: &Case, messages: &[(Option<usize>, Value)]) -> Judged {
@@ -220,7 +223,7 @@ fn a_response_of_another_revision_is_not_judged() {
         (Some(9), json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })),
         (None, json!({ "jsonrpc": "2.0", "id": 1, "result": { "tools": [{}] } })),
     ]);
-    other_revision.terms.opening = Some(json!({ "protocolVersion": "2024-11-05", "capabilities": {} }));
+    other_revision.session_parameters.opening = Some(json!({ "protocolVersion": "2024-11-05", "capabilities": {} }));
     let case = case(
         r#"{
           "title": "A tool has a name",

@@ -186,7 +186,7 @@ mod tests {
                 revisions: revisions.parse().expect("a set"),
                 ask,
             },
-            contents: held.to_vec(),
+            contents: contents.to_vec(),
         }
     }
 

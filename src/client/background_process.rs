@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
-use super::connection::{LaunchError, Patience};
+use super::connection::{LaunchError, ShutdownTimeouts};
 use super::process::Process;
 
 /// How much of its output is kept, in bytes; the newest part.
@@ -15,7 +15,7 @@ const MAX_OUTPUT_BYTES: usize = 64 << 10;
 
 /// A running process, of whose output only the end is kept.
 #[derive(Debug)]
-pub struct Companion {
+pub struct BackgroundProcess {
     process: Process,
     output: Arc<Mutex<Vec<u8>>>,
     readers: Vec<JoinHandle<()>>,
@@ -23,7 +23,7 @@ pub struct Companion {
     _input: tokio::process::ChildStdin,
 }
 
-impl Companion {
+impl BackgroundProcess {
     /// Starts a command.
     ///
     /// # Errors
@@ -52,8 +52,8 @@ impl Companion {
     }
 
     /// The exit status as text, if the process ends within a limit.
-    pub async fn ended_within(&mut self, limit: Duration) -> Option<String> {
-        self.process.ended_within(limit).await
+    pub async fn wait_for_exit(&mut self, limit: Duration) -> Option<String> {
+        self.process.wait_for_exit(limit).await
     }
 
     /// The end of its standard output and standard error.
@@ -63,12 +63,12 @@ impl Companion {
     }
 
     /// Ends the process: waits, sends SIGTERM, waits, kills its process group.
-    pub async fn end(mut self, patience: Patience) {
+    pub async fn end(mut self, patience: ShutdownTimeouts) {
         let _step = self.process.end(patience).await;
     }
 }
 
-impl Drop for Companion {
+impl Drop for BackgroundProcess {
     fn drop(&mut self) {
         for reader in &self.readers {
             reader.abort();

@@ -10,13 +10,13 @@ use tokio::process::Command;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::http::{HttpConnection, Probe, ProbeError, ProbeOrder, Site};
+use super::http::{HttpConnection, HttpEndpoint, Probe, ProbeError, ProbeRequest};
 use super::process::{Process, Watchdog};
-use super::record::{Keeping, Record};
+use super::record::{Record, RecordOptions};
 use super::responder::Responder;
 use super::wait_budget::{WaitBudget, wait_at_most};
-use crate::transcript::{Entry, Event, Mark, ShutdownStep, messages};
-use crate::wire::{Frame, Kind, Splitter};
+use crate::transcript::{Entry, Event, ShutdownStep, StepId, messages};
+use crate::wire::{Frame, MessageKind, Splitter};
 
 /// Why a server process could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -36,9 +36,9 @@ pub enum LaunchError {
 
 /// The outcome of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waited<T> {
+pub enum WaitOutcome<T> {
     /// The awaited event happened.
-    Came(T),
+    Ready(T),
     /// The time limit passed.
     TimedOut,
     /// The server closed its output, exited or was disconnected.
@@ -47,7 +47,7 @@ pub enum Waited<T> {
 
 /// How long a server may take at each step of its shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct ShutdownTimeouts {
     /// After its standard input was closed.
     pub input_closed: Duration,
     /// After SIGTERM.
@@ -72,7 +72,7 @@ pub struct Connection {
     peer: Peer,
     tasks: Vec<JoinHandle<()>>,
     ended: Option<ShutdownStep>,
-    without_runner: bool,
+    without_package_runner: bool,
 }
 
 impl fmt::Debug for Connection {
@@ -86,7 +86,12 @@ impl Connection {
     ///
     /// # Errors
     /// When the command cannot be started.
-    pub fn start(program: &str, command: Command, responder: Responder, keeping: Keeping) -> Result<Self, LaunchError> {
+    pub fn start(
+        program: &str,
+        command: Command,
+        responder: Responder,
+        keeping: RecordOptions,
+    ) -> Result<Self, LaunchError> {
         let record = Arc::new(Record::new(keeping));
         let (process, streams) =
             Process::start(command).map_err(|source| LaunchError::Start { program: program.to_owned(), source })?;
@@ -99,12 +104,12 @@ impl Connection {
 
     /// Connects to a server in this process; `server` runs at the other end of the pipe.
     #[must_use]
-    pub fn within(
+    pub fn in_process(
         pipe: DuplexStream,
         server: JoinHandle<()>,
         ignores_sigterm: bool,
         responder: Responder,
-        keeping: Keeping,
+        keeping: RecordOptions,
     ) -> Self {
         let (output, input) = tokio::io::split(pipe);
         Self::over(output, input, Peer::Task { server, ignores_sigterm }, Arc::new(Record::new(keeping)), responder)
@@ -113,10 +118,22 @@ impl Connection {
     /// Connects to a server over HTTP; nothing is sent before the first message. `stateless` selects the era without
     /// a handshake, in which every request is self-contained.
     #[must_use]
-    pub fn over_http(endpoint: Arc<Site>, stateless: bool, responder: Responder, keeping: Keeping) -> Self {
+    pub fn over_http(
+        endpoint: Arc<HttpEndpoint>,
+        stateless: bool,
+        responder: Responder,
+        keeping: RecordOptions,
+    ) -> Self {
         let record = Arc::new(Record::new(keeping));
         let http = Arc::new(HttpConnection::new(endpoint, Arc::clone(&record), responder, stateless));
-        Self { record, input: None, peer: Peer::Http(http), tasks: Vec::new(), ended: None, without_runner: false }
+        Self {
+            record,
+            input: None,
+            peer: Peer::Http(http),
+            tasks: Vec::new(),
+            ended: None,
+            without_package_runner: false,
+        }
     }
 
     /// Whether the connection uses HTTP.
@@ -127,21 +144,21 @@ impl Connection {
 
     /// Whether the response to a message arrives in the HTTP response to the request that carries it.
     #[must_use]
-    pub fn answers_in_place(&self) -> bool {
-        matches!(&self.peer, Peer::Http(http) if http.answers_in_place())
+    pub fn responds_inline(&self) -> bool {
+        matches!(&self.peer, Peer::Http(http) if http.responds_inline())
     }
 
     /// Marks the connection as one whose server was started without the package runner in its command.
     #[must_use]
-    pub fn without_runner(mut self) -> Self {
-        self.without_runner = true;
+    pub fn without_package_runner(mut self) -> Self {
+        self.without_package_runner = true;
         self
     }
 
     /// Whether the server was started without the package runner in its command.
     #[must_use]
-    pub fn is_without_runner(&self) -> bool {
-        self.without_runner
+    pub fn is_without_package_runner(&self) -> bool {
+        self.without_package_runner
     }
 
     /// The id of the server's process, if the connection started one.
@@ -166,7 +183,7 @@ impl Connection {
     ///
     /// # Errors
     /// When the connection is not over HTTP, or the request cannot be made.
-    pub fn probe(&self, order: &ProbeOrder) -> Result<Probe, ProbeError> {
+    pub fn probe(&self, order: &ProbeRequest) -> Result<Probe, ProbeError> {
         match &self.peer {
             Peer::Http(http) => http.probe(order),
             Peer::Process(_) | Peer::Task { .. } => Err(ProbeError::NoHttp),
@@ -181,19 +198,26 @@ impl Connection {
         let (sender, receiver) = mpsc::channel(256);
         let writer = tokio::spawn(write_lines(input, receiver));
         let reader = tokio::spawn(read_lines(output, Arc::clone(&record), responder, sender.downgrade()));
-        Self { record, input: Some(sender), peer, tasks: vec![reader, writer], ended: None, without_runner: false }
+        Self {
+            record,
+            input: Some(sender),
+            peer,
+            tasks: vec![reader, writer],
+            ended: None,
+            without_package_runner: false,
+        }
     }
 
     /// Sends a line (a newline is added) and records it. Waits at most `limit` for a server that does not read; if
     /// the server has closed its input, this shows when it closes its output.
-    pub async fn send(&self, frame: Frame, mark: Option<Mark>, limit: Duration) {
+    pub async fn send(&self, frame: Frame, step_id: Option<StepId>, limit: Duration) {
         if let Peer::Http(http) = &self.peer {
-            http.send(frame, mark, limit).await;
+            http.send(frame, step_id, limit).await;
             return;
         }
         let mut line = frame.raw.clone();
         line.push(b'\n');
-        self.record.add(Event::Sent { frame, mark });
+        self.record.add(Event::Sent { frame, step_id });
         if let Some(input) = &self.input {
             // A failure here shows as silence or as a closed connection, and that is judged.
             let _unread = tokio::time::timeout(limit, input.send(line)).await;
@@ -231,19 +255,19 @@ impl Connection {
     }
 
     /// Records an event for the caller.
-    pub fn note(&self, event: Event) {
+    pub fn record(&self, event: Event) {
         self.record.add(event);
     }
 
     /// The number of requests that the server rejected over HTTP because of its rate limit.
     #[must_use]
-    pub fn limited(&self) -> usize {
+    pub fn rate_limited_requests(&self) -> usize {
         self.record.limited()
     }
 
     /// Whether the server was disconnected because it wrote more than is kept.
     #[must_use]
-    pub fn is_cut_off(&self) -> bool {
+    pub fn has_overflowed(&self) -> bool {
         self.record.state().entries.iter().rev().any(|entry| entry.event == Event::Overflow)
     }
 
@@ -256,7 +280,7 @@ impl Connection {
         position: usize,
         limit: Duration,
         find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
-    ) -> Waited<T> {
+    ) -> WaitOutcome<T> {
         self.watch(position, limit, None, find).await
     }
 
@@ -267,7 +291,7 @@ impl Connection {
         limit: Duration,
         idle: Duration,
         find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
-    ) -> Waited<T> {
+    ) -> WaitOutcome<T> {
         self.watch(0, limit, Some(Watchdog::new(idle)), find).await
     }
 
@@ -277,7 +301,7 @@ impl Connection {
         limit: Duration,
         mut watchdog: Option<Watchdog>,
         mut find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
-    ) -> Waited<T> {
+    ) -> WaitOutcome<T> {
         let mut changed = self.record.changed.subscribe();
         let mut budget = WaitBudget::new(limit);
         let mut quiet_polls = 0;
@@ -285,14 +309,14 @@ impl Connection {
             {
                 let state = self.record.state();
                 if let Some(found) = find(state.entries.get(position..).unwrap_or_default()) {
-                    return Waited::Came(found);
+                    return WaitOutcome::Ready(found);
                 }
                 if state.closed {
-                    return Waited::Closed;
+                    return WaitOutcome::Closed;
                 }
             }
             if budget.is_exhausted() {
-                return Waited::TimedOut;
+                return WaitOutcome::TimedOut;
             }
             let paused_requests = self.record.is_paused();
             let is_notified = budget.poll(changed.changed()).await.is_some();
@@ -314,23 +338,23 @@ impl Connection {
             {
                 self.record.add(Event::Exited { status });
             } else if watchdog.as_mut().is_some_and(|watchdog| watchdog.is_expired(process)) {
-                return Waited::TimedOut;
+                return WaitOutcome::TimedOut;
             }
         }
     }
 
     /// Shuts the server down: closes its input, waits, sends SIGTERM, waits, kills its process group. Returns the
     /// step at which it ended, with the whole record.
-    pub async fn shut_down(mut self, patience: Patience) -> (ShutdownStep, Vec<Arc<Entry>>) {
+    pub async fn shut_down(mut self, patience: ShutdownTimeouts) -> (ShutdownStep, Vec<Arc<Entry>>) {
         self.shut_down_stepwise(patience).await
     }
 
     /// As [`Connection::shut_down`], for a case that judges the shutdown.
     pub async fn end(&mut self, grace: Duration) -> (ShutdownStep, Vec<Arc<Entry>>) {
-        self.shut_down_stepwise(Patience { input_closed: grace, sigterm: grace }).await
+        self.shut_down_stepwise(ShutdownTimeouts { input_closed: grace, sigterm: grace }).await
     }
 
-    async fn shut_down_stepwise(&mut self, patience: Patience) -> (ShutdownStep, Vec<Arc<Entry>>) {
+    async fn shut_down_stepwise(&mut self, patience: ShutdownTimeouts) -> (ShutdownStep, Vec<Arc<Entry>>) {
         if let Some(step) = self.ended {
             return (step, self.record.state().entries.clone());
         }
@@ -340,14 +364,14 @@ impl Connection {
             && self.record.state().closed
         {
             // Its output is closed: it has exited or is about to.
-            before = process.ended_within(Duration::from_millis(50)).await;
+            before = process.wait_for_exit(Duration::from_millis(50)).await;
         }
         self.input = None;
         let (step, status) = match &mut self.peer {
             Peer::Process(process) => {
                 let step = process.end(patience).await;
                 let step = if before.is_some() { ShutdownStep::AlreadyExited } else { step };
-                (step, process.ended_within(Duration::ZERO).await)
+                (step, process.wait_for_exit(Duration::ZERO).await)
             }
             Peer::Task { server, ignores_sigterm } => {
                 let already = server.is_finished();
@@ -456,8 +480,8 @@ async fn read_lines<R: AsyncRead + Unpin>(
 
 fn replies(value: &serde_json::Value, responder: &Responder) -> Vec<serde_json::Value> {
     messages(value)
-        .filter_map(|message| match Kind::of(message) {
-            Kind::Request { id, method } => Some(responder.answer(id, method, message.get("params"))),
+        .filter_map(|message| match MessageKind::of(message) {
+            MessageKind::Request { id, method } => Some(responder.answer(id, method, message.get("params"))),
             _ => None,
         })
         .collect()
@@ -468,12 +492,12 @@ fn answer_server(record: &Record, answers: &mpsc::WeakSender<Vec<u8>>, answer: &
         return;
     }
     if let Some(input) = answers.upgrade() {
-        let frame = Frame::of(answer);
+        let frame = Frame::from_value(answer);
         let mut line = frame.raw.clone();
         line.push(b'\n');
         // Do not wait for a server that sends requests and does not read.
         if input.try_send(line).is_ok() {
-            record.add(Event::Sent { frame, mark: None });
+            record.add(Event::Sent { frame, step_id: None });
         }
     }
 }

@@ -20,15 +20,15 @@ type ServeFuture = Pin<Box<dyn Future<Output = ()>>>;
 
 /// A function that serves a connection: it receives the server's end of a pipe, once for each connection.
 #[derive(Clone)]
-pub struct Within(Arc<dyn Fn(DuplexStream) -> ServeFuture + Send + Sync>);
+pub struct InProcessServer(Arc<dyn Fn(DuplexStream) -> ServeFuture + Send + Sync>);
 
-impl fmt::Debug for Within {
+impl fmt::Debug for InProcessServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Within").finish_non_exhaustive()
     }
 }
 
-impl Within {
+impl InProcessServer {
     /// A server that runs until the future completes or its connection is dropped.
     pub fn new<Serve, Served>(serve: Serve) -> Self
     where
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_server_that_blocks_its_thread_does_not_block_this_one() {
         run(async {
-            let within = Within::new(|mut pipe: DuplexStream| async move {
+            let within = InProcessServer::new(|mut pipe: DuplexStream| async move {
                 pipe.write_all(b"x").await.expect("there is room");
                 std::thread::sleep(Duration::from_millis(300));
             });
@@ -121,7 +121,7 @@ mod tests {
         }
         let (tell, told) = std::sync::mpsc::channel();
         run(async {
-            let within = Within::new(move |_pipe| {
+            let within = InProcessServer::new(move |_pipe| {
                 let held = NotifyOnDrop(tell.clone());
                 async move {
                     std::future::pending::<()>().await;

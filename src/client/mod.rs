@@ -16,14 +16,14 @@ mod unrecorded;
 mod wait_budget;
 
 pub use self::http::{
-    Bound, OWN_VALUE, Over, PostsOrder, Probe, ProbeError, ProbeOrder, Site, SiteError, error_text as trouble,
-    header as headers,
+    CLIENT_HEADER_VALUE, EndReason, HttpEndpoint, HttpEndpointError, Probe, ProbeError, ProbeRequest, ReadUntil,
+    UnrecordedHttpOptions, error_text, header as headers,
 };
-pub use background_process::Companion;
-pub use connection::{Connection, LaunchError, Patience, Waited};
-pub use in_process::Within;
-pub use package_runner::{Packaged, is_package_runner};
+pub use background_process::BackgroundProcess;
+pub use connection::{Connection, LaunchError, ShutdownTimeouts, WaitOutcome};
+pub use in_process::InProcessServer;
+pub use package_runner::{PackagedProgram, is_package_runner};
 pub use process::{adopt_orphans, end_every_process};
-pub use record::{Allowance, EntryObserver, Keeping, RecordLimits};
-pub use responder::{Answer, Responder};
-pub use unrecorded::Pipe;
+pub use record::{EntryObserver, MemoryBudget, RecordLimits, RecordOptions};
+pub use responder::{RequestHandler, Responder};
+pub use unrecorded::UnrecordedConnection;

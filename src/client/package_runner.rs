@@ -21,7 +21,7 @@ const PACKAGE_DIRECTORY: &str = "node_modules";
 
 /// A program that a package runner started, which can be started again without the runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Packaged {
+pub struct PackagedProgram {
     program: PathBuf,
     /// The arguments, beginning with the program name (`argv[0]`).
     arguments: Vec<OsString>,
@@ -42,7 +42,7 @@ pub fn is_package_runner(command: &[OsString]) -> bool {
     }
 }
 
-impl Packaged {
+impl PackagedProgram {
     /// The program that the runner with this process id has started and that still runs, if it can be identified with
     /// certainty: the only child, or the only child of its shell, with the same streams and within a package directory.
     #[must_use]
@@ -157,7 +157,7 @@ mod tests {
         let script = folder.path().join("node_modules/a.js");
         fs::create_dir_all(script.parent().expect("it has one")).expect("a folder");
         fs::write(&script, "").expect("a file");
-        let with = |arguments: &[&str]| Packaged {
+        let with = |arguments: &[&str]| PackagedProgram {
             program: "/usr/bin/node".into(),
             arguments: arguments.iter().map(OsString::from).collect(),
             environment: Vec::new(),
@@ -168,7 +168,7 @@ mod tests {
         for arguments in [&["node"][..], &["a-server"], &["node", "a.js"], &["node", "node_modules/b.js"], &[]] {
             assert!(!with(arguments).has_original_arguments(), "{arguments:?}");
         }
-        let native = Packaged { program: "/a/node_modules/b/bin/c".into(), ..with(&["c"]) };
+        let native = PackagedProgram { program: "/a/node_modules/b/bin/c".into(), ..with(&["c"]) };
         assert!(native.has_original_arguments());
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::connection::Patience;
+use super::connection::ShutdownTimeouts;
 use super::process_table::{ProcessEntry, processes};
 use super::wait_budget::wait_at_most;
 use crate::transcript::ShutdownStep;
@@ -182,7 +182,7 @@ impl Process {
     }
 
     /// Waits for the process to end, at most `limit`; returns its exit status as text.
-    pub(super) async fn ended_within(&mut self, limit: Duration) -> Option<String> {
+    pub(super) async fn wait_for_exit(&mut self, limit: Duration) -> Option<String> {
         if self.status.is_none()
             && let Some(Ok(status)) = wait_at_most(limit, self.child.wait()).await
         {
@@ -205,12 +205,12 @@ impl Process {
     }
 
     /// Ends a process whose input is already closed: wait, SIGTERM, wait, SIGKILL of the group.
-    pub(super) async fn end(&mut self, patience: Patience) -> ShutdownStep {
-        let step = if self.ended_within(patience.input_closed).await.is_some() {
+    pub(super) async fn end(&mut self, patience: ShutdownTimeouts) -> ShutdownStep {
+        let step = if self.wait_for_exit(patience.input_closed).await.is_some() {
             ShutdownStep::StdinClosed
         } else {
             self.signal(Signal::TERM);
-            if self.ended_within(patience.sigterm).await.is_some() {
+            if self.wait_for_exit(patience.sigterm).await.is_some() {
                 ShutdownStep::Sigterm
             } else {
                 ShutdownStep::Sigkill
@@ -219,7 +219,7 @@ impl Process {
         // Even if the group leader has ended: a child of it may still hold the output.
         kill_group(self.group);
         if step == ShutdownStep::Sigkill {
-            let _status = self.ended_within(Duration::from_secs(5)).await;
+            let _status = self.wait_for_exit(Duration::from_secs(5)).await;
         }
         groups().remove(&self.group);
         step

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use crate::transcript::{Entry, Event, messages};
-use crate::wire::{Damage, Frame, Kind};
+use crate::wire::{Frame, FramingError, MessageKind};
 
 /// The limits of one connection's record.
 ///
@@ -49,12 +49,12 @@ const LARGE: usize = 2 << 20;
 
 /// A memory budget that several connections share.
 #[derive(Debug)]
-pub struct Allowance {
+pub struct MemoryBudget {
     all: AtomicUsize,
     large: AtomicUsize,
 }
 
-impl Allowance {
+impl MemoryBudget {
     /// A budget of `all` bytes for messages, of which `large` bytes may go to large ones.
     #[must_use]
     pub fn new(all: usize, large: usize) -> Self {
@@ -70,7 +70,7 @@ impl Allowance {
     }
 }
 
-impl Default for Allowance {
+impl Default for MemoryBudget {
     /// Enough for a few hundred processes of a server with a few hundred tools.
     fn default() -> Self {
         Self::new(512 << 20, 64 << 20)
@@ -82,22 +82,22 @@ pub type EntryObserver = Arc<dyn Fn(&Entry) + Send + Sync>;
 
 /// How a connection is recorded.
 #[derive(Clone, Default)]
-pub struct Keeping {
+pub struct RecordOptions {
     /// How much is kept.
     pub limits: RecordLimits,
     /// The memory budget that it shares with other connections.
-    pub allowance: Arc<Allowance>,
+    pub memory_budget: Arc<MemoryBudget>,
     /// The callback for new entries.
-    pub tap: Option<EntryObserver>,
+    pub observer: Option<EntryObserver>,
     /// Whether entries are dropped once the callback has seen them: for thousands of calls.
     pub discards_entries: bool,
 }
 
-impl fmt::Debug for Keeping {
+impl fmt::Debug for RecordOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keeping")
+        f.debug_struct("RecordOptions")
             .field("limits", &self.limits)
-            .field("tap", &self.tap.is_some())
+            .field("observer", &self.observer.is_some())
             .finish_non_exhaustive()
     }
 }
@@ -132,20 +132,20 @@ pub(super) struct Record {
     pub(super) limits: RecordLimits,
     started: Instant,
     state: Mutex<State>,
-    allowance: Arc<Allowance>,
-    tap: Option<EntryObserver>,
+    memory_budget: Arc<MemoryBudget>,
+    observer: Option<EntryObserver>,
     discards_entries: bool,
 }
 
 impl Record {
-    pub(super) fn new(keeping: Keeping) -> Self {
+    pub(super) fn new(keeping: RecordOptions) -> Self {
         Self {
             started: Instant::now(),
             state: Mutex::default(),
             changed: watch::channel(()).0,
             limits: keeping.limits,
-            allowance: keeping.allowance,
-            tap: keeping.tap,
+            memory_budget: keeping.memory_budget,
+            observer: keeping.observer,
             discards_entries: keeping.discards_entries,
         }
     }
@@ -156,8 +156,8 @@ impl Record {
 
     fn entry(&self, event: Event) -> Arc<Entry> {
         let entry = Arc::new(Entry { at: self.started.elapsed(), event });
-        if let Some(tap) = &self.tap {
-            tap(&entry);
+        if let Some(observer) = &self.observer {
+            observer(&entry);
         }
         entry
     }
@@ -203,8 +203,8 @@ impl Record {
         let flood = state.unsolicited > limits.unsolicited || state.unsolicited_bytes > limits.unsolicited_bytes;
         drop(state);
         let frame =
-            if flood || self.discards_entries || self.allowance.take(room) { frame } else { frame.drop_contents() };
-        let fits = !flood && (!is_dropped(&frame) || self.allowance.take(frame.memory_bytes()));
+            if flood || self.discards_entries || self.memory_budget.take(room) { frame } else { frame.drop_contents() };
+        let fits = !flood && (!is_dropped(&frame) || self.memory_budget.take(frame.memory_bytes()));
         self.add(if fits { Event::Received(frame) } else { Event::Overflow });
         fits
     }
@@ -278,19 +278,20 @@ fn append(last: &mut Entry, new: &Entry, longest: usize, total: &mut usize) {
 }
 
 fn is_dropped(frame: &Frame) -> bool {
-    matches!(frame.value, Err(Damage::Dropped { .. }))
+    matches!(frame.value, Err(FramingError::Dropped { .. }))
 }
 
 /// How many responses a line of the client may have: a malformed message may have one too.
 fn requests(value: &serde_json::Value) -> usize {
-    let silent =
-        |message: &&serde_json::Value| matches!(Kind::of(message), Kind::Notification { .. } | Kind::Response { .. });
+    let silent = |message: &&serde_json::Value| {
+        matches!(MessageKind::of(message), MessageKind::Notification { .. } | MessageKind::Response { .. })
+    };
     messages(value).filter(|message| !silent(message)).count()
 }
 
 /// The number of responses in a line.
 fn responses(value: &serde_json::Value) -> usize {
-    messages(value).filter(|message| matches!(Kind::of(message), Kind::Response { .. })).count()
+    messages(value).filter(|message| matches!(MessageKind::of(message), MessageKind::Response { .. })).count()
 }
 
 #[cfg(test)]
@@ -299,7 +300,7 @@ mod tests {
     use serde_json::json;
 
     fn record(limits: RecordLimits) -> Record {
-        Record::new(Keeping { limits, ..Keeping::default() })
+        Record::new(RecordOptions { limits, ..RecordOptions::default() })
     }
 
     fn received(record: &Record) -> usize {
@@ -310,14 +311,14 @@ mod tests {
     fn a_flood_ends_the_connection_and_responses_do_not() {
         let record = record(RecordLimits { unsolicited: 10, ..RecordLimits::default() });
         for id in 0..50 {
-            record.add(Event::Sent { frame: Frame::of(&json!({"id": id, "method": "ping"})), mark: None });
-            assert!(record.receive(Frame::of(&json!({"id": id, "result": {}}))));
+            record.add(Event::Sent { frame: Frame::from_value(&json!({"id": id, "method": "ping"})), step_id: None });
+            assert!(record.receive(Frame::from_value(&json!({"id": id, "result": {}}))));
         }
         for _ in 0..10 {
-            assert!(record.receive(Frame::of(&json!({"method": "notifications/message"}))));
+            assert!(record.receive(Frame::from_value(&json!({"method": "notifications/message"}))));
         }
-        assert!(!record.receive(Frame::of(&json!({"method": "notifications/message"}))));
-        assert!(!record.receive(Frame::of(&json!({"id": 50, "result": {}}))));
+        assert!(!record.receive(Frame::from_value(&json!({"method": "notifications/message"}))));
+        assert!(!record.receive(Frame::from_value(&json!({"id": 50, "result": {}}))));
         assert_eq!(received(&record), 60);
         assert!(record.state().closed);
     }
@@ -325,25 +326,27 @@ mod tests {
     #[test]
     fn a_response_to_no_open_request_is_unsolicited() {
         let record = record(RecordLimits { unsolicited: 3, ..RecordLimits::default() });
-        record.add(Event::Sent { frame: Frame::of(&json!({"id": 1, "method": "ping"})), mark: None });
-        let kept = (0..9).filter(|_| record.receive(Frame::of(&json!({"id": 1, "result": {}})))).count();
+        record.add(Event::Sent { frame: Frame::from_value(&json!({"id": 1, "method": "ping"})), step_id: None });
+        let kept = (0..9).filter(|_| record.receive(Frame::from_value(&json!({"id": 1, "result": {}})))).count();
         assert_eq!(kept, 4);
     }
 
     #[test]
     fn connections_share_a_memory_budget_and_keep_less_of_a_response_once_it_is_used_up() {
-        let keeping = Keeping { allowance: Arc::new(Allowance::new(10_000, 0)), ..Keeping::default() };
+        let keeping =
+            RecordOptions { memory_budget: Arc::new(MemoryBudget::new(10_000, 0)), ..RecordOptions::default() };
         let records = [Record::new(keeping.clone()), Record::new(keeping)];
-        let answer = Frame::of(&json!({"id": 1, "result": "x".repeat(4_000)}));
+        let answer = Frame::from_value(&json!({"id": 1, "result": "x".repeat(4_000)}));
         for record in &records {
-            record.add(Event::Sent { frame: Frame::of(&json!({"id": 1, "method": "ping"})), mark: None });
+            record.add(Event::Sent { frame: Frame::from_value(&json!({"id": 1, "method": "ping"})), step_id: None });
         }
         assert!(records[0].receive(answer.clone()));
         assert!(!records[1].receive(answer), "the rest of the budget is too small even for the beginning");
         assert!(records[1].state().closed);
-        let large = Keeping { allowance: Arc::new(Allowance::new(64 << 20, 0)), ..Keeping::default() };
+        let large =
+            RecordOptions { memory_budget: Arc::new(MemoryBudget::new(64 << 20, 0)), ..RecordOptions::default() };
         let record = Record::new(large);
-        assert!(record.receive(Frame::of(&json!({"id": 1, "result": "x".repeat(2 << 20)}))));
+        assert!(record.receive(Frame::from_value(&json!({"id": 1, "result": "x".repeat(2 << 20)}))));
         let state = record.state();
         let Some(Event::Received(frame)) = state.entries.last().map(|entry| &entry.event) else {
             panic!("it was received");
@@ -356,7 +359,7 @@ mod tests {
         let record = record(RecordLimits { stderr: 100, stderr_pieces: 5, ..RecordLimits::default() });
         record.stderr("old ".repeat(20));
         let position = record.state().entries.len();
-        record.receive(Frame::of(&json!({"id": 1, "result": {}})));
+        record.receive(Frame::from_value(&json!({"id": 1, "result": {}})));
         for number in 0..1_000 {
             record.stderr(format!("line {number}\n"));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 /// Computes the result or error for a request of the server, from its method and params.
-pub type Answer = Arc<dyn Fn(&str, Option<&Value>) -> Result<Value, Value> + Send + Sync>;
+pub type RequestHandler = Arc<dyn Fn(&str, Option<&Value>) -> Result<Value, Value> + Send + Sync>;
 
 /// Answers the server's requests: `ping` always, other methods only if their capability was declared.
 ///
@@ -14,7 +14,7 @@ pub type Answer = Arc<dyn Fn(&str, Option<&Value>) -> Result<Value, Value> + Sen
 #[derive(Clone)]
 pub struct Responder {
     capabilities: Value,
-    answer: Answer,
+    answer: RequestHandler,
 }
 
 impl fmt::Debug for Responder {
@@ -26,7 +26,7 @@ impl fmt::Debug for Responder {
 impl Responder {
     /// A responder for a client that declared these capabilities.
     #[must_use]
-    pub fn new(capabilities: Value, answer: Answer) -> Self {
+    pub fn new(capabilities: Value, answer: RequestHandler) -> Self {
         Self { capabilities, answer }
     }
 
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn only_declared_methods_are_answered() {
-        let answer: Answer = Arc::new(|method, _| match method {
+        let answer: RequestHandler = Arc::new(|method, _| match method {
             "roots/list" => Ok(json!({ "roots": [] })),
             _ => Err(json!({ "code": -1 })),
         });

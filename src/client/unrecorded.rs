@@ -13,8 +13,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
-use super::connection::{LaunchError, Patience, Waited};
-use super::http::{Over, PostsOrder, UnrecordedHttp};
+use super::connection::{LaunchError, ShutdownTimeouts, WaitOutcome};
+use super::http::{EndReason, UnrecordedHttp, UnrecordedHttpOptions};
 use super::process::Process;
 use super::wait_budget::WaitBudget;
 use crate::wire::{Frame, Line, Splitter};
@@ -30,7 +30,7 @@ const EXIT_STATUS_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A connection that keeps nothing but unread input.
 #[derive(Debug)]
-pub struct Pipe(Peer);
+pub struct UnrecordedConnection(Peer);
 
 /// The server side of a connection.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl fmt::Debug for Streams {
     }
 }
 
-impl Pipe {
+impl UnrecordedConnection {
     /// Starts a command and connects to its standard streams.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ impl Pipe {
 
     /// Connects to a server in this process; `server` runs at the other end of the pipe.
     #[must_use]
-    pub fn within(pipe: DuplexStream, server: JoinHandle<()>) -> Self {
+    pub fn in_process(pipe: DuplexStream, server: JoinHandle<()>) -> Self {
         let (output, input) = tokio::io::split(pipe);
         let mut pipe = Streams::over(output, input, Arc::default());
         pipe.tasks.push(server);
@@ -94,7 +94,7 @@ impl Pipe {
     /// Connects to a server over HTTP; nothing is sent before the first line. The connection itself answers the
     /// server's requests.
     #[must_use]
-    pub fn over_http(order: PostsOrder) -> Self {
+    pub fn over_http(order: UnrecordedHttpOptions) -> Self {
         Self(Peer::Http(Box::new(UnrecordedHttp::new(order))))
     }
 
@@ -127,13 +127,13 @@ impl Pipe {
     }
 
     /// The next line of the server; queued lines are sent meanwhile.
-    pub async fn next(&mut self, limit: Duration) -> Waited<Frame> {
+    pub async fn next(&mut self, limit: Duration) -> WaitOutcome<Frame> {
         loop {
             match self.next_unless(limit, |_| false).await {
-                Waited::Came(Some(frame)) => return Waited::Came(frame),
-                Waited::Came(None) => {}
-                Waited::TimedOut => return Waited::TimedOut,
-                Waited::Closed => return Waited::Closed,
+                WaitOutcome::Ready(Some(frame)) => return WaitOutcome::Ready(frame),
+                WaitOutcome::Ready(None) => {}
+                WaitOutcome::TimedOut => return WaitOutcome::TimedOut,
+                WaitOutcome::Closed => return WaitOutcome::Closed,
             }
         }
     }
@@ -144,13 +144,13 @@ impl Pipe {
         &mut self,
         limit: Duration,
         take: impl FnMut(&[u8]) -> bool + Send,
-    ) -> Waited<Option<Frame>> {
+    ) -> WaitOutcome<Option<Frame>> {
         match &mut self.0 {
             Peer::Streams(streams) => streams.next(limit, take).await,
             Peer::Http(http) => match http.next(limit).await {
-                Waited::Came(frame) => Waited::Came(Some(frame)),
-                Waited::TimedOut => Waited::TimedOut,
-                Waited::Closed => Waited::Closed,
+                WaitOutcome::Ready(frame) => WaitOutcome::Ready(Some(frame)),
+                WaitOutcome::TimedOut => WaitOutcome::TimedOut,
+                WaitOutcome::Closed => WaitOutcome::Closed,
             },
         }
     }
@@ -160,7 +160,7 @@ impl Pipe {
     pub fn is_closed(&self) -> bool {
         match &self.0 {
             Peer::Streams(streams) => streams.closed,
-            Peer::Http(http) => http.over().is_some(),
+            Peer::Http(http) => http.end_reason().is_some(),
         }
     }
 
@@ -175,10 +175,10 @@ impl Pipe {
 
     /// Why an HTTP connection has ended, if it has.
     #[must_use]
-    pub fn over(&self) -> Option<&Over> {
+    pub fn end_reason(&self) -> Option<&EndReason> {
         match &self.0 {
             Peer::Streams(_) => None,
-            Peer::Http(http) => http.over(),
+            Peer::Http(http) => http.end_reason(),
         }
     }
 
@@ -192,16 +192,16 @@ impl Pipe {
     }
 
     /// How a server that closed its output ended, as text.
-    pub async fn epitaph(&mut self) -> String {
+    pub async fn exit_description(&mut self) -> String {
         match &mut self.0 {
-            Peer::Streams(streams) => streams.epitaph().await,
-            Peer::Http(http) => http.over().map_or_else(String::new, Over::describe),
+            Peer::Streams(streams) => streams.exit_description().await,
+            Peer::Http(http) => http.end_reason().map_or_else(String::new, EndReason::describe),
         }
     }
 
     /// Ends the server: closes its input, waits, sends SIGTERM, waits, kills its process group. Over HTTP it only ends
     /// the session.
-    pub async fn end(self, patience: Patience) {
+    pub async fn end(self, patience: ShutdownTimeouts) {
         match self.0 {
             Peer::Streams(mut streams) => {
                 streams.input = None;
@@ -243,7 +243,11 @@ impl Streams {
     }
 
     /// The next line of the server that `take` does not consume; queued lines are written meanwhile.
-    async fn next(&mut self, limit: Duration, mut take: impl FnMut(&[u8]) -> bool + Send) -> Waited<Option<Frame>> {
+    async fn next(
+        &mut self,
+        limit: Duration,
+        mut take: impl FnMut(&[u8]) -> bool + Send,
+    ) -> WaitOutcome<Option<Frame>> {
         let mut budget = WaitBudget::new(limit);
         loop {
             let mut consumed = false;
@@ -260,20 +264,20 @@ impl Streams {
                 self.unread.start += used;
                 match line {
                     Line::Whole(line) if take(line) => consumed = true,
-                    line => return Waited::Came(Some(line.parse())),
+                    line => return WaitOutcome::Ready(Some(line.parse())),
                 }
             }
             if consumed {
-                return Waited::Came(None);
+                return WaitOutcome::Ready(None);
             }
             if let Some(frame) = self.last.take() {
-                return Waited::Came(Some(frame));
+                return WaitOutcome::Ready(Some(frame));
             }
             if self.closed {
-                return Waited::Closed;
+                return WaitOutcome::Closed;
             }
             if budget.is_exhausted() {
-                return Waited::TimedOut;
+                return WaitOutcome::TimedOut;
             }
             if budget.poll(self.step()).await.is_none()
                 && let Some(process) = &self.process
@@ -324,10 +328,10 @@ impl Streams {
     }
 
     /// How a server that closed its output ended, as text.
-    async fn epitaph(&mut self) -> String {
+    async fn exit_description(&mut self) -> String {
         match &mut self.process {
             Some(process) => {
-                let status = process.ended_within(EXIT_STATUS_TIMEOUT).await;
+                let status = process.wait_for_exit(EXIT_STATUS_TIMEOUT).await;
                 // The last of its standard error may still be on its way.
                 tokio::time::sleep(Duration::from_millis(2)).await;
                 status.unwrap_or_else(|| "it closed its output and keeps running".to_owned())

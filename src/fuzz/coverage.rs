@@ -1,6 +1,6 @@
 //! Coverage goals: both sides of every boundary and every branch of a schema.
 //!
-//! An [`Obligation`] is one decision at one node: this value of an enumeration, this branch, this
+//! An [`CoverageGoal`] is one decision at one node: this value of an enumeration, this branch, this
 //! length, this entry present. It is covered by forcing that decision and those that lead to it, with
 //! the simplest choices elsewhere. Decisions are forced at the first visit of a node only, so that a
 //! recursive schema is not generated as deep as possible.
@@ -32,7 +32,7 @@ type Decisions = Vec<(NodeId, ForcedDecision)>;
 
 /// A coverage goal: one decision that an instance should make.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Obligation {
+pub struct CoverageGoal {
     place: String,
     aim: String,
     decisions: Decisions,
@@ -40,22 +40,22 @@ pub struct Obligation {
     bundled: usize,
 }
 
-impl Obligation {
+impl CoverageGoal {
     /// The path of the decision in an instance, as a JSON pointer in which `*` is any element or entry.
     #[must_use]
-    pub fn place(&self) -> &str {
+    pub fn path(&self) -> &str {
         &self.place
     }
 
     /// How many decisions it covers: one, several for a bundle, none for a pairwise combination.
     #[must_use]
-    pub fn bundled(&self) -> usize {
+    pub fn decision_count(&self) -> usize {
         self.bundled
     }
 
     /// The decision as text: `length 3`, `branch 2`, `present`.
     #[must_use]
-    pub fn aim(&self) -> &str {
+    pub fn description(&self) -> &str {
         &self.aim
     }
 }
@@ -64,7 +64,7 @@ impl Generator {
     /// Every decision of the class: each value, branch, bound, length and entry, in breadth-first order
     /// from the root.
     #[must_use]
-    pub fn obligations(&self) -> Vec<Obligation> {
+    pub fn coverage_goals(&self) -> Vec<CoverageGoal> {
         let mut collector =
             GoalCollector { generator: self, goals: Vec::new(), seen: HashSet::new(), pending: VecDeque::new() };
         if self.check_possible().is_ok() {
@@ -73,23 +73,23 @@ impl Generator {
         collector.goals
     }
 
-    /// The decisions of [`obligations`](Self::obligations) in few bundles: one instance covers decisions about
+    /// The decisions of [`coverage_goals`](Self::coverage_goals) in few bundles: one instance covers decisions about
     /// different properties of the root. About half of the properties take part in each bundle, so that the effects
     /// of one property do not always hide those of the others.
     #[must_use]
-    pub fn bundles(&self) -> Vec<Obligation> {
-        let obligations = self.obligations();
+    pub fn bundled_goals(&self) -> Vec<CoverageGoal> {
+        let goals = self.coverage_goals();
         let root = self.plan.object_root();
-        let Node::Object(object) = self.plan.node(root) else { return obligations };
+        let Node::Object(object) = self.plan.node(root) else { return goals };
         let prefix = self.decisions_to_object();
         let required = object.required.iter().map(|(name, _)| (name, None));
         let optional = object.optional.iter().enumerate().map(|(rank, (name, _))| (name, Some(rank)));
-        let mut properties: Vec<(Option<usize>, VecDeque<Obligation>)> = Vec::new();
-        let mut rest = obligations;
+        let mut properties: Vec<(Option<usize>, VecDeque<CoverageGoal>)> = Vec::new();
+        let mut rest = goals;
         for (name, rank) in required.chain(optional) {
             let place = join_pointer("", name);
             let inside = format!("{place}/");
-            let is_own = |one: &Obligation| {
+            let is_own = |one: &CoverageGoal| {
                 one.decisions.len() > prefix.len() && (one.place == place || one.place.starts_with(&inside))
             };
             let (own, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_own);
@@ -117,7 +117,7 @@ impl Generator {
             }
             decisions.push((root, ForcedDecision::Present(ranks)));
             decisions.append(&mut further_decisions);
-            bundles.push(Obligation { place: String::new(), bundled: aims.len(), aim: aims.join(", "), decisions });
+            bundles.push(CoverageGoal { place: String::new(), bundled: aims.len(), aim: aims.join(", "), decisions });
         }
         bundles
     }
@@ -125,7 +125,7 @@ impl Generator {
     /// The decisions at the place that a class of invalid instances violates: which wrong type, on which side of the
     /// bound, and so on. Empty for a class of valid instances.
     #[must_use]
-    pub fn aimed(&self) -> Vec<Obligation> {
+    pub fn violation_goals(&self) -> Vec<CoverageGoal> {
         let Class::Violates(constraint) = &self.class else { return Vec::new() };
         let mut place = String::new();
         let mut steps = constraint.pointer.split('/').skip(1);
@@ -136,15 +136,15 @@ impl Generator {
                 _ => return Vec::new(),
             }
         }
-        let mut obligations = self.obligations();
-        obligations.retain(|obligation| obligation.place == place && obligation.aim != PRESENT);
-        obligations
+        let mut goals = self.coverage_goals();
+        goals.retain(|goal| goal.place == place && goal.aim != PRESENT);
+        goals
     }
 
     /// Pairwise combinations: any two decisions about different properties of the root occur together in
     /// one of them, as far as the class allows.
     #[must_use]
-    pub fn pairs(&self) -> Vec<Obligation> {
+    pub fn pairwise_goals(&self) -> Vec<CoverageGoal> {
         if self.check_possible().is_err() {
             return Vec::new();
         }
@@ -153,7 +153,7 @@ impl Generator {
             return Vec::new();
         };
         let prefix = self.decisions_to_object();
-        let obligations = self.obligations();
+        let goals = self.coverage_goals();
         let mut factors: Vec<Factor> = Vec::new();
         let entries = object
             .required
@@ -166,15 +166,13 @@ impl Generator {
             if rank.is_some() {
                 levels.push(Level { rank: None, decisions: Decisions::new(), aim: format!("{place} absent") });
             }
-            let own = obligations
-                .iter()
-                .filter(|obligation| obligation.place == place && obligation.decisions.len() > prefix.len());
-            for obligation in own.take(PAIRWISE_LIMITS.1) {
-                let decisions = obligation.decisions[prefix.len()..].iter();
+            let own = goals.iter().filter(|goal| goal.place == place && goal.decisions.len() > prefix.len());
+            for goal in own.take(PAIRWISE_LIMITS.1) {
+                let decisions = goal.decisions[prefix.len()..].iter();
                 levels.push(Level {
                     rank,
                     decisions: decisions.filter(|(node, _)| *node != root).cloned().collect(),
-                    aim: format!("{place} {}", obligation.aim),
+                    aim: format!("{place} {}", goal.aim),
                 });
             }
             if levels.len() > usize::from(rank.is_some()) {
@@ -193,7 +191,7 @@ impl Generator {
                     decisions.extend(factor.levels[*level].decisions.iter().cloned());
                     aims.push(factor.levels[*level].aim.clone());
                 }
-                Obligation { place: String::new(), aim: aims.join(", "), decisions, bundled: 0 }
+                CoverageGoal { place: String::new(), aim: aims.join(", "), decisions, bundled: 0 }
             })
             .collect()
     }
@@ -201,12 +199,11 @@ impl Generator {
     /// The simplest instance found that makes the decision, or `None` if none was found: the decision may
     /// be impossible in combination with those that lead to it.
     #[must_use]
-    pub fn meet(&self, obligation: &Obligation) -> Option<Value> {
+    pub fn cover(&self, goal: &CoverageGoal) -> Option<Value> {
         let taken = |(value, reached): (Value, bool)| reached.then_some(value);
-        self.generate_forced(&mut Simplest, obligation.decisions.clone()).and_then(taken).or_else(|| {
-            (0..MAX_COMPLETIONS).find_map(|seed| {
-                self.generate_forced(&mut Random::new(seed), obligation.decisions.clone()).and_then(taken)
-            })
+        self.generate_forced(&mut Simplest, goal.decisions.clone()).and_then(taken).or_else(|| {
+            (0..MAX_COMPLETIONS)
+                .find_map(|seed| self.generate_forced(&mut Random::new(seed), goal.decisions.clone()).and_then(taken))
         })
     }
 
@@ -305,7 +302,7 @@ fn rows(factors: &[Factor]) -> Vec<Vec<usize>> {
 
 struct GoalCollector<'g> {
     generator: &'g Generator,
-    goals: Vec<Obligation>,
+    goals: Vec<CoverageGoal>,
     seen: HashSet<NodeId>,
     pending: VecDeque<(NodeId, Decisions, String)>,
 }
@@ -335,7 +332,7 @@ impl GoalCollector<'_> {
     ) -> Decisions {
         let mut decisions = decisions.clone();
         decisions.push((id, forced));
-        self.goals.push(Obligation { place: place.to_owned(), aim, decisions: decisions.clone(), bundled: 1 });
+        self.goals.push(CoverageGoal { place: place.to_owned(), aim, decisions: decisions.clone(), bundled: 1 });
         decisions
     }
 
@@ -496,11 +493,11 @@ mod tests {
         }));
         let met: Vec<Value> = schema
             .valid()
-            .obligations()
+            .coverage_goals()
             .iter()
-            .map(|obligation| {
-                let met = schema.valid().meet(obligation);
-                met.unwrap_or_else(|| panic!("{obligation:?} is not met"))
+            .map(|goal| {
+                let met = schema.valid().cover(goal);
+                met.unwrap_or_else(|| panic!("{goal:?} is not met"))
             })
             .collect();
         for expected in [
@@ -528,7 +525,8 @@ mod tests {
             },
             "additionalProperties": false
         }));
-        let met: Vec<Value> = schema.valid().pairs().iter().filter_map(|pair| schema.valid().meet(pair)).collect();
+        let met: Vec<Value> =
+            schema.valid().pairwise_goals().iter().filter_map(|pair| schema.valid().cover(pair)).collect();
         for b in [json!(null), json!(1), json!(2), json!(3)] {
             for c in [json!(null), json!(""), json!("a")] {
                 let together = |value: &&Value| {
@@ -548,9 +546,9 @@ mod tests {
             "properties": {"next": {"$ref": "#"}, "v": {"type": "integer"}},
             "additionalProperties": false
         }));
-        for obligation in schema.valid().obligations() {
-            let met = schema.valid().meet(&obligation);
-            let value = met.unwrap_or_else(|| panic!("{obligation:?} is not met"));
+        for goal in schema.valid().coverage_goals() {
+            let met = schema.valid().cover(&goal);
+            let value = met.unwrap_or_else(|| panic!("{goal:?} is not met"));
             assert!(value.to_string().len() < 60, "{value}");
         }
     }
@@ -567,12 +565,12 @@ mod tests {
             "required": ["a"],
             "additionalProperties": false
         }));
-        let single = schema.valid().obligations();
-        let bundles = schema.valid().bundles();
-        assert_eq!(bundles.iter().map(Obligation::bundled).sum::<usize>(), single.len());
+        let single = schema.valid().coverage_goals();
+        let bundles = schema.valid().bundled_goals();
+        assert_eq!(bundles.iter().map(CoverageGoal::decision_count).sum::<usize>(), single.len());
         assert!(bundles.len() * 3 < single.len() * 2, "{} of {}", bundles.len(), single.len());
         for bundle in &bundles {
-            let value = schema.valid().meet(bundle).expect("nothing here excludes anything else");
+            let value = schema.valid().cover(bundle).expect("nothing here excludes anything else");
             assert!(schema.is_valid(&value), "{value}");
         }
     }
@@ -581,12 +579,12 @@ mod tests {
     fn each_wrong_type_is_a_goal() {
         let schema = compile(&json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
         let constraint = schema
-            .sites()
+            .constraints()
             .into_iter()
             .find(|constraint| constraint.to_string() == "/properties/n type")
             .expect("a constraint");
         let generator = schema.violating(&constraint).expect("it has an effect");
-        let met: Vec<Value> = generator.aimed().iter().filter_map(|aim| generator.meet(aim)).collect();
+        let met: Vec<Value> = generator.violation_goals().iter().filter_map(|aim| generator.cover(aim)).collect();
         let has = |is: fn(&Value) -> bool| met.iter().any(|value| is(&value["n"]));
         assert!(has(Value::is_null) && has(Value::is_string) && has(Value::is_boolean), "{met:?}");
         assert!(has(Value::is_array) && has(Value::is_object) && has(Value::is_f64), "{met:?}");

@@ -43,7 +43,7 @@ pub struct Malformed {
 impl Malformed {
     /// Every kind of malformed arguments.
     #[must_use]
-    pub fn kinds() -> [Oddity; 18] {
+    pub fn kinds() -> [MalformedKind; 18] {
         let kinds: [(&'static str, Grammar, Make); 18] = [
             ("an array", Grammar::OtherJson, |_| b"[]".to_vec()),
             ("a string", Grammar::OtherJson, |_| b"\"arguments\"".to_vec()),
@@ -80,7 +80,7 @@ impl Malformed {
                 bytes
             }),
         ];
-        kinds.map(|(name, grammar, make)| Oddity { name, grammar, make })
+        kinds.map(|(name, grammar, make)| MalformedKind { name, grammar, make })
     }
 
     /// Malformed arguments of every kind, derived from valid ones so that a tool's own names help them
@@ -93,7 +93,7 @@ impl Malformed {
 /// A kind of malformed arguments, which makes them on demand: some are very large.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub struct Oddity {
+pub struct MalformedKind {
     /// The defect in a few words; unique.
     pub name: &'static str,
     /// How severe the defect is.
@@ -101,7 +101,7 @@ pub struct Oddity {
     make: Make,
 }
 
-impl Oddity {
+impl MalformedKind {
     /// Malformed arguments of this kind, derived from valid ones.
     #[must_use]
     pub fn of(&self, valid: &Value) -> Malformed {

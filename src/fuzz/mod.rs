@@ -13,7 +13,7 @@
 //! ```
 //!
 //! [`ToolSchema`] compiles a schema; [`ToolSchema::valid`] and [`ToolSchema::violating`] give a
-//! [`Generator`] for one class of instances; a [`Source`] makes its choices. [`Obligation`]s
+//! [`Generator`] for one class of instances; a [`Source`] makes its choices. [`CoverageGoal`]s
 //! enumerate boundaries, and a [`Shrinker`] minimizes a failing instance without leaving its class.
 //! [`Malformed`] arguments are outside of every schema.
 //!
@@ -34,7 +34,7 @@
 //! let mut random = Random::new(42);
 //! assert!(schema.is_valid(&schema.generate(&mut random).expect("some arguments")));
 //!
-//! for constraint in schema.sites() {
+//! for constraint in schema.constraints() {
 //!     let generator = schema.violating(&constraint).expect("each keyword has an effect");
 //!     let invalid = generator.generate(&mut random).expect("invalid arguments");
 //!     assert!(!schema.is_valid(&invalid), "{invalid} does not violate {constraint}");
@@ -68,14 +68,14 @@ mod splice;
 mod strategy;
 mod string;
 
-pub use constraint::Constraint as Site;
-pub use coverage::Obligation;
+pub use constraint::Constraint;
+pub use coverage::CoverageGoal;
 pub use dialect::Dialect;
 pub use generator::{Class, GenerationError, Generator};
 #[doc(hidden)]
 pub use limit::is_bounded;
 #[doc(hidden)]
-pub use malformed::{Grammar, Malformed, Oddity};
-pub use schema::{Breakage, BrokenArguments, Domain, SchemaError, ToolSchema, ViolationError};
+pub use malformed::{Grammar, Malformed, MalformedKind};
+pub use schema::{Domain, InvalidArguments, Mistake, SchemaError, ToolSchema, ViolationError};
 pub use shrink::Shrinker;
-pub use source::{Bytes, Random, Simplest, Source, Tape};
+pub use source::{Bytes, ChoiceSequence, Random, Simplest, Source};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use jsonschema::ValidationError;
 use serde_json::{Map, Value, json};
 
-use super::{Bytes, Dialect, Domain, Random, Shrinker, Simplest, Tape, ToolSchema};
+use super::{Bytes, ChoiceSequence, Dialect, Domain, Random, Shrinker, Simplest, ToolSchema};
 
 const SAMPLES: &str = include_str!("samples.json");
 
@@ -116,9 +116,9 @@ fn every_generated_value_is_valid_whatever_the_source() {
 fn a_seed_and_its_recorded_choices_give_the_same_instance() {
     for (name, schema) in samples() {
         for seed in 0..50 {
-            let mut choices = Tape::record(seed);
+            let mut choices = ChoiceSequence::record(seed);
             let first = schema.generate(&mut choices).expect("an instance");
-            let again = schema.generate(&mut Tape::replay(choices.into_used()));
+            let again = schema.generate(&mut ChoiceSequence::replay(choices.into_choices()));
             assert_eq!(again.as_ref(), Ok(&first), "{name}");
             let drawn = schema.generate(&mut Random::new(seed));
             assert_eq!(drawn.as_ref(), Ok(&first), "{name}");
@@ -150,10 +150,10 @@ fn every_keyword_with_an_effect_is_violated_alone() {
     for (name, schema) in samples() {
         let validator = independent(&schema);
         let mut without_effect = Vec::new();
-        for constraint in schema.sites() {
+        for constraint in schema.constraints() {
             let generator = match schema.violating(&constraint) {
                 Ok(generator) => generator,
-                Err(super::ViolationError::Vacuous) => {
+                Err(super::ViolationError::NoEffect) => {
                     without_effect.push(constraint.to_string());
                     continue;
                 }
@@ -198,8 +198,8 @@ fn every_keyword_with_an_effect_is_violated_alone() {
 #[test]
 fn every_boundary_and_branch_is_covered() {
     for (name, schema) in samples() {
-        for obligation in schema.valid().obligations() {
-            assert!(schema.valid().meet(&obligation).is_some(), "{name}: {} {}", obligation.place(), obligation.aim());
+        for goal in schema.valid().coverage_goals() {
+            assert!(schema.valid().cover(&goal).is_some(), "{name}: {} {}", goal.path(), goal.description());
         }
     }
 }
@@ -207,7 +207,7 @@ fn every_boundary_and_branch_is_covered() {
 #[test]
 fn shrinking_ends_at_the_simplest_instance_when_everything_fails() {
     for (name, schema) in samples() {
-        let mut shrinker = Shrinker::new(schema.valid().clone(), Tape::record(77))
+        let mut shrinker = Shrinker::new(schema.valid().clone(), ChoiceSequence::record(77))
             .unwrap_or_else(|| panic!("{name} gives no instance"));
         let mut steps = 0;
         while shrinker.simplify() {
@@ -307,7 +307,7 @@ fn hostile_schemas_take_bounded_time_and_never_panic() {
                 assert!(compiled.is_valid(&value), "{name}");
             }
         }
-        for constraint in compiled.sites().iter().take(2) {
+        for constraint in compiled.constraints().iter().take(2) {
             if let Ok(generator) = compiled.violating(constraint) {
                 let value = generator.generate(&mut random).expect("was found before");
                 assert!(!compiled.is_valid(&value), "{name}");
@@ -329,7 +329,7 @@ fn a_schema_that_applies_to_its_own_entries_uses_little_stack() {
     for schema in [schema, loose] {
         let draw = move || {
             let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("it is a schema");
-            for constraint in schema.sites() {
+            for constraint in schema.constraints() {
                 if let Ok(generator) = schema.violating(&constraint) {
                     let _drawn = generator.generate(&mut Random::new(1));
                 }

@@ -72,7 +72,7 @@ pub enum SchemaError {
 /// An obvious mistake that every server can detect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Breakage {
+pub enum Mistake {
     /// A required property is absent.
     MissingRequired,
     /// A property has a JSON type that nobody would convert: an object in place of a scalar or an array, a
@@ -87,7 +87,7 @@ pub enum Breakage {
 /// Arguments with one mistake, confirmed by validation.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct BrokenArguments {
+pub struct InvalidArguments {
     /// What to send.
     pub arguments: Value,
     /// The JSON pointer of the property that is missing, invalid or extra.
@@ -113,7 +113,7 @@ pub enum ViolationError {
     /// The constraint is proven to have no effect: the schema accepts the same instances without it.
     /// Worth reporting to the author of the schema.
     #[error("violate the constraint alone: it has no effect on what the schema accepts")]
-    Vacuous,
+    NoEffect,
     /// Without the constraint the schema accepts nothing more, though perhaps less: it is inside a
     /// negation or a `oneOf`.
     #[error("violate the constraint alone: the schema accepts nothing more without it")]
@@ -267,14 +267,14 @@ impl ToolSchema {
     /// The properties of the root whose `default` is a URL on another machine: a server that is called without one of
     /// them connects to it.
     #[must_use]
-    pub fn leading_away(&self) -> Vec<String> {
+    pub fn remote_defaults(&self) -> Vec<String> {
         hint::remote_defaults(&self.schema)
     }
 
     /// The properties of the root whose description quotes values, such as `'Europe/Paris'`, with these values. They
     /// are plausible values, but may not satisfy the schema.
     #[must_use]
-    pub fn described(&self) -> Vec<(String, Vec<Value>)> {
+    pub fn values_in_descriptions(&self) -> Vec<(String, Vec<Value>)> {
         hint::quoted_in_descriptions(&self.schema)
     }
 
@@ -289,7 +289,7 @@ impl ToolSchema {
     /// In the domain of arguments, the `type` of the root is left out: arguments that are not an
     /// object violate the protocol before they violate the schema.
     #[must_use]
-    pub fn sites(&self) -> Vec<Constraint> {
+    pub fn constraints(&self) -> Vec<Constraint> {
         let mut constraints = constraint::constraints(&self.schema);
         if self.valid.domain == Domain::Arguments {
             constraints.retain(|constraint| !(constraint.pointer.is_empty() && constraint.keyword == "type"));
@@ -316,7 +316,7 @@ impl ToolSchema {
         let whole = compile::canonicalize(simple, self.dialect).map_err(|_| ViolationError::NoSuchConstraint)?;
         let relaxed = restrict_to(&whole, self.dialect, self.valid.domain);
         if (exact && relaxed == self.canonical) || self.is_unknown_format(constraint) {
-            return Err(ViolationError::Vacuous);
+            return Err(ViolationError::NoEffect);
         }
         let mut generator = Generator {
             plan: self.valid.plan.clone(),
@@ -333,7 +333,7 @@ impl ToolSchema {
             if local.satisfiability() == Satisfiability::No {
                 // `unevaluated*` keywords depend on more than the accepted instances.
                 if exact && !self.has_unevaluated {
-                    return Err(ViolationError::Vacuous);
+                    return Err(ViolationError::NoEffect);
                 }
                 continue;
             }
@@ -372,7 +372,7 @@ impl ToolSchema {
     /// The meaning of a relaxed schema that accepts nothing that the schema rejects.
     fn no_more(&self, relaxed: &CanonicalSchema) -> ViolationError {
         match self.canonical.subtract(relaxed) {
-            Ok(rest) if rest.satisfiability() == Satisfiability::No => ViolationError::Vacuous,
+            Ok(rest) if rest.satisfiability() == Satisfiability::No => ViolationError::NoEffect,
             _ => ViolationError::AdmitsNoMore,
         }
     }
@@ -456,33 +456,33 @@ impl ToolSchema {
     /// Simple arguments with one mistake of the given kind, or `None` if the schema does not allow
     /// for it.
     #[must_use]
-    pub fn broken(&self, breakage: Breakage) -> Option<BrokenArguments> {
+    pub fn with_mistake(&self, mistake: Mistake) -> Option<InvalidArguments> {
         let minimal = self.minimal().ok()?;
         let mut bases = vec![minimal];
         // Arguments with optional properties are the second choice, so that little else is unusual.
         let forced = vec![(self.valid.plan.object_root(), ForcedDecision::All)];
         let full = self.valid.generate_forced(&mut Simplest, forced);
         bases.extend(full.map(|(full, _)| full));
-        bases.iter().find_map(|base| self.make_mistake(base, breakage))
+        bases.iter().find_map(|base| self.make_mistake(base, mistake))
     }
 
     /// These arguments with one mistake of the given kind; simple ones if it cannot be made in these.
     #[must_use]
-    pub fn broken_in(&self, arguments: &Value, breakage: Breakage) -> Option<BrokenArguments> {
-        self.make_mistake(arguments, breakage).or_else(|| self.broken(breakage))
+    pub fn with_mistake_in(&self, arguments: &Value, mistake: Mistake) -> Option<InvalidArguments> {
+        self.make_mistake(arguments, mistake).or_else(|| self.with_mistake(mistake))
     }
 
-    fn make_mistake(&self, base: &Value, breakage: Breakage) -> Option<BrokenArguments> {
+    fn make_mistake(&self, base: &Value, mistake: Mistake) -> Option<InvalidArguments> {
         let entries = base.as_object()?;
         let names = || entries.keys();
-        match breakage {
-            Breakage::MissingRequired => names().find_map(|name| {
+        match mistake {
+            Mistake::MissingRequired => names().find_map(|name| {
                 let mut arguments = base.clone();
                 arguments.as_object_mut()?.shift_remove(name);
                 let pointer = pointer_to(name);
                 self.confirm(arguments, pointer, |keyword, at| keyword == "required" && at.is_empty())
             }),
-            Breakage::WrongType => {
+            Mistake::WrongType => {
                 let replaced = |name: &str, accept: &dyn Fn(&str) -> bool| {
                     let mut arguments = base.clone();
                     let value = arguments.get_mut(name)?;
@@ -494,7 +494,7 @@ impl ToolSchema {
                     .find_map(|name| replaced(name, &|keyword| keyword == "type"))
                     .or_else(|| names().find_map(|name| replaced(name, &|_| true)))
             }
-            Breakage::OutsideEnum => names().find_map(|name| {
+            Mistake::OutsideEnum => names().find_map(|name| {
                 ["not-one-of-the-listed-values".into(), json!(-987_654_321)].into_iter().find_map(|value| {
                     let mut arguments = base.clone();
                     *arguments.get_mut(name)? = value;
@@ -504,7 +504,7 @@ impl ToolSchema {
                     })
                 })
             }),
-            Breakage::ExtraProperty => {
+            Mistake::ExtraProperty => {
                 let mut arguments = base.clone();
                 let name = "unexpectedProperty";
                 arguments.as_object_mut()?.insert(name.to_owned(), Value::Bool(true));
@@ -524,7 +524,7 @@ impl ToolSchema {
         arguments: Value,
         pointer: String,
         expected: impl Fn(&str, &str) -> bool,
-    ) -> Option<BrokenArguments> {
+    ) -> Option<InvalidArguments> {
         let keyword = {
             let mut errors = self.valid.passes.iter_errors(&arguments);
             let only = errors.next()?;
@@ -534,7 +534,7 @@ impl ToolSchema {
             }
             keyword
         };
-        Some(BrokenArguments { arguments, pointer, keyword })
+        Some(InvalidArguments { arguments, pointer, keyword })
     }
 }
 
@@ -629,29 +629,28 @@ mod tests {
             "required": ["name", "mode"],
             "additionalProperties": false
         }));
-        let broken = |breakage| {
-            let broken = schema.broken(breakage).expect("the schema has a place");
+        let broken = |mistake| {
+            let broken = schema.with_mistake(mistake).expect("the schema has a place");
             assert!(!schema.is_valid(&broken.arguments));
             (broken.arguments, broken.pointer, broken.keyword)
         };
-        assert_eq!(broken(Breakage::MissingRequired), (json!({"name": ""}), "/mode".into(), "required".into()));
+        assert_eq!(broken(Mistake::MissingRequired), (json!({"name": ""}), "/mode".into(), "required".into()));
         assert_eq!(
-            broken(Breakage::WrongType),
+            broken(Mistake::WrongType),
             (json!({"mode": "a", "name": {"unexpected": true}}), "/name".into(), "type".into())
         );
-        assert_eq!(broken(Breakage::OutsideEnum).1, "/mode");
-        assert_eq!(broken(Breakage::ExtraProperty).2, "additionalProperties");
+        assert_eq!(broken(Mistake::OutsideEnum).1, "/mode");
+        assert_eq!(broken(Mistake::ExtraProperty).2, "additionalProperties");
     }
 
     #[test]
     fn a_mistake_that_the_schema_accepts_is_not_made() {
         let closed = compile(&json!({"type": "object", "additionalProperties": false}));
-        let extra = closed.broken(Breakage::ExtraProperty).expect("nothing is allowed");
+        let extra = closed.with_mistake(Mistake::ExtraProperty).expect("nothing is allowed");
         assert_eq!(extra.arguments, json!({"unexpectedProperty": true}));
         let schema = compile(&json!({"type": "object", "properties": {"a": {}}}));
-        for breakage in [Breakage::MissingRequired, Breakage::WrongType, Breakage::OutsideEnum, Breakage::ExtraProperty]
-        {
-            assert_eq!(schema.broken(breakage), None);
+        for mistake in [Mistake::MissingRequired, Mistake::WrongType, Mistake::OutsideEnum, Mistake::ExtraProperty] {
+            assert_eq!(schema.with_mistake(mistake), None);
         }
     }
 

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::edit::{Change, Edit, Measure, at_path, compare, edits, resize, size};
-use super::{generator::Generator, source::Tape};
+use super::{generator::Generator, source::ChoiceSequence};
 
 /// Values with more parts than this are shrunk by their choices first: the list of all edits would be long.
 const LARGE_VALUE_PARTS: usize = 64;
@@ -188,13 +188,13 @@ impl SequenceEdit {
 impl Shrinker {
     /// Shrinks the instance that `generator` makes from `choices`, or `None` if it makes none.
     #[must_use]
-    pub fn new(generator: Generator, choices: Tape) -> Option<Self> {
+    pub fn new(generator: Generator, choices: ChoiceSequence) -> Option<Self> {
         let mut choices = choices;
         let value = generator.generate(&mut choices).ok()?;
         let is_large = Measure::of(&value).values > LARGE_VALUE_PARTS;
         Some(Self {
             generator,
-            choices: choices.into_used(),
+            choices: choices.into_choices(),
             candidate: value.clone(),
             stage: Stage::value(&value, &[], if is_large { MAX_COARSE_EDITS } else { usize::MAX }),
             best: value,
@@ -315,9 +315,9 @@ impl Shrinker {
                 let at = self.choices.len() - *back;
                 *back += 1;
                 let edited = SEQUENCE_EDITS[*edit].apply(&self.choices, at)?;
-                let mut choices = Tape::replay(edited);
+                let mut choices = ChoiceSequence::replay(edited);
                 let value = self.generator.generate(&mut choices).ok()?;
-                Some((value, Some(choices.into_used())))
+                Some((value, Some(choices.into_choices())))
             }
             Stage::Value { edits, next, search } => {
                 if let Some(running) = search {
@@ -369,7 +369,7 @@ mod tests {
         let schema = ToolSchema::compile_for(schema, Dialect::Draft202012, Domain::Any).expect("a usable schema");
         let generator = schema.valid().clone();
         let mut shrinker = (0..100_000)
-            .filter_map(|seed| Shrinker::new(generator.clone(), Tape::record(seed)))
+            .filter_map(|seed| Shrinker::new(generator.clone(), ChoiceSequence::record(seed)))
             .find(|shrinker| fails(shrinker.current()))
             .expect("some instance fails");
         let mut tried = 0;
@@ -439,9 +439,9 @@ mod tests {
         });
         let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("usable");
         let mut shrunk = Vec::new();
-        for constraint in schema.sites() {
+        for constraint in schema.constraints() {
             let generator = schema.violating(&constraint).expect("every keyword has an effect");
-            let mut shrinker = Shrinker::new(generator.clone(), Tape::record(5)).expect("an instance");
+            let mut shrinker = Shrinker::new(generator.clone(), ChoiceSequence::record(5)).expect("an instance");
             while shrinker.simplify() {
                 assert!(generator.holds(shrinker.current()));
             }

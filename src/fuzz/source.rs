@@ -158,13 +158,13 @@ impl Source for Bytes<'_> {
 
 /// A recorded sequence of choices: replays what is recorded, and draws and records the rest.
 #[derive(Debug, Clone)]
-pub struct Tape {
+pub struct ChoiceSequence {
     choices: Vec<u64>,
     next: usize,
     rest: Option<Random>,
 }
 
-impl Tape {
+impl ChoiceSequence {
     /// Replays `choices`, then chooses the simplest.
     #[must_use]
     pub fn replay(choices: Vec<u64>) -> Self {
@@ -179,13 +179,13 @@ impl Tape {
 
     /// The choices made so far, without the unused ones of a replay.
     #[must_use]
-    pub fn into_used(mut self) -> Vec<u64> {
+    pub fn into_choices(mut self) -> Vec<u64> {
         self.choices.truncate(self.next);
         self.choices
     }
 }
 
-impl Source for Tape {
+impl Source for ChoiceSequence {
     fn below(&mut self, n: u64) -> u64 {
         let top = n.saturating_sub(1);
         let choice = match self.choices.get(self.next) {
@@ -241,9 +241,9 @@ mod tests {
 
     #[test]
     fn a_choice_sequence_replays_its_recording_and_then_chooses_the_simplest() {
-        let mut first = Tape::record(7);
+        let mut first = ChoiceSequence::record(7);
         let drawn: Vec<u64> = (0..8).map(|_| first.below(100)).collect();
-        let mut again = Tape::replay(first.into_used());
+        let mut again = ChoiceSequence::replay(first.into_choices());
         let replayed: Vec<u64> = (0..10).map(|_| again.below(100)).collect();
         assert_eq!(replayed[..8], drawn);
         assert_eq!(replayed[8..], [0, 0]);

@@ -6,7 +6,7 @@ use proptest::{
 };
 use serde_json::Value;
 
-use super::{generator::Generator, shrink::Shrinker, source::Tape};
+use super::{generator::Generator, shrink::Shrinker, source::ChoiceSequence};
 
 impl Strategy for Generator {
     type Tree = Shrinker;
@@ -15,7 +15,7 @@ impl Strategy for Generator {
     /// Draws a seed from the runner and shrinks like [`Shrinker`]: deterministic for a seed.
     fn new_tree(&self, runner: &mut TestRunner) -> NewTree<Self> {
         let seed = proptest::num::u64::ANY.new_tree(runner)?.current();
-        Shrinker::new(self.clone(), Tape::record(seed))
+        Shrinker::new(self.clone(), ChoiceSequence::record(seed))
             .ok_or_else(|| "no instance of the schema could be generated".into())
     }
 }

@@ -13,7 +13,7 @@ use tokio::task::LocalSet;
 use super::tools::{Call, Tools};
 use crate::fuzz::{Dialect, Domain, ToolSchema};
 use crate::spec::Revision;
-use crate::wire::{Frame, Kind, Splitter};
+use crate::wire::{Frame, MessageKind, Splitter};
 
 /// How long a response may take.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -197,9 +197,9 @@ async fn request(connection: &mut Connection, method: &str, params: &Value) -> R
                 Ok(message) => message,
                 Err(damage) => return Err(format!("the server wrote a line that {}", damage.describe())),
             };
-            match Kind::of(&message) {
+            match MessageKind::of(&message) {
                 // No capability is declared, so the server may only send a ping.
-                Kind::Request { id, method } => {
+                MessageKind::Request { id, method } => {
                     let answer = match method {
                         "ping" => json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
                         _ => json!({

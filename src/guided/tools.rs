@@ -219,7 +219,7 @@ impl Tool {
     fn new(name: String, schema: &Value) -> Result<Self, ToolsError> {
         let compiled = ToolSchema::compile(schema, Dialect::Draft202012);
         let schema = compiled.map_err(|source| ToolsError::Schema { tool: name.clone(), source })?;
-        let constraints = schema.sites();
+        let constraints = schema.constraints();
         let violating = constraints
             .iter()
             .take(MAX_VIOLATED_CONSTRAINTS)

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::case::{LoadError, SelectError};
-use crate::client::SiteError;
+use crate::client::HttpEndpointError;
 
 /// A server or a setting that cannot be used.
 ///
@@ -13,7 +13,7 @@ use crate::client::SiteError;
 pub enum JudgeError {
     /// The URL of a server, or one of its headers, is invalid.
     #[error(transparent)]
-    Address(#[from] SiteError),
+    Address(#[from] HttpEndpointError),
     /// The variable of [`HttpServer::bearer_token_env`](crate::HttpServer::bearer_token_env) holds no token.
     #[error("the environment variable {variable} holds no bearer token: it is not set, empty or not Unicode")]
     Token {

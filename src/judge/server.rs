@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 
 use super::error::JudgeError;
-use crate::client::{Site, Within};
+use crate::client::{HttpEndpoint, InProcessServer};
 use crate::reference::Fault;
 use crate::run::{self, Launcher, ServerCommand, shell_words};
 use crate::spec::Transport;
@@ -95,7 +95,7 @@ impl Server {
         Serve: Fn(DuplexStream) -> Served + Send + Sync + 'static,
         Served: Future + 'static,
     {
-        Self(Kind::InProcess(Within::new(serve)))
+        Self(Kind::InProcess(InProcessServer::new(serve)))
     }
 
     /// A server that `connect` opens a byte stream to, once per connection: a socket, or a pipe to a container.
@@ -259,7 +259,7 @@ impl HttpServer {
             let token = token.ok_or_else(|| JudgeError::Token { variable: variable.clone() })?;
             headers.push(("Authorization".to_owned(), format!("Bearer {}", token.trim())));
         }
-        let site = Site::new(&self.url, &headers, self.accepts_any_certificate)?;
+        let site = HttpEndpoint::new(&self.url, &headers, self.accepts_any_certificate)?;
         if let Some(rate) = max_rate {
             site.set_max_rate(rate.get().into());
         }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::inventory::{FirstCallOutcome, Inventory};
 use super::session::Session;
 use crate::spec::Era;
-use crate::wire::Kind;
+use crate::wire::MessageKind;
 
 /// How many tools are called once more to see which requests belong to them.
 const MAX_CALLS: usize = 12;
@@ -33,7 +33,7 @@ pub(super) async fn attribute(session: &mut Session, inventory: &mut Inventory, 
         let arguments = tool.arguments.clone().unwrap_or_else(|| json!({}));
         let from = session.connection.len();
         session.request("tools/call", json!({ "name": name, "arguments": arguments }), timeout).await;
-        tool.client_requests = session.transcript_from(from).asked();
+        tool.client_requests = session.transcript_from(from).requests_to_client();
     }
 }
 
@@ -42,7 +42,7 @@ fn tools_in_flight(session: &Session, began: usize) -> Vec<String> {
     let record = session.transcript_from(began);
     let is_request = |at: &usize| {
         record.entries[*at].received().is_some_and(|message| {
-            matches!(Kind::of(message), Kind::Request { method, .. } if method != "ping" && !method.starts_with("notifications/"))
+            matches!(MessageKind::of(message), MessageKind::Request { method, .. } if method != "ping" && !method.starts_with("notifications/"))
         })
     };
     let requests: Vec<usize> = (0..record.entries.len()).filter(is_request).collect();

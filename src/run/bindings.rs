@@ -8,10 +8,10 @@ use super::inventory::{Inventory, Tool};
 use super::primitives::Prompt;
 use super::session::{Session, stateless_meta};
 use crate::case::{Act, Ask, Case, ForEach, Placeholder};
-use crate::client::OWN_VALUE;
-use crate::fuzz::{Breakage, Random};
+use crate::client::CLIENT_HEADER_VALUE;
+use crate::fuzz::{Mistake, Random};
 use crate::spec::{Era, Revision};
-use crate::transcript::Terms;
+use crate::transcript::SessionParameters;
 
 /// Why a placeholder cannot be filled in, and so why the case is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,18 +165,18 @@ impl<'a> Bindings<'a> {
                 })
             }
             Placeholder::Text(length) => Ok(json!("x".repeat(*length))),
-            Placeholder::ListedVersion => match listed_version(&self.inventory.terms) {
+            Placeholder::ListedVersion => match listed_version(&self.inventory.session_parameters) {
                 Some(version) => Ok(json!(version)),
                 None => unfilled("the server lists no version with a handshake"),
             },
             Placeholder::Revision => Ok(json!(session.revision.as_str())),
             Placeholder::Id => Ok(json!(session.new_id())),
             Placeholder::Meta => Ok(match session.revision.era() {
-                Era::Stateless => stateless_meta(&session.terms.client_capabilities),
+                Era::Stateless => stateless_meta(&session.session_parameters.client_capabilities),
                 Era::Handshake => json!({}),
             }),
             // The connection replaces it by its own value.
-            Placeholder::Header => Ok(json!(OWN_VALUE)),
+            Placeholder::Header => Ok(json!(CLIENT_HEADER_VALUE)),
             Placeholder::Session => match session.connection.http_session() {
                 Some(id) => Ok(json!(id)),
                 None => unfilled("the server opened no session"),
@@ -215,11 +215,11 @@ fn declined(request: &Value) -> Value {
 
 fn of_tool(bound: &Bound<'_>, placeholder: &Placeholder, inventory: &Inventory, seed: u64) -> Result<Value, Unfilled> {
     let tool = bound.tool;
-    let invalid = |breakage: Breakage, what: &str| {
+    let invalid = |breakage: Mistake, what: &str| {
         let schema = tool.schema.as_ref();
         let broken = schema.and_then(|schema| match &bound.arguments {
-            Some(arguments) => schema.broken_in(arguments, breakage),
-            None => schema.broken(breakage),
+            Some(arguments) => schema.with_mistake_in(arguments, breakage),
+            None => schema.with_mistake(breakage),
         });
         broken.map(|broken| broken.arguments).ok_or_else(|| Unfilled(format!("no tool that may be called has {what}")))
     };
@@ -227,12 +227,12 @@ fn of_tool(bound: &Bound<'_>, placeholder: &Placeholder, inventory: &Inventory, 
         Placeholder::ToolArguments => {
             bound.arguments.clone().ok_or_else(|| Unfilled("no arguments could be generated for a tool".to_owned()))
         }
-        Placeholder::ToolArgumentsMissing => invalid(Breakage::MissingRequired, "a required argument"),
+        Placeholder::ToolArgumentsMissing => invalid(Mistake::MissingRequired, "a required argument"),
         Placeholder::ToolArgumentsWrongType => {
-            invalid(Breakage::WrongType, "an argument of a type that is not converted")
+            invalid(Mistake::WrongType, "an argument of a type that is not converted")
         }
-        Placeholder::ToolArgumentsOutsideEnum => invalid(Breakage::OutsideEnum, "an argument with listed values"),
-        Placeholder::ToolArgumentsAdditional => invalid(Breakage::ExtraProperty, "additionalProperties: false"),
+        Placeholder::ToolArgumentsOutsideEnum => invalid(Mistake::OutsideEnum, "an argument with listed values"),
+        Placeholder::ToolArgumentsAdditional => invalid(Mistake::ExtraProperty, "additionalProperties: false"),
         Placeholder::ToolArguments2020Only => invalid_in_2020_12(tool)
             .ok_or_else(|| Unfilled("no tool that may be called has an argument with prefixItems".to_owned())),
         Placeholder::ToolArgumentsAlternative => other_arguments(tool, seed)
@@ -253,8 +253,8 @@ fn of_tool(bound: &Bound<'_>, placeholder: &Placeholder, inventory: &Inventory, 
 }
 
 /// The newest version with a handshake among those that `server/discover` lists.
-fn listed_version(terms: &Terms) -> Option<&'static str> {
-    let listed = terms.opening.as_ref()?.get("supportedVersions")?.as_array()?;
+fn listed_version(session_parameters: &SessionParameters) -> Option<&'static str> {
+    let listed = session_parameters.opening.as_ref()?.get("supportedVersions")?.as_array()?;
     let known = listed.iter().filter_map(|version| version.as_str()?.parse::<Revision>().ok());
     known.filter(|revision| revision.era() == Era::Handshake).max().map(Revision::as_str)
 }
@@ -414,13 +414,13 @@ mod tests {
 
     #[test]
     fn the_newest_listed_version_with_a_handshake_is_found() {
-        let terms = |versions: Value| Terms {
+        let session_parameters = |versions: Value| SessionParameters {
             client_capabilities: json!({}),
             opening: Some(json!({"supportedVersions": versions})),
         };
-        let listed = terms(json!(["2026-07-28", "2024-11-05", "2025-06-18", "2099-01-01"]));
+        let listed = session_parameters(json!(["2026-07-28", "2024-11-05", "2025-06-18", "2099-01-01"]));
         assert_eq!(listed_version(&listed), Some("2025-06-18"));
-        assert_eq!(listed_version(&terms(json!(["2026-07-28"]))), None);
+        assert_eq!(listed_version(&session_parameters(json!(["2026-07-28"]))), None);
     }
 
     #[test]

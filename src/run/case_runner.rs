@@ -18,8 +18,8 @@ use super::shared_results::{self, is_shared};
 use super::target::{ClosedSession, Target, declares_needed_capabilities, missing_capabilities};
 use crate::case::{Act, Body, Case, Process};
 use crate::check::{self, Judged, Pass};
-use crate::transcript::Terms;
-use crate::wire::Kind;
+use crate::transcript::SessionParameters;
+use crate::wire::MessageKind;
 
 /// The sessions that were closed.
 pub(super) type ClosedSessions = Vec<ClosedSession>;
@@ -110,10 +110,10 @@ async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Ses
     let mut sessions = Vec::new();
     match (connection, &reason) {
         (Some(connection), OpeningFailure::Other(_) | OpeningFailure::Error(_)) => {
-            let terms = Terms { client_capabilities: declared, opening: None };
+            let session_parameters = SessionParameters { client_capabilities: declared, opening: None };
             sessions.push(ClosedSession {
                 ended: context.close(connection, purpose.to_owned()).await,
-                terms,
+                session_parameters,
                 borrowed: false,
             });
         }
@@ -134,13 +134,17 @@ async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Ses
 }
 
 async fn close(target: &Target, session: Session) -> ClosedSession {
-    let terms = session.terms;
-    ClosedSession { ended: target.context.close(session.connection, session.purpose).await, terms, borrowed: false }
+    let session_parameters = session.session_parameters;
+    ClosedSession {
+        ended: target.context.close(session.connection, session.purpose).await,
+        session_parameters,
+        borrowed: false,
+    }
 }
 
 /// Closes the session of a single case, which may have been opened by the case itself.
 pub(super) async fn close_own(target: &Target, mut session: Session) -> ClosedSession {
-    if session.terms.opening.is_none() {
+    if session.session_parameters.opening.is_none() {
         read_terms(&mut session);
     }
     close(target, session).await
@@ -215,7 +219,7 @@ async fn in_sequence(
 
 /// Whether the session can no longer be used. A server that exceeded the output limit is abandoned.
 fn is_unusable(target: &Target, session: &Session) -> bool {
-    if session.connection.is_cut_off() {
+    if session.connection.has_overflowed() {
         give_up_cut_off(target);
     }
     session.unanswered >= GIVEN_UP || session.connection.is_closed()
@@ -242,14 +246,18 @@ async fn carry_out_in(
     inventory: &Inventory,
 ) -> CaseRun {
     // A case that opens the connection itself uses the capabilities of the main session.
-    let terms = if session.terms.opening.is_some() { &session.terms } else { &inventory.terms };
-    if terms.opening.is_some() && !declares_needed_capabilities(case, terms) {
+    let session_parameters = if session.session_parameters.opening.is_some() {
+        &session.session_parameters
+    } else {
+        &inventory.session_parameters
+    };
+    if session_parameters.opening.is_some() && !declares_needed_capabilities(case, session_parameters) {
         return Err(Judged::inapplicable(missing_capabilities(case)));
     }
     let mut new_pass = || target.context.new_pass(&case.id);
-    let limited = session.connection.limited();
+    let limited = session.connection.rate_limited_requests();
     let carried_out = carry_out(case, body, session, inventory, &target.context.plan, &mut new_pass).await;
-    if session.connection.limited() > limited {
+    if session.connection.rate_limited_requests() > limited {
         // Missing responses prove nothing while the server limits the rate.
         return Err(Judged::error(RATE_LIMITED));
     }
@@ -380,7 +388,8 @@ pub(super) async fn carry_out_fresh(
 fn read_terms(session: &mut Session) {
     let record = session.transcript_from(0);
     let opened = record.exchanges().into_iter().find_map(|exchange| {
-        let Kind::Request { method: "initialize" | "server/discover", .. } = Kind::of(exchange.request) else {
+        let MessageKind::Request { method: "initialize" | "server/discover", .. } = MessageKind::of(exchange.request)
+        else {
             return None;
         };
         let result = exchange.responses.first()?.1.get("result")?.clone();
@@ -388,9 +397,9 @@ fn read_terms(session: &mut Session) {
         Some((result, declared))
     });
     if let Some((result, declared)) = opened {
-        session.terms.opening = Some(result);
+        session.session_parameters.opening = Some(result);
         if let Some(declared) = declared {
-            session.terms.client_capabilities = declared;
+            session.session_parameters.client_capabilities = declared;
         }
     }
 }

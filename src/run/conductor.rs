@@ -18,7 +18,7 @@ use super::shared_results::SharedResults;
 use super::target;
 use crate::case::{Body, Case};
 use crate::check::{evidence, stderr_of};
-use crate::client::{Allowance, Connection, Keeping, Packaged, Patience, is_package_runner};
+use crate::client::{Connection, MemoryBudget, PackagedProgram, RecordOptions, ShutdownTimeouts, is_package_runner};
 use crate::event::{Event, Problem, ProblemKind, RunSummary, Sink, Timing};
 use crate::spec::Revision;
 use crate::transcript::{Entry, ShutdownStep};
@@ -48,7 +48,7 @@ pub(super) struct Context {
     priority: Priority,
     sink: Arc<Mutex<dyn Sink>>,
     statistics: Arc<Mutex<RunStatistics>>,
-    allowance: Arc<Allowance>,
+    memory_budget: Arc<MemoryBudget>,
     host: Arc<HttpHost>,
     /// The signal to stop the run.
     stop: Stop,
@@ -62,7 +62,7 @@ pub(super) struct Context {
     under_way: Arc<watch::Sender<usize>>,
     shared_results: Arc<SharedResults>,
     /// The command that the package runner has started, once it is known.
-    resolved_command: Arc<OnceLock<Packaged>>,
+    resolved_command: Arc<OnceLock<PackagedProgram>>,
     /// The case of each pass, in any revision.
     passes: Arc<Mutex<Vec<String>>>,
 }
@@ -94,7 +94,7 @@ struct RunStatistics {
 pub(super) struct ClosedConnection {
     pub(super) purpose: String,
     /// Whether it was started without the package runner.
-    pub(super) without_runner: bool,
+    pub(super) without_package_runner: bool,
     pub(super) startup: Option<Duration>,
     pub(super) step: ShutdownStep,
     pub(super) entries: Vec<Arc<Entry>>,
@@ -111,7 +111,7 @@ impl Context {
             plan: Arc::new(plan),
             sink,
             statistics: Arc::default(),
-            allowance: Arc::default(),
+            memory_budget: Arc::default(),
             host: Arc::default(),
             // Without a sender, the run is never stopped.
             stop: watch::channel(false).1,
@@ -131,8 +131,8 @@ impl Context {
     }
 
     /// The command that starts the server without the package runner, if known.
-    pub(super) fn without_runner(&self) -> Option<Command> {
-        self.resolved_command.get().map(Packaged::command)
+    pub(super) fn without_package_runner(&self) -> Option<Command> {
+        self.resolved_command.get().map(PackagedProgram::command)
     }
 
     /// Whether the server's command is a package runner that has not been resolved.
@@ -146,7 +146,7 @@ impl Context {
         if !self.has_runner() {
             return;
         }
-        if let Some(resolved_command) = connection.process_id().and_then(Packaged::of) {
+        if let Some(resolved_command) = connection.process_id().and_then(PackagedProgram::of) {
             // Another task may have set it meanwhile.
             let _packaged = self.resolved_command.get_or_init(|| resolved_command);
         }
@@ -208,7 +208,7 @@ impl Context {
     pub(super) async fn host_state(&self) -> HostState {
         let Launcher::Http(server) = &self.plan.launcher else { return HostState::Listening };
         if server.command.is_some() {
-            return match self.host.ended_within(server, EXIT_STATUS_TIMEOUT).await {
+            return match self.host.wait_for_exit(server, EXIT_STATUS_TIMEOUT).await {
                 Some((status, stderr)) => HostState::Ended { status, stderr },
                 None => HostState::Listening,
             };
@@ -278,11 +278,11 @@ impl Context {
     }
 
     /// How to record a new connection; with `show_wire`, every message is sent to the sink.
-    pub(super) fn keeping(&self, purpose: &str) -> Keeping {
+    pub(super) fn keeping(&self, purpose: &str) -> RecordOptions {
         if !matches!(self.plan.launcher, Launcher::Http(_)) {
             self.statistics().launches += 1;
         }
-        let keeping = Keeping { allowance: Arc::clone(&self.allowance), ..Keeping::default() };
+        let keeping = RecordOptions { memory_budget: Arc::clone(&self.memory_budget), ..RecordOptions::default() };
         if !self.plan.show_wire {
             return keeping;
         }
@@ -290,24 +290,24 @@ impl Context {
         let tap = move |entry: &Entry| {
             context.emit(&Event::Wire { connection: connection.clone(), evidence: evidence(entry) });
         };
-        Keeping { tap: Some(Arc::new(tap)), ..keeping }
+        RecordOptions { observer: Some(Arc::new(tap)), ..keeping }
     }
 
     /// How long a server gets to exit where no case judges that: less at a step that it is known to ignore.
     ///
     /// Whether it handles SIGTERM is judged for every process, so it gets the full time until that has been seen
     /// once.
-    fn shutdown_timeouts(&self, connection: &Connection) -> Patience {
+    fn shutdown_timeouts(&self, connection: &Connection) -> ShutdownTimeouts {
         const IGNORED_STEP_TIMEOUT: Duration = Duration::from_millis(50);
         let quick = self.plan.shutdown_grace.min(UNJUDGED_SHUTDOWN_TIMEOUT);
         let whole = shutdown_grace_for(self.plan.shutdown_grace, connection);
         match self.statistics().furthest_shutdown_step {
             Some(ShutdownStep::Sigkill) => {
-                Patience { input_closed: IGNORED_STEP_TIMEOUT, sigterm: IGNORED_STEP_TIMEOUT }
+                ShutdownTimeouts { input_closed: IGNORED_STEP_TIMEOUT, sigterm: IGNORED_STEP_TIMEOUT }
             }
-            Some(ShutdownStep::Sigterm) => Patience { input_closed: IGNORED_STEP_TIMEOUT, sigterm: whole },
+            Some(ShutdownStep::Sigterm) => ShutdownTimeouts { input_closed: IGNORED_STEP_TIMEOUT, sigterm: whole },
             Some(ShutdownStep::AlreadyExited | ShutdownStep::StdinClosed | ShutdownStep::Disconnected) | None => {
-                Patience { input_closed: quick, sigterm: whole }
+                ShutdownTimeouts { input_closed: quick, sigterm: whole }
             }
         }
     }
@@ -333,8 +333,8 @@ impl Context {
 
     /// Closes a connection and returns its transcript.
     pub(super) async fn close(&self, connection: Connection, purpose: String) -> ClosedConnection {
-        let (startup, limited) = (connection.first_line(), connection.limited());
-        let without_runner = connection.is_without_runner();
+        let (startup, limited) = (connection.first_line(), connection.rate_limited_requests());
+        let without_package_runner = connection.is_without_package_runner();
         self.statistics().startups.extend(startup);
         let shutdown_timeouts = self.shutdown_timeouts(&connection);
         let (step, entries) = connection.shut_down(shutdown_timeouts).await;
@@ -345,7 +345,7 @@ impl Context {
             (_, step) => Some(step),
         };
         drop(statistics);
-        ClosedConnection { purpose, without_runner, startup, step, entries, limited }
+        ClosedConnection { purpose, without_package_runner, startup, step, entries, limited }
     }
 
     /// Closes a connection in the background; its transcript is not needed.

@@ -13,7 +13,7 @@ use super::primitives;
 use super::retry::{self, Served};
 use super::session::Session;
 use super::subscription::ChangeSubscription;
-use crate::client::Waited;
+use crate::client::WaitOutcome;
 use crate::transcript::input_requests;
 use crate::wire::Id;
 
@@ -44,7 +44,7 @@ pub(super) async fn discover(session: &mut Session, plan: &Plan) -> (Inventory, 
 }
 
 async fn discover_plainly(session: &mut Session, plan: &Plan) -> (Inventory, Vec<UnansweredCall>) {
-    let declared = session.terms.opening.is_none() || session.terms.declares("tools");
+    let declared = session.session_parameters.opening.is_none() || session.session_parameters.declares("tools");
     let pages = list_tools(session, plan).await;
     if !declared && session.unanswered == 0 {
         // Whether they should have been declared is judged; without that they are not called.
@@ -57,7 +57,7 @@ async fn discover_plainly(session: &mut Session, plan: &Plan) -> (Inventory, Vec
         // One more request, of another kind, distinguishes a silent server from a slow list.
         let limit = plan.timeout.min(Duration::from_secs(2));
         let method = if session.revision.era() == crate::spec::Era::Stateless { "server/discover" } else { "ping" };
-        if matches!(session.request(method, json!({}), limit).await, Waited::TimedOut) {
+        if matches!(session.request(method, json!({}), limit).await, WaitOutcome::TimedOut) {
             inventory.stop_reason = Some("the server stopped answering after the session was opened".to_owned());
         }
         return (inventory, unanswered_calls);
@@ -74,7 +74,7 @@ async fn discover_plainly(session: &mut Session, plan: &Plan) -> (Inventory, Vec
     if !pending.is_empty() && !session.connection.is_closed() {
         // A server that handles other requests meanwhile may take its time; a blocked server is waited for.
         let limit = UNANSWERED_CALL_TIMEOUT.min(plan.timeout);
-        if matches!(session.request("tools/list", json!({}), limit).await, Waited::TimedOut) {
+        if matches!(session.request("tools/list", json!({}), limit).await, WaitOutcome::TimedOut) {
             session.unanswered = 0;
             wait_for_pending(session, &mut inventory, &mut pending, began, plan.timeout).await;
         }
@@ -84,7 +84,7 @@ async fn discover_plainly(session: &mut Session, plan: &Plan) -> (Inventory, Vec
         }
     }
     asking::attribute(session, &mut inventory, began, plan.timeout).await;
-    if session.terms.declares("tools.listChanged") && !session.connection.is_closed() {
+    if session.session_parameters.declares("tools.listChanged") && !session.connection.is_closed() {
         // If the calls changed the list, the server should have announced it.
         list_tools(session, plan).await;
     }
@@ -110,7 +110,7 @@ pub(super) async fn wait_for_unanswered(session: &Session, unanswered_calls: Vec
         let waited =
             wait_for_first_response(session, unanswered_call.from, std::slice::from_ref(&unanswered_call.id), left)
                 .await;
-        if waited == Waited::TimedOut {
+        if waited == WaitOutcome::TimedOut {
             cancel(session, &unanswered_call.id, "the call exceeded the discovery timeout").await;
         }
     }
@@ -122,7 +122,7 @@ pub(super) async fn list_tools(session: &mut Session, plan: &Plan) -> Vec<Value>
     let mut cursors: Vec<Value> = Vec::new();
     let mut params = json!({});
     while pages.len() < MAX_PAGES {
-        let Waited::Came(response) = session.request("tools/list", params, plan.timeout).await else { break };
+        let WaitOutcome::Ready(response) = session.request("tools/list", params, plan.timeout).await else { break };
         let Some(result) = response.get("result") else { break };
         pages.push(result.clone());
         let Some(cursor) = result.get("nextCursor").filter(|cursor| cursor.is_string()) else { break };
@@ -190,7 +190,9 @@ async fn take_response(
     limit: Duration,
 ) -> bool {
     let ids: Vec<Id> = pending.iter().map(|call| call.id().clone()).collect();
-    let Waited::Came((at, response)) = wait_for_first_response(session, began, &ids, limit).await else { return false };
+    let WaitOutcome::Ready((at, response)) = wait_for_first_response(session, began, &ids, limit).await else {
+        return false;
+    };
     session.unanswered = 0;
     let call = pending.remove(at);
     let served = Served { request: call.request.clone(), response };
@@ -265,7 +267,7 @@ pub(super) async fn wait_for_first_response(
     from: usize,
     ids: &[Id],
     limit: Duration,
-) -> Waited<(usize, Value)> {
+) -> WaitOutcome<(usize, Value)> {
     session
         .connection
         .wait(from, limit, |entries| {

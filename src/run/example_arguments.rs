@@ -58,8 +58,8 @@ pub(super) fn arguments(schema: &ToolSchema, known_paths: &[String]) -> Vec<Map<
     if let Some(minimal) = &minimal {
         add(with_small_numbers(schema, &with_likely_values(schema, minimal, known_paths.last().map(String::as_str))));
     }
-    let obligations = schema.valid().obligations();
-    let satisfying = obligations.iter().take(2 * MAX_SETS).filter_map(|obligation| schema.valid().meet(obligation));
+    let obligations = schema.valid().coverage_goals();
+    let satisfying = obligations.iter().take(2 * MAX_SETS).filter_map(|obligation| schema.valid().cover(obligation));
     for satisfying in satisfying
         .filter(|satisfying| is_moderate(satisfying) && names_only_what_is_listed(schema.schema(), satisfying))
     {

@@ -18,8 +18,8 @@ use crate::case::{
     Step, fill, fill_text,
 };
 use crate::check::Pass;
-use crate::client::Waited;
-use crate::transcript::{Entry, Event, Mark, Transcript, without_limited};
+use crate::client::WaitOutcome;
+use crate::transcript::{Entry, Event, StepId, Transcript, without_rate_limited};
 use crate::wire::{Frame, Id};
 
 /// How long a response is waited for that may not come, once later requests are answered.
@@ -70,7 +70,7 @@ pub(super) async fn carry_out(
         let answered = session.replies.end();
         pass.transcript = session.transcript_from(from);
         // A request that was rejected by a rate limit and sent again is judged by its last response.
-        pass.transcript.entries = without_limited(&pass.transcript.entries);
+        pass.transcript.entries = without_rate_limited(&pass.transcript.entries);
         pass.void = void(case, body, &pass.transcript, answered);
         let saved =
             body.steps.first().and_then(saved_by).is_some_and(|save| save.keys().all(|name| bindings.has_saved(name)));
@@ -113,14 +113,14 @@ fn saved_by(step: &Step) -> Option<&SavedPointers> {
 
 /// Whether an entry is of something that the client sent.
 fn is_of_client(entry: &Entry) -> bool {
-    entry.sent().is_some() || matches!(&entry.event, Event::HttpRequest(request) if request.mark.is_some())
+    entry.sent().is_some() || matches!(&entry.event, Event::HttpRequest(request) if request.step_id.is_some())
 }
 
 /// Why a pass proves nothing: the server did not make the request that the case is about, or one that cannot be answered
 /// as the case says.
 fn void(case: &Case, body: &Act, record: &Transcript, answered: bool) -> Option<String> {
     let asked = case.needs.client_request.as_ref().filter(|_| !body.client_responses.is_empty())?;
-    if !record.asked().iter().any(|request| asked.fits(request)) {
+    if !record.requests_to_client().iter().any(|request| asked.fits(request)) {
         return Some("this time the server did not make such a request of the client".to_owned());
     }
     (!answered).then(|| "the request of the server cannot be answered as the case says".to_owned())
@@ -190,7 +190,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             if !step.runs_in(self.session.revision) {
                 continue;
             }
-            self.carry_out_step(step, Mark { pass, step: index }).await?;
+            self.carry_out_step(step, StepId { pass, step: index }).await?;
             if self.session.connection.is_closed() || self.session.unanswered >= GIVEN_UP {
                 return Ok(());
             }
@@ -199,29 +199,29 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         Ok(())
     }
 
-    async fn carry_out_step(&mut self, step: &'c Step, mark: Mark) -> Result<(), Unfilled> {
+    async fn carry_out_step(&mut self, step: &'c Step, step_id: StepId) -> Result<(), Unfilled> {
         match &step.action {
             Action::Request { message, meta, delivery: Delivery::Polled(poll), save, .. } => {
-                let waited = self.poll(message, poll, meta, mark).await?;
-                self.answered_after |= matches!(waited, Waited::Came(_));
-                if let Waited::Came(response) = &waited {
+                let waited = self.poll(message, poll, meta, step_id).await?;
+                self.answered_after |= matches!(waited, WaitOutcome::Ready(_));
+                if let WaitOutcome::Ready(response) = &waited {
                     self.save(save, response);
                 }
             }
             Action::Request { message, meta, delivery, save, .. } => {
                 let message = self.filled(message)?;
                 let pipelined = matches!(delivery, Delivery::Pipelined);
-                self.send_request(step, Outgoing { message, meta, pipelined, save }, mark).await?;
+                self.send_request(step, Outgoing { message, meta, pipelined, save }, step_id).await?;
             }
             Action::Retry { retry, meta, pipelined, save, .. } => {
                 let Some(message) = self.retried(retry, meta).await? else { return Ok(()) };
-                self.send_request(step, Outgoing { message, meta, pipelined: *pipelined, save }, mark).await?;
+                self.send_request(step, Outgoing { message, meta, pipelined: *pipelined, save }, step_id).await?;
             }
             Action::Notification { message, .. } => {
                 let message = self.filled(message)?;
                 let message = self.session.complete(&message, false, None);
                 let from = self.session.connection.len();
-                self.session.send(&message, Some(mark)).await;
+                self.session.send(&message, Some(step_id)).await;
                 self.note_unsure(&step.action, [(from, None)]);
             }
             Action::Batch { messages, meta, .. } => {
@@ -235,7 +235,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                     batch.push(self.session.complete(&message, is_request, meta.as_ref()));
                 }
                 let sent: Vec<_> = batch.iter().map(|message| (from, message.get("id").cloned())).collect();
-                self.session.send(&Value::Array(batch), Some(mark)).await;
+                self.session.send(&Value::Array(batch), Some(step_id)).await;
                 self.note_unsure(&step.action, sent);
             }
             Action::Raw { line, .. } => {
@@ -248,17 +248,17 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                 frame.raw = line;
                 let from = self.session.connection.len();
                 let id = frame.json().and_then(|value| value.get("id")).cloned();
-                self.session.send_frame(frame, Some(mark)).await;
+                self.session.send_frame(frame, Some(step_id)).await;
                 self.note_unsure(&step.action, [(from, id)]);
             }
             Action::Paginate { method, .. } => {
-                read_pages(self.session, method, Some(mark), self.plan).await;
+                read_pages(self.session, method, Some(step_id), self.plan).await;
                 self.answered_after = true;
             }
             Action::Http { call, meta, save, .. } => {
                 let limit = response_timeout(self.session, self.plan);
                 let meta = meta_value(meta);
-                let exchange = self.open.send(call, meta.as_ref(), self.session, self.bindings, mark, limit).await?;
+                let exchange = self.open.send(call, meta.as_ref(), self.session, self.bindings, step_id, limit).await?;
                 self.save(save, &exchange);
             }
             Action::Close { step: name } => {
@@ -290,12 +290,12 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
     }
 
     /// Sends a request, and waits for its response unless the next step is to follow at once.
-    async fn send_request(&mut self, step: &'c Step, outgoing: Outgoing<'_>, mark: Mark) -> Result<(), Unfilled> {
+    async fn send_request(&mut self, step: &'c Step, outgoing: Outgoing<'_>, step_id: StepId) -> Result<(), Unfilled> {
         let Outgoing { message, meta, pipelined, save } = outgoing;
         let meta = self.filled_meta(meta)?;
         let message = self.session.complete(&message, true, meta.as_ref());
         let from = self.session.connection.len();
-        self.session.send(&message, Some(mark)).await;
+        self.session.send(&message, Some(step_id)).await;
         let id = message.get("id").cloned().unwrap_or(Value::Null);
         if pipelined && may_be_silent(step.action.expected()) {
             self.answered_after = false;
@@ -305,7 +305,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         } else {
             let sent = Instant::now();
             let limit = response_timeout(self.session, self.plan);
-            if let Waited::Came(response) = self.session.wait_for_response(from, &id, limit).await {
+            if let WaitOutcome::Ready(response) = self.session.wait_for_response(from, &id, limit).await {
                 self.answered_after = true;
                 self.slowest = self.slowest.max(sent.elapsed());
                 self.save(save, &response);
@@ -319,7 +319,13 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
 
     /// Repeats a request until its result is valid against a schema, anything but a result comes, or a limit is
     /// reached.
-    async fn poll(&mut self, message: &Value, poll: &Poll, meta: &Meta, mark: Mark) -> Result<Waited<Value>, Unfilled> {
+    async fn poll(
+        &mut self,
+        message: &Value,
+        poll: &Poll,
+        meta: &Meta,
+        step_id: StepId,
+    ) -> Result<WaitOutcome<Value>, Unfilled> {
         let until = Instant::now() + Duration::from_millis(poll.timeout_ms);
         let mut interval = MIN_POLL_INTERVAL;
         let mut sent = 0;
@@ -328,12 +334,12 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             let meta = self.filled_meta(meta)?;
             let request = self.session.complete(&message, true, meta.as_ref());
             let from = self.session.connection.len();
-            self.session.send(&request, Some(mark)).await;
+            self.session.send(&request, Some(step_id)).await;
             sent += 1;
             let id = request.get("id").cloned().unwrap_or(Value::Null);
             let limit = response_timeout(self.session, self.plan);
             let waited = self.session.wait_for_response(from, &id, limit).await;
-            let Waited::Came(response) = &waited else { return Ok(waited) };
+            let WaitOutcome::Ready(response) = &waited else { return Ok(waited) };
             if poll.until.fits(response) || response.get("result").is_none() {
                 return Ok(waited);
             }
@@ -363,7 +369,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             let from = self.session.connection.len();
             self.session.send(&request, None).await;
             let limit = response_timeout(self.session, self.plan);
-            let Waited::Came(response) = self.session.wait_for_response(from, &request["id"], limit).await else {
+            let WaitOutcome::Ready(response) = self.session.wait_for_response(from, &request["id"], limit).await else {
                 return Ok(None);
             };
             last = Served { request, response };
@@ -413,7 +419,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                         Some(other) => id.as_ref() == Some(other),
                     }
             };
-            let in_place = connection.answers_in_place();
+            let in_place = connection.responds_inline();
             connection
                 .wait(from, until.saturating_duration_since(Instant::now()), |entries| {
                     let mut received = entries.iter().filter_map(|entry| entry.received());
@@ -430,7 +436,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
 /// makes the client send the message again.
 fn is_over(entries: &[Arc<Entry>]) -> bool {
     let Some(message) = entries.first() else { return false };
-    let entries = without_limited(entries);
+    let entries = without_rate_limited(entries);
     let carries = |entry: &Arc<Entry>| match &entry.event {
         Event::HttpRequest(request) if request.carries.as_ref().is_some_and(|own| Arc::ptr_eq(own, message)) => {
             Some(request.number)
@@ -469,15 +475,20 @@ fn meta_value(meta: &Meta) -> Option<Value> {
 }
 
 /// Reads the pages of a list to the end; the cursors of all but the first.
-pub(super) async fn read_pages(session: &mut Session, method: &str, mark: Option<Mark>, plan: &Plan) -> Vec<Value> {
+pub(super) async fn read_pages(
+    session: &mut Session,
+    method: &str,
+    step_id: Option<StepId>,
+    plan: &Plan,
+) -> Vec<Value> {
     let mut cursors: Vec<Value> = Vec::new();
     let mut params = serde_json::json!({});
     for _ in 0..MAX_PAGES {
         let message = session.complete(&serde_json::json!({ "method": method, "params": params }), true, None);
         let from = session.connection.len();
-        session.send(&message, mark).await;
+        session.send(&message, step_id).await;
         let limit = response_timeout(session, plan);
-        let Waited::Came(response) = session.wait_for_response(from, &message["id"], limit).await else { break };
+        let WaitOutcome::Ready(response) = session.wait_for_response(from, &message["id"], limit).await else { break };
         let Some(cursor) = response.pointer("/result/nextCursor").filter(|cursor| cursor.is_string()) else { break };
         if cursors.contains(cursor) {
             break;

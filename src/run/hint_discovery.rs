@@ -23,10 +23,10 @@ use super::session::Session;
 use super::target::declares_needed_capabilities;
 use crate::case::{Ask, Body, Case, Hint, Watch, WatchKind};
 use crate::check::{self, Connected, Watched};
-use crate::client::Waited;
+use crate::client::WaitOutcome;
 use crate::event::{Event, Problem, ProblemKind, Sink};
 use crate::spec::{Revision, RevisionSet};
-use crate::transcript::{self, Entry, Transcript, asks_for_input, messages};
+use crate::transcript::{self, Entry, Transcript, is_input_required, messages};
 use crate::wire::Frame;
 
 /// The maximum number of requests per revision.
@@ -181,7 +181,7 @@ async fn try_revision(
         if let Some(tool) = tool.filter(|_| began.elapsed() > SLOW_RESPONSE) {
             *slow.entry(&tool.name).or_default() += 1;
         }
-        let Waited::Came(response) = waited else { continue };
+        let WaitOutcome::Ready(response) = waited else { continue };
         let answered = session.transcript_from(from);
         let index = known.iter().position(|one| one.ask == ask).unwrap_or_else(|| {
             let (served, shown, contents) = (RevisionSet::default(), BTreeMap::new(), BTreeSet::new());
@@ -260,17 +260,17 @@ impl<'a> PassiveCases<'a> {
         for (number, (method, params, kind, value)) in exchanges.into_iter().enumerate() {
             let id = json!(format!("{PLAIN_TOOL}-{number}"));
             let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-            let request = Frame::of(&session.with_meta(request));
-            let response = Frame::of(&json!({ "jsonrpc": "2.0", "id": id, kind: value }));
+            let request = Frame::from_value(&session.with_meta(request));
+            let response = Frame::from_value(&json!({ "jsonrpc": "2.0", "id": id, kind: value }));
             let events =
-                [transcript::Event::Sent { frame: request, mark: None }, transcript::Event::Received(response)];
+                [transcript::Event::Sent { frame: request, step_id: None }, transcript::Event::Received(response)];
             plain.entries.extend(events.map(|event| Arc::new(Entry { at: Duration::ZERO, event })));
         }
         let mut passive_cases = Self { revision: session.revision, lists, cases: Vec::new() };
         let connected = [Connected { label: String::new(), transcript: plain }];
         let watched = Watched::new(&connected, session.revision);
         let fits = |case: &&Case| {
-            declares_needed_capabilities(case, &session.terms) && !passive_cases.observes(case, &watched)
+            declares_needed_capabilities(case, &session.session_parameters) && !passive_cases.observes(case, &watched)
         };
         let with_applicable_cases: Vec<&Case> = cases.iter().map(Arc::as_ref).filter(fits).collect();
         passive_cases.cases = with_applicable_cases;
@@ -349,7 +349,7 @@ fn contents(answered: &Transcript, response: &Value) -> BTreeSet<&'static str> {
     note(result.get("isError") == Some(&Value::Bool(true)), "tool error");
     note(response.get("error").is_some(), "error");
     let mut responses = answered.entries.iter().filter_map(|entry| entry.received()).flat_map(messages);
-    note(responses.any(|message| message.get("result").is_some_and(asks_for_input)), "requests input");
+    note(responses.any(|message| message.get("result").is_some_and(is_input_required)), "requests input");
     note(result.get("task").is_some(), "task");
     note(contents.clone().any(|item| item.get("annotations").is_some()), "annotations");
     note(items("/contents").any(|one| one.get("text").is_some()), "text");

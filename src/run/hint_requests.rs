@@ -12,10 +12,10 @@ use super::plan::Plan;
 use super::retry::{self, Served};
 use super::session::Session;
 use crate::case::{Ask, Case, Hint};
-use crate::client::Waited;
+use crate::client::WaitOutcome;
 use crate::event::HintNote;
 use crate::spec::Revision;
-use crate::transcript::asks_for_input;
+use crate::transcript::is_input_required;
 
 /// A hint and its outcome.
 #[derive(Debug, Clone)]
@@ -79,7 +79,7 @@ fn reason_not_to_send(session: &Session, inventory: &Inventory, ask: &Ask) -> Op
         return Some("the server no longer answers".to_owned());
     }
     let undeclared = |capability: &str| {
-        let known = session.terms.opening.is_some() && !session.terms.declares(capability);
+        let known = session.session_parameters.opening.is_some() && !session.session_parameters.declares(capability);
         known.then(|| format!("the server does not declare {capability}"))
     };
     match ask {
@@ -98,14 +98,14 @@ async fn ask(session: &mut Session, plan: &Plan, ask: &Ask, number: usize) -> (H
     let from = session.connection.len();
     let waited = request(session, ask, &format!("hint-{number}"), plan.timeout).await;
     let outcome = match waited {
-        Waited::Came(response) => outcome_of(&response),
-        Waited::TimedOut | Waited::Closed => HintOutcome::Unanswered,
+        WaitOutcome::Ready(response) => outcome_of(&response),
+        WaitOutcome::TimedOut | WaitOutcome::Closed => HintOutcome::Unanswered,
     };
-    (outcome, session.transcript_from(from).asked())
+    (outcome, session.transcript_from(from).requests_to_client())
 }
 
 /// Sends a request, repeats it with the input that its result asks for, and cancels it if it is not answered.
-pub(super) async fn request(session: &mut Session, ask: &Ask, token: &str, limit: Duration) -> Waited<Value> {
+pub(super) async fn request(session: &mut Session, ask: &Ask, token: &str, limit: Duration) -> WaitOutcome<Value> {
     const MAX_ROUNDS: usize = 4;
     let (method, mut params) = ask.request();
     if matches!(ask, Ask::Call { .. }) {
@@ -118,7 +118,7 @@ pub(super) async fn request(session: &mut Session, ask: &Ask, token: &str, limit
         let from = session.connection.len();
         session.send(&request, None).await;
         let waited = session.wait_for_response(from, &request["id"], limit).await;
-        let Waited::Came(response) = waited else {
+        let WaitOutcome::Ready(response) = waited else {
             cancel(session, &request["id"], "the request exceeded its timeout").await;
             return waited;
         };
@@ -126,7 +126,7 @@ pub(super) async fn request(session: &mut Session, ask: &Ask, token: &str, limit
         rounds += 1;
         match retry::plain(&served, &session.replies) {
             Some(retried) if rounds < MAX_ROUNDS => message = retried,
-            Some(_) | None => return Waited::Came(served.response),
+            Some(_) | None => return WaitOutcome::Ready(served.response),
         }
     }
 }
@@ -134,7 +134,7 @@ pub(super) async fn request(session: &mut Session, ask: &Ask, token: &str, limit
 /// The outcome that a response means.
 pub(super) fn outcome_of(response: &Value) -> HintOutcome {
     match response.get("result") {
-        Some(result) if asks_for_input(result) => HintOutcome::Failed("it asks for input repeatedly".to_owned()),
+        Some(result) if is_input_required(result) => HintOutcome::Failed("it asks for input repeatedly".to_owned()),
         Some(result) if result.get("isError") != Some(&Value::Bool(true)) => HintOutcome::Served,
         Some(result) => {
             let text = result.pointer("/content/0/text").and_then(Value::as_str).unwrap_or("a result with isError");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::client::trouble;
+use crate::client::error_text;
 use crate::transcript::{Entry, Event, HttpEnd, HttpHead};
 
 /// The reason why an HTTP server could not be opened.
@@ -51,17 +51,17 @@ pub(super) fn http_rejection(entries: &[Arc<Entry>]) -> Option<HttpFailure> {
 /// The hint for a transport error.
 fn hint_for(trouble: &str) -> &'static str {
     let begins = |description: &str| trouble.starts_with(description);
-    if begins(trouble::NOBODY) || begins(trouble::UNKNOWN_HOST) {
+    if begins(error_text::NOT_LISTENING) || begins(error_text::UNKNOWN_HOST) {
         "is it running, and are the host and port right? to have it started for you, add its command: --url URL -- COMMAND"
-    } else if begins(trouble::UNTRUSTED) {
+    } else if begins(error_text::UNTRUSTED_CERTIFICATE) {
         "use a host name that the certificate covers, or add the certificate to the system's trust store; --insecure accepts any certificate"
-    } else if begins(trouble::NO_TLS) {
+    } else if begins(error_text::NOT_TLS) {
         "use http:// for a server without TLS"
-    } else if begins(trouble::NO_HTTP) {
+    } else if begins(error_text::NOT_HTTP) {
         "use https:// for a server with TLS; HTTP/2 without TLS and other protocols are not supported"
-    } else if begins(trouble::TOO_LARGE) {
+    } else if begins(error_text::HEADERS_TOO_LARGE) {
         "is the address right? a response has a small number of headers, and long content belongs in its body"
-    } else if begins(trouble::ELSEWHERE) {
+    } else if begins(error_text::OTHER_ORIGIN) {
         "the endpoint that a stream announces must have the scheme, host and port of the stream"
     } else {
         "see what the server prints; a proxy in front of it may truncate responses"

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 
 use super::launch::command_of;
 use super::plan::{HttpServer, ServerCommand};
-use crate::client::{Companion, LaunchError, Patience, Site};
+use crate::client::{BackgroundProcess, HttpEndpoint, LaunchError, ShutdownTimeouts};
 
 /// How often to poll whether the server listens: initially, and at most.
 const FIRST_POLL_INTERVAL: Duration = Duration::from_millis(2);
@@ -76,7 +76,7 @@ pub(super) async fn is_listening(server: &HttpServer, limit: Duration) -> bool {
 /// The server process that a run starts and reaches over HTTP.
 #[derive(Debug, Default)]
 pub(super) struct HttpHost {
-    process: Mutex<Option<Companion>>,
+    process: Mutex<Option<BackgroundProcess>>,
     starts: AtomicUsize,
     /// How often it was not running when it was needed, including the first start.
     ends: AtomicUsize,
@@ -107,15 +107,15 @@ impl HttpHost {
         let Some(command) = &server.command else { return Ok(None) };
         let mut process = self.process.lock().await;
         if let Some(process) = process.take() {
-            process.end(Patience { input_closed: Duration::ZERO, sigterm: REPLACED_SHUTDOWN_TIMEOUT }).await;
+            process.end(ShutdownTimeouts { input_closed: Duration::ZERO, sigterm: REPLACED_SHUTDOWN_TIMEOUT }).await;
         }
         self.start(&mut process, server, command, limit).await?;
-        Ok(process.as_ref().map(Companion::process_id))
+        Ok(process.as_ref().map(BackgroundProcess::process_id))
     }
 
     async fn start(
         &self,
-        process: &mut Option<Companion>,
+        process: &mut Option<BackgroundProcess>,
         server: &HttpServer,
         command: &ServerCommand,
         limit: Duration,
@@ -143,10 +143,10 @@ impl HttpHost {
     }
 
     /// The exit status and the end of the output, if the client started the process and it exits within a limit.
-    pub(super) async fn ended_within(&self, server: &HttpServer, limit: Duration) -> Option<(String, String)> {
+    pub(super) async fn wait_for_exit(&self, server: &HttpServer, limit: Duration) -> Option<(String, String)> {
         let mut process = self.process.lock().await;
         let running = process.as_mut()?;
-        let status = running.ended_within(limit).await?;
+        let status = running.wait_for_exit(limit).await?;
         self.record_output(running, &server.site);
         Some((status, self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone()))
     }
@@ -156,7 +156,7 @@ impl HttpHost {
         self.starts.load(Ordering::Relaxed)
     }
 
-    fn record_output(&self, process: &Companion, site: &Site) {
+    fn record_output(&self, process: &BackgroundProcess, site: &HttpEndpoint) {
         *self.stderr.lock().unwrap_or_else(PoisonError::into_inner) = site.masked(&process.output());
     }
 
@@ -172,12 +172,12 @@ impl HttpHost {
     pub(super) async fn end(&self, grace: Duration) {
         if let Some(process) = self.process.lock().await.take() {
             // A listening server does not exit when its input closes, so do not wait for that.
-            process.end(Patience { input_closed: Duration::from_millis(50), sigterm: grace }).await;
+            process.end(ShutdownTimeouts { input_closed: Duration::from_millis(50), sigterm: grace }).await;
         }
     }
 }
 
-fn start(server: &ServerCommand) -> Result<Companion, LaunchError> {
+fn start(server: &ServerCommand) -> Result<BackgroundProcess, LaunchError> {
     let (program, command) = command_of(server)?;
-    Companion::start(&program, command)
+    BackgroundProcess::start(&program, command)
 }

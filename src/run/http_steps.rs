@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::bindings::{Bindings, Unfilled};
 use super::session::Session;
 use crate::case::{HttpCall, Placeholder, Until, fill, fill_text};
-use crate::client::{Bound, Probe, ProbeOrder};
-use crate::transcript::Mark;
+use crate::client::{Probe, ProbeRequest, ReadUntil};
+use crate::transcript::StepId;
 
 /// How long to read the response to a GET, which a server may keep open indefinitely.
 const GET_READ_TIME: Duration = Duration::from_millis(300);
@@ -26,19 +26,19 @@ impl OpenResponses {
         meta: Option<&Value>,
         session: &mut Session,
         bindings: &Bindings<'_>,
-        mark: Mark,
+        step_id: StepId,
         timeout: Duration,
     ) -> Result<Value, Unfilled> {
-        let probe_order = probe_order(send, meta, session, bindings, mark, timeout)?;
+        let probe_order = probe_order(send, meta, session, bindings, step_id, timeout)?;
         let mut probe = session.connection.probe(&probe_order).map_err(|error| Unfilled(error.to_string()))?;
         if send.keep_open {
-            probe.begun(timeout, GET_READ_TIME).await;
+            probe.wait_for_head(timeout, GET_READ_TIME).await;
         } else {
-            probe.done().await;
+            probe.wait_for_end().await;
         }
         let value = probe.value();
         if send.keep_open {
-            self.0.insert(mark.step, probe);
+            self.0.insert(step_id.step, probe);
         }
         Ok(value)
     }
@@ -68,9 +68,9 @@ fn probe_order(
     meta: Option<&Value>,
     session: &mut Session,
     bindings: &Bindings<'_>,
-    mark: Mark,
+    step_id: StepId,
     timeout: Duration,
-) -> Result<ProbeOrder, Unfilled> {
+) -> Result<ProbeRequest, Unfilled> {
     let target = send.path.as_deref().map(|path| filled_text(path, session, bindings)).transpose()?;
     let mut headers = Vec::new();
     for (name, values) in send.replaced() {
@@ -93,21 +93,21 @@ fn probe_order(
         None if send.method == "GET" && !send.keep_open => GET_READ_TIME,
         None => timeout,
     };
-    Ok(ProbeOrder {
+    Ok(ProbeRequest {
         method: send.method.clone(),
         target,
         headers,
         body,
-        titled: send.title_case_headers,
-        encoded: send.base64,
+        title_case_headers: send.title_case_headers,
+        base64_headers: send.base64,
         until: match send.until {
-            Until::Headers => Bound::Head,
-            Until::Event => Bound::Event,
-            Until::Response if !reads => Bound::Answer,
-            Until::Response | Until::End => Bound::End,
+            Until::Headers => ReadUntil::Head,
+            Until::Event => ReadUntil::Event,
+            Until::Response if !reads => ReadUntil::Answer,
+            Until::Response | Until::End => ReadUntil::End,
         },
         limit,
-        mark,
+        step_id,
     })
 }
 

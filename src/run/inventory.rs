@@ -11,7 +11,7 @@ use super::hint_requests::HintResult;
 use super::plan::Calls;
 use super::primitives::Primitives;
 use crate::fuzz::{Dialect, ToolSchema};
-use crate::transcript::Terms;
+use crate::transcript::SessionParameters;
 
 /// The outcome of a tool's first call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +136,7 @@ pub(super) struct Inventory {
     /// The resources and prompts.
     pub(super) primitives: Primitives,
     /// The parameters negotiated when the main session was opened.
-    pub(super) terms: Terms,
+    pub(super) session_parameters: SessionParameters,
     /// How long the process of the main session took to write its first line.
     pub(super) startup: Duration,
     /// The hints that applied, with their outcomes.

@@ -14,7 +14,7 @@ use super::plan::{Launcher, ServerCommand};
 use super::reply::Replies;
 use super::session::full_capabilities;
 use crate::client::headers::Mirrored;
-use crate::client::{Connection, Keeping, LaunchError, Pipe, PostsOrder, Responder};
+use crate::client::{Connection, LaunchError, RecordOptions, Responder, UnrecordedConnection, UnrecordedHttpOptions};
 use crate::reference::{self, FaultSet};
 use crate::spec::{Era, Revision};
 
@@ -36,14 +36,14 @@ pub(super) fn connect(
     revision: Revision,
     capabilities: &Value,
     replies: &Replies,
-    keeping: Keeping,
+    keeping: RecordOptions,
 ) -> Result<Connection, LaunchError> {
     let responder = Responder::new(capabilities.clone(), replies.answer());
     match &context.plan.launcher {
         Launcher::Command(server) => {
             let (program, command) = command_of(server)?;
-            match context.without_runner() {
-                Some(command) => Ok(Connection::start(&program, command, responder, keeping)?.without_runner()),
+            match context.without_package_runner() {
+                Some(command) => Ok(Connection::start(&program, command, responder, keeping)?.without_package_runner()),
                 None => Connection::start(&program, command, responder, keeping),
             }
         }
@@ -53,11 +53,11 @@ pub(super) fn connect(
         }
         Launcher::BuiltIn(faults) => {
             let (pipe, server) = built_in(faults);
-            Ok(Connection::within(pipe, server, reference::ignores_sigterm(faults), responder, keeping))
+            Ok(Connection::in_process(pipe, server, reference::ignores_sigterm(faults), responder, keeping))
         }
         Launcher::Within(server) => {
             let (pipe, server) = server.start()?;
-            Ok(Connection::within(pipe, server, false, responder, keeping))
+            Ok(Connection::in_process(pipe, server, false, responder, keeping))
         }
     }
 }
@@ -68,25 +68,25 @@ pub(super) fn connect_unrecorded(
     context: &Context,
     revision: Revision,
     mirrored: &Mirrored,
-) -> Result<Pipe, LaunchError> {
+) -> Result<UnrecordedConnection, LaunchError> {
     match &context.plan.launcher {
         Launcher::Command(server) => {
             let (program, command) = command_of(server)?;
-            Pipe::start(&program, context.without_runner().unwrap_or(command))
+            UnrecordedConnection::start(&program, context.without_package_runner().unwrap_or(command))
         }
-        Launcher::Http(server) => Ok(Pipe::over_http(PostsOrder {
-            site: Arc::clone(&server.site),
+        Launcher::Http(server) => Ok(UnrecordedConnection::over_http(UnrecordedHttpOptions {
+            endpoint: Arc::clone(&server.site),
             stateless: revision.era() == Era::Stateless,
             responder: Responder::new(full_capabilities(revision), Replies::default().answer()),
             mirrored: mirrored.clone(),
         })),
         Launcher::BuiltIn(faults) => {
             let (pipe, server) = built_in(faults);
-            Ok(Pipe::within(pipe, server))
+            Ok(UnrecordedConnection::in_process(pipe, server))
         }
         Launcher::Within(server) => {
             let (pipe, server) = server.start()?;
-            Ok(Pipe::within(pipe, server))
+            Ok(UnrecordedConnection::in_process(pipe, server))
         }
     }
 }

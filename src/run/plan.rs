@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::Regression;
 use crate::case::{Case, Hint, HttpKind, Shard};
-use crate::client::{Site, Within};
+use crate::client::{HttpEndpoint, InProcessServer};
 use crate::reference::FaultSet;
 use crate::spec::{Revision, RevisionSet, Transport};
 
@@ -168,7 +168,7 @@ impl fmt::Debug for ServerCommand {
 #[derive(Debug, Clone)]
 pub struct HttpServer {
     /// The address and how it is connected to.
-    pub site: Arc<Site>,
+    pub site: Arc<HttpEndpoint>,
     /// The command that starts the server; `None` if it is already running.
     pub command: Option<ServerCommand>,
 }
@@ -183,7 +183,7 @@ pub enum Launcher {
     /// Runs the built-in reference server with these faults in this process.
     BuiltIn(Arc<FaultSet>),
     /// Calls a function of the user that serves or opens a connection in this process.
-    Within(Within),
+    Within(InProcessServer),
 }
 
 /// The plan of a run.
@@ -268,7 +268,7 @@ impl Plan {
         if case.needs.local && !server.site.is_loopback() {
             return false;
         }
-        let older = server.site.is_older();
+        let older = server.site.uses_sse_transport();
         match case.http_kind() {
             Some(HttpKind::Streamable) => !older,
             Some(HttpKind::Sse) => older,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::discovery::wait_for_first_response;
 use super::session::Session;
-use crate::client::Waited;
+use crate::client::WaitOutcome;
 use crate::wire::Id;
 
 /// The maximum number of pages per list.
@@ -106,7 +106,7 @@ fn prompt(definition: &Value) -> Option<Prompt> {
 /// Reads the declared lists, and reads or gets a few of their items.
 pub(super) async fn discover(session: &mut Session, timeout: Duration) -> Primitives {
     let mut primitives = Primitives::default();
-    if session.terms.opening.is_none() || session.connection.is_closed() {
+    if session.session_parameters.opening.is_none() || session.connection.is_closed() {
         return primitives;
     }
     list(session, &mut primitives, LIST_TIMEOUT.min(timeout)).await;
@@ -117,7 +117,7 @@ pub(super) async fn discover(session: &mut Session, timeout: Duration) -> Primit
 /// Reads the declared lists only.
 pub(super) async fn list_only(session: &mut Session, timeout: Duration) -> Primitives {
     let mut primitives = Primitives::default();
-    if session.terms.opening.is_some() && !session.connection.is_closed() {
+    if session.session_parameters.opening.is_some() && !session.connection.is_closed() {
         read(session, &mut primitives, str::to_owned, LIST_TIMEOUT.min(timeout)).await;
     }
     primitives
@@ -125,7 +125,7 @@ pub(super) async fn list_only(session: &mut Session, timeout: Duration) -> Primi
 
 /// Reads those lists again whose changes the server promised to announce.
 pub(super) async fn list_announced_again(session: &mut Session, timeout: Duration) {
-    if session.terms.opening.is_some() && !session.connection.is_closed() {
+    if session.session_parameters.opening.is_some() && !session.connection.is_closed() {
         let announced = |capability: &str| format!("{capability}.listChanged");
         read(session, &mut Primitives::default(), announced, LIST_TIMEOUT.min(timeout)).await;
     }
@@ -147,14 +147,16 @@ async fn read(session: &mut Session, primitives: &mut Primitives, needed: impl F
     let began = (session.connection.len(), Instant::now());
     let mut pending: Vec<(Id, usize, Vec<Value>)> = Vec::new();
     for (at, (method, capability, _)) in LISTS.into_iter().enumerate() {
-        if session.terms.declares(&needed(capability)) {
+        if session.session_parameters.declares(&needed(capability)) {
             pending.push((send(session, method, &json!({})).await, at, Vec::new()));
         }
     }
     while !pending.is_empty() {
         let ids: Vec<Id> = pending.iter().map(|(id, ..)| id.clone()).collect();
         let left = limit.saturating_sub(began.1.elapsed());
-        let Waited::Came((at, response)) = wait_for_first_response(session, began.0, &ids, left).await else { return };
+        let WaitOutcome::Ready((at, response)) = wait_for_first_response(session, began.0, &ids, left).await else {
+            return;
+        };
         let (_, of, mut cursors) = pending.remove(at);
         let (method, _, member) = LISTS[of];
         let Some(result) = response.get("result").filter(|result| result.get(member).is_some()) else { continue };
@@ -194,7 +196,9 @@ async fn read_and_get_some(session: &mut Session, primitives: &mut Primitives, l
     while !pending.is_empty() {
         let ids: Vec<Id> = pending.iter().map(|(id, _)| id.clone()).collect();
         let left = limit.saturating_sub(began.1.elapsed());
-        let Waited::Came((at, response)) = wait_for_first_response(session, began.0, &ids, left).await else { return };
+        let WaitOutcome::Ready((at, response)) = wait_for_first_response(session, began.0, &ids, left).await else {
+            return;
+        };
         if let (_, Some(prompt)) = pending.remove(at) {
             primitives.prompts[prompt].served = response.get("result").is_some();
         }

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Map, Value, json};
 
 use crate::case::{ClientResponse, Placeholder, fill};
-use crate::client::Answer;
-use crate::fuzz::{Breakage, Dialect, ToolSchema};
+use crate::client::RequestHandler;
+use crate::fuzz::{Dialect, Mistake, ToolSchema};
 use crate::transcript::input_requests;
 
 /// How many requests of a method get the responses of a case. Further ones get the usual response, so that no server
@@ -69,7 +69,7 @@ impl Replies {
     }
 
     /// The function by which a connection gets responses.
-    pub(super) fn answer(&self) -> Answer {
+    pub(super) fn answer(&self) -> RequestHandler {
         let replies = self.clone();
         Arc::new(move |method, params| replies.reply(method, params))
     }
@@ -107,8 +107,8 @@ fn content(params: Option<&Value>) -> Option<Value> {
 /// Content of a form that is invalid in the first way that its schema allows.
 fn invalid_content(params: Option<&Value>) -> Option<Value> {
     let form = form(params)?;
-    let ways = [Breakage::MissingRequired, Breakage::WrongType, Breakage::OutsideEnum];
-    ways.into_iter().find_map(|breakage| form.broken(breakage)).map(|broken| broken.arguments)
+    let ways = [Mistake::MissingRequired, Mistake::WrongType, Mistake::OutsideEnum];
+    ways.into_iter().find_map(|breakage| form.with_mistake(breakage)).map(|broken| broken.arguments)
 }
 
 /// A response of a case with its placeholders filled in from the request; nothing where that is not possible.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::bindings::{Unfilled, altered};
 use super::reply::Replies;
 use crate::case::{InputResponses, RequestState, Retry};
-use crate::transcript::asks_for_input;
+use crate::transcript::is_input_required;
 
 /// A request as it was sent, and the response to it.
 #[derive(Debug, Clone)]
@@ -89,7 +89,7 @@ pub(super) fn of_case(
 }
 
 fn input_request(served: &Served) -> Option<&Value> {
-    served.response.get("result").filter(|result| asks_for_input(result))
+    served.response.get("result").filter(|result| is_input_required(result))
 }
 
 fn changed(state: &str, how: RequestState) -> Option<String> {

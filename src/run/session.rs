@@ -10,10 +10,10 @@ use super::conductor::Context;
 use super::http_failure::{self, HttpFailure};
 use super::launch::connect;
 use super::reply::Replies;
-use crate::client::{Connection, Keeping, LaunchError, Waited};
+use crate::client::{Connection, LaunchError, RecordOptions, WaitOutcome};
 use crate::spec::{Era, Revision};
-use crate::transcript::{Entry, Event, Mark, Terms, Transcript, follows_unanswerable, messages};
-use crate::wire::{Damage, Frame, Id, Kind, same_id, same_id_loosely};
+use crate::transcript::{Entry, Event, SessionParameters, StepId, Transcript, allows_null_id_response, messages};
+use crate::wire::{Frame, FramingError, Id, MessageKind, same_id, same_id_loosely};
 
 /// How long to wait for the right response after one with an altered id.
 const LOOSE_ID_WAIT: Duration = Duration::from_millis(100);
@@ -38,7 +38,7 @@ pub(super) fn shutdown_grace_for(grace: Duration, connection: &Connection) -> Du
 pub(super) struct Session {
     pub(super) connection: Connection,
     pub(super) revision: Revision,
-    pub(super) terms: Terms,
+    pub(super) session_parameters: SessionParameters,
     /// How to answer the server's requests.
     pub(super) replies: Replies,
     /// The purpose, for the report.
@@ -68,7 +68,7 @@ pub(super) enum OpeningFailure {
     /// It exceeded the output limit.
     CutOff,
     /// It wrote a message that cannot be read.
-    Unreadable(Damage),
+    Unreadable(FramingError),
     /// It echoed the request.
     Echo,
     /// It answered over HTTP without a message.
@@ -153,11 +153,11 @@ impl Session {
         replies: Replies,
         purpose: String,
     ) -> Self {
-        let terms = Terms { client_capabilities: capabilities, opening: None };
+        let session_parameters = SessionParameters { client_capabilities: capabilities, opening: None };
         Self {
             connection,
             revision,
-            terms,
+            session_parameters,
             replies,
             purpose,
             unanswered: 0,
@@ -177,7 +177,7 @@ impl Session {
         capabilities: Value,
         purpose: String,
         insist: bool,
-        keeping: Keeping,
+        keeping: RecordOptions,
     ) -> Result<Self, RejectedOpening> {
         let replies = Replies::default();
         let connection = connect(context, revision, &capabilities, &replies, keeping)
@@ -198,20 +198,20 @@ impl Session {
     }
 
     async fn initialize(&mut self, limit: Duration) -> Result<(), OpeningFailure> {
-        let params = initialize_params(self.revision.as_str(), &self.terms.client_capabilities);
+        let params = initialize_params(self.revision.as_str(), &self.session_parameters.client_capabilities);
         let result = self.send_opening("initialize", params, limit).await?;
         match result.get("protocolVersion").and_then(Value::as_str) {
             Some(version) if version == self.revision.as_str() => {}
             Some(version) => return Err(OpeningFailure::Other(version.to_owned())),
             None => return Err(OpeningFailure::Unusable(result)),
         }
-        self.terms.opening = Some(result);
+        self.session_parameters.opening = Some(result);
         self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }), None).await;
         Ok(())
     }
 
     async fn discover(&mut self, limit: Duration, insist: bool) -> Result<(), OpeningFailure> {
-        let params = json!({ "_meta": stateless_meta(&self.terms.client_capabilities) });
+        let params = json!({ "_meta": stateless_meta(&self.session_parameters.client_capabilities) });
         let result = match self.send_opening("server/discover", params, limit).await {
             Err(OpeningFailure::Error(error)) if insist => return self.serves_revision_anyway(error, limit).await,
             opened => opened?,
@@ -224,20 +224,20 @@ impl Session {
             let other = versions.iter().filter_map(Value::as_str).max().unwrap_or_default().to_owned();
             return Err(OpeningFailure::Other(other));
         }
-        self.terms.opening = Some(result);
+        self.session_parameters.opening = Some(result);
         Ok(())
     }
 
     /// Whether a server that rejects `server/discover` still serves the revision, as clients may skip that request.
     async fn serves_revision_anyway(&mut self, error: Value, limit: Duration) -> Result<(), OpeningFailure> {
         let id = self.new_id();
-        let params = json!({ "_meta": stateless_meta(&self.terms.client_capabilities) });
+        let params = json!({ "_meta": stateless_meta(&self.session_parameters.client_capabilities) });
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params }), None).await;
         let id = json!(id);
         let waited = self.connection.wait(0, limit, |entries| response_to(entries, &id)).await;
         // A result of the stateless era has a `resultType`; one of an older era proves nothing.
         match waited {
-            Waited::Came(response) if response.pointer("/result/resultType").is_some() => Ok(()),
+            WaitOutcome::Ready(response) if response.pointer("/result/resultType").is_some() => Ok(()),
             _ => Err(OpeningFailure::Error(error)),
         }
     }
@@ -247,9 +247,9 @@ impl Session {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }), None).await;
         let echoed = |entries: &[Arc<Entry>]| {
             entries.iter().any(|entry| {
-                entry
-                    .received()
-                    .is_some_and(|value| matches!(Kind::of(value), Kind::Request { method: m, .. } if m == method))
+                entry.received().is_some_and(
+                    |value| matches!(MessageKind::of(value), MessageKind::Request { method: m, .. } if m == method),
+                )
             })
         };
         let id = json!(id);
@@ -257,24 +257,24 @@ impl Session {
         let sign = |entries: &[Arc<Entry>]| if echoed(entries) { Some(None) } else { sign_of(entries, &id).map(Some) };
         let waited = self.connection.wait_for_start(limit, idle, sign).await;
         let settled = match waited {
-            Waited::Came(None) => return Err(OpeningFailure::Echo),
-            Waited::Came(Some(sign)) => self.resolve_sign(0, &id, sign).await,
-            Waited::TimedOut => {
+            WaitOutcome::Ready(None) => return Err(OpeningFailure::Echo),
+            WaitOutcome::Ready(Some(sign)) => self.resolve_sign(0, &id, sign).await,
+            WaitOutcome::TimedOut => {
                 let rejection = http_failure::http_rejection(&self.connection.entries_from(0));
                 let waited = began.elapsed().min(limit);
-                self.connection.note(Event::TimedOut { waited });
+                self.connection.record(Event::TimedOut { waited });
                 let silent = if waited < limit { OpeningFailure::Idle(idle) } else { OpeningFailure::Silent };
                 return Err(rejection.map_or(silent, OpeningFailure::Http));
             }
-            Waited::Closed if self.connection.is_cut_off() => return Err(OpeningFailure::CutOff),
-            Waited::Closed if self.connection.is_http() => {
+            WaitOutcome::Closed if self.connection.has_overflowed() => return Err(OpeningFailure::CutOff),
+            WaitOutcome::Closed if self.connection.is_http() => {
                 return Err(self.http_failure().map_or(OpeningFailure::Ended, OpeningFailure::Http));
             }
-            Waited::Closed => return Err(OpeningFailure::Ended),
+            WaitOutcome::Closed => return Err(OpeningFailure::Ended),
         };
         let response = settled.map_err(|damage| match damage {
             Some(damage) => OpeningFailure::Unreadable(damage),
-            None if self.connection.is_cut_off() => OpeningFailure::CutOff,
+            None if self.connection.has_overflowed() => OpeningFailure::CutOff,
             None => self.http_failure().map_or(OpeningFailure::Silent, OpeningFailure::Http),
         })?;
         match response.get("result") {
@@ -284,7 +284,7 @@ impl Session {
     }
 
     /// Resolves the first sign of a response, after waiting briefly for a better one.
-    async fn resolve_sign(&mut self, from: usize, id: &Id, sign: ResponseSign) -> Result<Value, Option<Damage>> {
+    async fn resolve_sign(&mut self, from: usize, id: &Id, sign: ResponseSign) -> Result<Value, Option<FramingError>> {
         if let ResponseSign::Exact(response) = sign {
             return Ok(response);
         }
@@ -298,7 +298,7 @@ impl Session {
         };
         if !(self.skip_loose_wait && damaged) {
             let exact = |entries: &[Arc<Entry>]| response_to(entries, id);
-            if let Waited::Came(response) = self.connection.wait(from, LOOSE_ID_WAIT, exact).await {
+            if let WaitOutcome::Ready(response) = self.connection.wait(from, LOOSE_ID_WAIT, exact).await {
                 return Ok(response);
             }
             self.skip_loose_wait |= damaged;
@@ -317,13 +317,13 @@ impl Session {
     }
 
     /// Sends a message.
-    pub(super) async fn send(&self, message: &Value, mark: Option<Mark>) {
-        self.send_frame(Frame::of(message), mark).await;
+    pub(super) async fn send(&self, message: &Value, step_id: Option<StepId>) {
+        self.send_frame(Frame::from_value(message), step_id).await;
     }
 
     /// Sends a line unchanged.
-    pub(super) async fn send_frame(&self, frame: Frame, mark: Option<Mark>) {
-        self.connection.send(frame, mark, Duration::from_secs(2)).await;
+    pub(super) async fn send_frame(&self, frame: Frame, step_id: Option<StepId>) {
+        self.connection.send(frame, step_id, Duration::from_secs(2)).await;
     }
 
     /// Fills in missing members of a message: `jsonrpc`, the id of a request, and `_meta` in the stateless era.
@@ -357,7 +357,7 @@ impl Session {
             Some(Value::Bool(false)) => return,
             Some(meta) => meta.clone(),
             None => {
-                let mut filled = stateless_meta(&self.terms.client_capabilities);
+                let mut filled = stateless_meta(&self.session_parameters.client_capabilities);
                 if let Some(Value::Object(own)) = message.get("params").and_then(|params| params.get("_meta")) {
                     for (name, value) in own {
                         filled[name] = value.clone();
@@ -374,11 +374,11 @@ impl Session {
 
     /// Waits for the response to an id among the entries from a position on. A response that cannot be read, or whose
     /// id belongs to no request, counts as missing, but without waiting any longer.
-    pub(super) async fn wait_for_response(&mut self, from: usize, id: &Id, limit: Duration) -> Waited<Value> {
+    pub(super) async fn wait_for_response(&mut self, from: usize, id: &Id, limit: Duration) -> WaitOutcome<Value> {
         let soon = limit.min(LOOSE_ID_WAIT);
         // A response with an unknown id may belong to the preceding message.
         let known = self.connection.entries_from(0);
-        let after_unanswerable = follows_unanswerable(known.get(..from).unwrap_or_default());
+        let after_unanswerable = allows_null_id_response(known.get(..from).unwrap_or_default());
         let sign = |entries: &[Arc<Entry>]| {
             if !after_unanswerable {
                 return sign_of(entries, id);
@@ -388,7 +388,7 @@ impl Session {
             own.or_else(|| is_over(entries, id).then_some(ResponseSign::Over))
         };
         let mut waited = self.connection.wait(from, soon, sign).await;
-        if matches!(waited, Waited::TimedOut) && soon < limit {
+        if matches!(waited, WaitOutcome::TimedOut) && soon < limit {
             let known = self.connection.entries_from(0);
             let sign = |entries: &[Arc<Entry>]| {
                 sign(entries).or_else(|| has_foreign_response(entries, &known).then_some(ResponseSign::Foreign))
@@ -396,25 +396,25 @@ impl Session {
             waited = self.connection.wait(from, limit.saturating_sub(soon), sign).await;
         }
         let waited = match waited {
-            Waited::Came(sign) => match self.resolve_sign(from, id, sign).await {
-                Ok(response) => Waited::Came(response),
-                Err(_) => return Waited::TimedOut,
+            WaitOutcome::Ready(sign) => match self.resolve_sign(from, id, sign).await {
+                Ok(response) => WaitOutcome::Ready(response),
+                Err(_) => return WaitOutcome::TimedOut,
             },
-            Waited::TimedOut => Waited::TimedOut,
-            Waited::Closed => Waited::Closed,
+            WaitOutcome::TimedOut => WaitOutcome::TimedOut,
+            WaitOutcome::Closed => WaitOutcome::Closed,
         };
         self.note_wait(waited, limit)
     }
 
     /// Updates the counters after waiting for a response.
-    fn note_wait(&mut self, waited: Waited<Value>, limit: Duration) -> Waited<Value> {
+    fn note_wait(&mut self, waited: WaitOutcome<Value>, limit: Duration) -> WaitOutcome<Value> {
         match &waited {
-            Waited::Came(_) => self.unanswered = 0,
-            Waited::TimedOut => {
-                self.connection.note(Event::TimedOut { waited: limit });
+            WaitOutcome::Ready(_) => self.unanswered = 0,
+            WaitOutcome::TimedOut => {
+                self.connection.record(Event::TimedOut { waited: limit });
                 self.unanswered += 1;
             }
-            Waited::Closed => {}
+            WaitOutcome::Closed => {}
         }
         waited
     }
@@ -425,7 +425,7 @@ impl Session {
     }
 
     /// Sends a request of the session itself and waits for the response.
-    pub(super) async fn request(&mut self, method: &str, params: Value, limit: Duration) -> Waited<Value> {
+    pub(super) async fn request(&mut self, method: &str, params: Value, limit: Duration) -> WaitOutcome<Value> {
         let message = self.complete(&json!({ "method": method, "params": params }), true, None);
         let from = self.connection.len();
         self.send(&message, None).await;
@@ -434,7 +434,10 @@ impl Session {
 
     /// The transcript from a position on.
     pub(super) fn transcript_from(&self, position: usize) -> Transcript {
-        Transcript { entries: self.connection.entries_from(position), terms: self.terms.clone() }
+        Transcript {
+            entries: self.connection.entries_from(position),
+            session_parameters: self.session_parameters.clone(),
+        }
     }
 }
 
@@ -445,7 +448,7 @@ enum ResponseSign {
     /// A response with an altered copy of its id.
     Loose(Value),
     /// A message that cannot be read.
-    Unreadable(Damage),
+    Unreadable(FramingError),
     /// A response with an id that no request has.
     Foreign,
     /// The HTTP response ended without a JSON-RPC response.
@@ -472,7 +475,7 @@ fn has_foreign_response(entries: &[Arc<Entry>], known: &[Arc<Entry>]) -> bool {
 fn sign_of(entries: &[Arc<Entry>], id: &Id) -> Option<ResponseSign> {
     let unreadable = || {
         entries.iter().find_map(|entry| match &entry.event {
-            Event::Received(Frame { value: Err(damage), .. }) if damage.is_our_bound() => Some(damage.clone()),
+            Event::Received(Frame { value: Err(damage), .. }) if damage.is_own_limit() => Some(damage.clone()),
             _ => None,
         })
     };
@@ -532,8 +535,8 @@ fn find_response(entries: &[Arc<Entry>], wanted: impl Fn(&Id) -> bool) -> Option
 
 fn find_response_in(entries: &[Arc<Entry>], wanted: impl Fn(&Value, &Id) -> bool) -> Option<Value> {
     entries.iter().rev().filter_map(|entry| entry.received()).flat_map(messages).find_map(|message| {
-        match Kind::of(message) {
-            Kind::Response { id: Some(id) } if wanted(message, id) => Some(message.clone()),
+        match MessageKind::of(message) {
+            MessageKind::Response { id: Some(id) } if wanted(message, id) => Some(message.clone()),
             _ => None,
         }
     })

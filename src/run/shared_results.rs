@@ -17,7 +17,7 @@ use super::target::{ClosedSession, Target};
 use crate::case::{Act, Action, Case, Delivery, Process, Step};
 use crate::check::{Judged, Pass};
 use crate::spec::{Era, Transport};
-use crate::transcript::Terms;
+use crate::transcript::SessionParameters;
 
 /// The results of the cases that run once for all revisions, by case id.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub(super) struct SharedResults(Mutex<BTreeMap<String, Arc<OnceCell<SharedRun>>>
 struct SharedRun {
     run: CaseRun,
     ended: ClosedConnection,
-    terms: Terms,
+    session_parameters: SessionParameters,
     cut_off: bool,
 }
 
@@ -96,11 +96,11 @@ pub(super) async fn report_shared(mut target: Target, case: &Arc<Case>, body: &A
     if outcome.cut_off {
         case_runner::give_up_cut_off(&target);
     }
-    let mut terms = outcome.terms.clone();
-    if terms.opening.is_none() {
-        terms.client_capabilities = full_capabilities(target.revision);
+    let mut session_parameters = outcome.session_parameters.clone();
+    if session_parameters.opening.is_none() {
+        session_parameters.client_capabilities = full_capabilities(target.revision);
     }
-    vec![ClosedSession { ended: outcome.ended.clone(), terms, borrowed: !ran_here }]
+    vec![ClosedSession { ended: outcome.ended.clone(), session_parameters, borrowed: !ran_here }]
 }
 
 /// Runs a case on its own process, and closes that.
@@ -113,10 +113,10 @@ async fn run_once(target: Target, case: &Case, body: &Act, inventory: &Inventory
     }
     let mut session = case_runner::open_for_case(&target, body, case_runner::purpose_of(case)).await?;
     let run = case_runner::carry_out_fresh(&target, case, body, &mut session, inventory).await;
-    let cut_off = session.connection.is_cut_off();
+    let cut_off = session.connection.has_overflowed();
     let _permit = context.release_if_idle(permit);
-    let ClosedSession { ended, terms, .. } = case_runner::close_own(&target, session).await;
-    Ok(SharedRun { run, ended, terms, cut_off })
+    let ClosedSession { ended, session_parameters, .. } = case_runner::close_own(&target, session).await;
+    Ok(SharedRun { run, ended, session_parameters, cut_off })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::primitives::{self, MAX_USED, Primitives};
 use super::session::Session;
-use crate::client::Waited;
+use crate::client::WaitOutcome;
 use crate::spec::Era;
 use crate::transcript::messages;
 
@@ -34,10 +34,10 @@ impl ChangeSubscription {
         if session.revision.era() != Era::Stateless || session.connection.is_closed() {
             return None;
         }
-        let declared = LISTS.iter().filter(|(capability, _)| session.terms.declares(capability));
+        let declared = LISTS.iter().filter(|(capability, _)| session.session_parameters.declares(capability));
         let mut filter: Map<String, Value> =
             declared.map(|(_, member)| ((*member).to_owned(), Value::Bool(true))).collect();
-        if session.terms.declares("resources.subscribe") && !primitives.resources.is_empty() {
+        if session.session_parameters.declares("resources.subscribe") && !primitives.resources.is_empty() {
             let watched: Vec<&String> = primitives.resources.iter().take(MAX_USED).collect();
             filter.insert("resourceSubscriptions".to_owned(), json!(watched));
         }
@@ -62,7 +62,7 @@ impl ChangeSubscription {
                 entries.iter().filter_map(|entry| entry.received()).any(is_acknowledgement).then_some(())
             })
             .await;
-        if matches!(waited, Waited::Came(())) {
+        if matches!(waited, WaitOutcome::Ready(())) {
             // Reading before and after the calls shows what they change.
             primitives::read_resources_again(session, primitives, timeout).await;
         }

@@ -21,7 +21,7 @@ use crate::case::{Act, Body, Case, Process, Step};
 use crate::check::{self, Connected, Judged, Watched, stderr_of};
 use crate::event::{CaseResult, Event, FuzzSummary, Launch, Problem, ProblemKind, Skipped, TargetSummary, ToolNote};
 use crate::spec::{Revision, Transport};
-use crate::transcript::{self, Terms, Transcript, without_limited};
+use crate::transcript::{self, SessionParameters, Transcript, without_rate_limited};
 use crate::verdict::{Totals, Verdict};
 
 /// What the tasks of one revision share.
@@ -114,7 +114,7 @@ impl Target {
 /// A closed session of this revision.
 pub(super) struct ClosedSession {
     pub(super) ended: ClosedConnection,
-    pub(super) terms: Terms,
+    pub(super) session_parameters: SessionParameters,
     /// Whether it was opened, and is counted, by another revision.
     pub(super) borrowed: bool,
 }
@@ -155,7 +155,7 @@ pub(super) fn judge(
             .cloned()
             .collect()
     };
-    let opening = main.terms.opening.clone().unwrap_or_default();
+    let opening = main.session_parameters.opening.clone().unwrap_or_default();
     let permit_request = context.request_permit();
     let mut queues: JoinSet<ClosedSessions> = JoinSet::new();
     // It ends when all tasks that may send to it have ended.
@@ -172,7 +172,8 @@ pub(super) fn judge(
         let permit = permit_request.granted().await;
         let (discovered, unanswered_calls) = discover(&mut main, &context.plan).await;
         let startup = main.connection.first_line().unwrap_or_default();
-        let discovered = Arc::new(Inventory { terms: main.terms.clone(), startup, ..discovered });
+        let discovered =
+            Arc::new(Inventory { session_parameters: main.session_parameters.clone(), startup, ..discovered });
         if let Some(reason) = &discovered.stop_reason {
             target.give_up(reason);
         }
@@ -292,7 +293,10 @@ async fn report_passive_cases(target: &Target, cases: &[Arc<Case>], done: &Close
         .iter()
         .map(|session| Connected {
             label: session.ended.purpose.clone(),
-            transcript: Transcript { entries: without_limited(&session.ended.entries), terms: session.terms.clone() },
+            transcript: Transcript {
+                entries: without_rate_limited(&session.ended.entries),
+                session_parameters: session.session_parameters.clone(),
+            },
         })
         .collect();
     let cases: Vec<Arc<Case>> = cases.iter().filter(|case| matches!(case.body, Body::Watch { .. })).cloned().collect();
@@ -318,16 +322,17 @@ async fn report_passive_cases(target: &Target, cases: &[Arc<Case>], done: &Close
 
 fn are_needs_met(case: &Case, connected: &[Connected]) -> bool {
     case.needs.capabilities.is_empty()
-        || connected
-            .iter()
-            .any(|c| c.transcript.terms.opening.is_some() && declares_needed_capabilities(case, &c.transcript.terms))
+        || connected.iter().any(|c| {
+            c.transcript.session_parameters.opening.is_some()
+                && declares_needed_capabilities(case, &c.transcript.session_parameters)
+        })
 }
 
 /// Whether the capabilities that a case needs were declared (or, with `!`, were not).
-pub(super) fn declares_needed_capabilities(case: &Case, terms: &Terms) -> bool {
+pub(super) fn declares_needed_capabilities(case: &Case, session_parameters: &SessionParameters) -> bool {
     case.needs.capabilities.iter().all(|name| match name.strip_prefix('!') {
-        Some(name) => !terms.declares(name),
-        None => terms.declares(name),
+        Some(name) => !session_parameters.declares(name),
+        None => session_parameters.declares(name),
     })
 }
 
@@ -374,7 +379,7 @@ fn launch(ended: &ClosedConnection) -> Launch {
     let count =
         |wanted: fn(&transcript::Event) -> bool| ended.entries.iter().filter(|entry| wanted(&entry.event)).count();
     Launch {
-        purpose: if ended.without_runner {
+        purpose: if ended.without_package_runner {
             format!("{}, without the package runner", ended.purpose)
         } else {
             ended.purpose.clone()

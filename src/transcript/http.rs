@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::challenge::read_challenges;
-use super::{Entry, Event, Mark, Transcript};
+use super::{Entry, Event, StepId, Transcript};
 use crate::wire::Id;
 
 /// An HTTP request of the client.
@@ -23,7 +23,7 @@ pub struct HttpRequest {
     /// The entry of the message in the request body, if there is one.
     pub carries: Option<Arc<Entry>>,
     /// The step of a case that made this request directly; none for requests that carry the connection's messages.
-    pub mark: Option<Mark>,
+    pub step_id: Option<StepId>,
     /// The body of a request that a case makes directly: a message or a string.
     pub body: Option<Value>,
 }
@@ -148,7 +148,7 @@ pub struct HttpExchange {
     /// The positions of all entries that belong to it.
     pub positions: Vec<usize>,
     /// The step of a case that made the request directly.
-    pub mark: Option<Mark>,
+    pub step_id: Option<StepId>,
     /// The value: `{"request": {"method", "target", "headers", "message"?}, "status"?, "headers"?, "body"?}`.
     pub value: Value,
 }
@@ -167,9 +167,9 @@ impl Transcript {
                         positions.extend(at);
                         positions.sort_unstable();
                     }
-                    let (sent, mark) = (positions[0], request.mark);
+                    let (sent, step_id) = (positions[0], request.step_id);
                     let value = exchange_to_json(request, None, None);
-                    exchanges.push((request.number, HttpExchange { sent, positions, mark, value }));
+                    exchanges.push((request.number, HttpExchange { sent, positions, step_id, value }));
                     continue;
                 }
                 Event::HttpHead(head) => (head.number, head_value(head)),
@@ -223,7 +223,7 @@ fn end_value(end: &HttpEnd) -> Value {
 /// A record without the requests that the server rejected with status 429, and without the messages that only
 /// these requests carried: they say nothing about the server's behaviour.
 #[must_use]
-pub fn without_limited(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
+pub fn without_rate_limited(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
     let limited: BTreeSet<usize> = entries
         .iter()
         .filter_map(|entry| match &entry.event {

@@ -28,7 +28,7 @@ const MAX_EVIDENCE_BYTES: usize = 4096;
 /// Why a line is not a JSON message that can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Damage {
+pub enum FramingError {
     /// The line is empty or white space only.
     Blank,
     /// The line is not UTF-8.
@@ -60,10 +60,10 @@ pub enum Damage {
     Unfinished,
 }
 
-impl Damage {
+impl FramingError {
     /// Whether this is a limit of the reader rather than a fault of the message.
     #[must_use]
-    pub fn is_our_bound(&self) -> bool {
+    pub fn is_own_limit(&self) -> bool {
         matches!(self, Self::TooLong { .. } | Self::TooDeep | Self::TooManyValues | Self::Dropped { .. })
     }
 
@@ -110,7 +110,7 @@ pub struct Frame {
     /// The length of the line in bytes, even if fewer are kept.
     pub bytes: usize,
     /// The value, or why the line has none.
-    pub value: Result<Value, Damage>,
+    pub value: Result<Value, FramingError>,
     /// The number of values, counted as for [`MAX_VALUES`].
     values: usize,
 }
@@ -130,7 +130,7 @@ impl Frame {
 
     /// A frame for a value that is to be sent.
     #[must_use]
-    pub fn of(value: &Value) -> Self {
+    pub fn from_value(value: &Value) -> Self {
         let raw = value.to_string().into_bytes();
         let values = count(&raw);
         Self { bytes: raw.len(), raw, value: Ok(value.clone()), values }
@@ -140,7 +140,7 @@ impl Frame {
     #[must_use]
     pub fn too_long(beginning: &[u8], bytes: usize) -> Self {
         let kept = beginning.len().min(MAX_EVIDENCE_BYTES);
-        Self { raw: beginning[..kept].to_vec(), bytes, value: Err(Damage::TooLong { bytes }), values: 0 }
+        Self { raw: beginning[..kept].to_vec(), bytes, value: Err(FramingError::TooLong { bytes }), values: 0 }
     }
 
     /// The approximate memory that it takes, in bytes; an upper bound.
@@ -156,7 +156,7 @@ impl Frame {
     pub fn drop_contents(mut self) -> Self {
         self.raw.truncate(MAX_EVIDENCE_BYTES);
         self.raw.shrink_to_fit();
-        Self { value: Err(Damage::Dropped { bytes: self.bytes }), values: 0, ..self }
+        Self { value: Err(FramingError::Dropped { bytes: self.bytes }), values: 0, ..self }
     }
 
     /// The value, if the line has one.
@@ -172,13 +172,13 @@ impl Frame {
     }
 }
 
-fn read(line: &[u8]) -> Result<(Value, usize), Damage> {
+fn read(line: &[u8]) -> Result<(Value, usize), FramingError> {
     if line.iter().all(u8::is_ascii_whitespace) {
-        return Err(Damage::Blank);
+        return Err(FramingError::Blank);
     }
-    let text = std::str::from_utf8(line).map_err(|error| Damage::NotUtf8 { at: error.valid_up_to() })?;
+    let text = std::str::from_utf8(line).map_err(|error| FramingError::NotUtf8 { at: error.valid_up_to() })?;
     let values = measure(line)?;
-    let value = serde_json::from_str(text).map_err(|error| Damage::NotJson { reason: error.to_string() })?;
+    let value = serde_json::from_str(text).map_err(|error| FramingError::NotJson { reason: error.to_string() })?;
     Ok((value, values))
 }
 
@@ -188,7 +188,7 @@ fn count(line: &[u8]) -> usize {
 }
 
 /// Checks the depth and the number of values before anything is allocated for them; returns the number.
-fn measure(line: &[u8]) -> Result<usize, Damage> {
+fn measure(line: &[u8]) -> Result<usize, FramingError> {
     let (mut depth, mut values, mut quoted, mut escaped) = (0_usize, 1_usize, false, false);
     for byte in line {
         if quoted {
@@ -206,7 +206,7 @@ fn measure(line: &[u8]) -> Result<usize, Damage> {
                 depth += 1;
                 values += VALUES_PER_CONTAINER;
                 if depth > MAX_DEPTH {
-                    return Err(Damage::TooDeep);
+                    return Err(FramingError::TooDeep);
                 }
             }
             b']' | b'}' => depth = depth.saturating_sub(1),
@@ -214,7 +214,7 @@ fn measure(line: &[u8]) -> Result<usize, Damage> {
             _ => {}
         }
         if values > MAX_VALUES {
-            return Err(Damage::TooManyValues);
+            return Err(FramingError::TooManyValues);
         }
     }
     Ok(values)
@@ -289,7 +289,7 @@ impl Splitter {
         }
         let mut frame = self.take().parse();
         if frame.value.is_ok() {
-            frame.value = Err(Damage::Unfinished);
+            frame.value = Err(FramingError::Unfinished);
         }
         Some(frame)
     }
@@ -350,11 +350,11 @@ mod tests {
     #[test]
     fn framing_errors_are_named_and_the_bytes_are_kept() {
         let frames = split(&[b"Server ready\n\n{\"a\":\"\xe9\"}\n{\"a\":1}"]);
-        assert!(matches!(frames[0].value, Err(Damage::NotJson { .. })));
+        assert!(matches!(frames[0].value, Err(FramingError::NotJson { .. })));
         assert_eq!(frames[0].raw, b"Server ready");
-        assert_eq!(frames[1].value, Err(Damage::Blank));
-        assert_eq!(frames[2].value, Err(Damage::NotUtf8 { at: 6 }));
-        assert_eq!(frames[3].value, Err(Damage::Unfinished));
+        assert_eq!(frames[1].value, Err(FramingError::Blank));
+        assert_eq!(frames[2].value, Err(FramingError::NotUtf8 { at: 6 }));
+        assert_eq!(frames[3].value, Err(FramingError::Unfinished));
     }
 
     #[test]
@@ -366,16 +366,16 @@ mod tests {
             splitter.push(&chunk, |frame| frames.push(frame));
         }
         splitter.push(b"\n{}\n", |frame| frames.push(frame));
-        assert_eq!(frames[0].value, Err(Damage::TooLong { bytes: 20 << 20 }));
+        assert_eq!(frames[0].value, Err(FramingError::TooLong { bytes: 20 << 20 }));
         assert_eq!(frames[1].json(), Some(&json!({})));
     }
 
     #[test]
     fn depth_and_number_of_values_are_limited_before_parsing() {
         let deep = "[".repeat(100_000);
-        assert_eq!(Frame::parse(deep.as_bytes()).value, Err(Damage::TooDeep));
+        assert_eq!(Frame::parse(deep.as_bytes()).value, Err(FramingError::TooDeep));
         let wide = format!("[{}0]", "0,".repeat(MAX_VALUES));
-        assert_eq!(Frame::parse(wide.as_bytes()).value, Err(Damage::TooManyValues));
+        assert_eq!(Frame::parse(wide.as_bytes()).value, Err(FramingError::TooManyValues));
         let quoted = format!("{{\"a\":\"{}\"}}", "[,{".repeat(MAX_VALUES));
         assert!(Frame::parse(quoted.as_bytes()).value.is_ok());
     }

@@ -7,7 +7,7 @@ pub type Id = Value;
 
 /// The kind of JSON-RPC message that a JSON value is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind<'a> {
+pub enum MessageKind<'a> {
     /// A method with an id.
     Request {
         /// The identifier, of any type.
@@ -31,7 +31,7 @@ pub enum Kind<'a> {
     Unknown,
 }
 
-impl<'a> Kind<'a> {
+impl<'a> MessageKind<'a> {
     /// Classifies a value by its members alone.
     #[must_use]
     pub fn of(value: &'a Value) -> Self {
@@ -80,12 +80,15 @@ mod tests {
 
     #[test]
     fn a_value_is_classified_by_its_members() {
-        assert!(matches!(Kind::of(&json!({"id": 1, "method": "ping"})), Kind::Request { method: "ping", .. }));
-        assert!(matches!(Kind::of(&json!({"method": "x"})), Kind::Notification { method: "x" }));
-        assert!(matches!(Kind::of(&json!({"id": 1, "result": {}})), Kind::Response { id: Some(_) }));
-        assert!(matches!(Kind::of(&json!({"error": {}})), Kind::Response { id: None }));
-        assert!(matches!(Kind::of(&json!([1])), Kind::Batch(_)));
-        assert!(matches!(Kind::of(&json!({"id": 1})), Kind::Unknown));
+        assert!(matches!(
+            MessageKind::of(&json!({"id": 1, "method": "ping"})),
+            MessageKind::Request { method: "ping", .. }
+        ));
+        assert!(matches!(MessageKind::of(&json!({"method": "x"})), MessageKind::Notification { method: "x" }));
+        assert!(matches!(MessageKind::of(&json!({"id": 1, "result": {}})), MessageKind::Response { id: Some(_) }));
+        assert!(matches!(MessageKind::of(&json!({"error": {}})), MessageKind::Response { id: None }));
+        assert!(matches!(MessageKind::of(&json!([1])), MessageKind::Batch(_)));
+        assert!(matches!(MessageKind::of(&json!({"id": 1})), MessageKind::Unknown));
     }
 
     #[test]

@@ -5,6 +5,6 @@ mod frame;
 mod message;
 mod sse;
 
-pub use frame::{Damage, Frame, Line, MAX_DEPTH, MAX_MESSAGE_BYTES, MAX_VALUES, Splitter};
-pub use message::{Id, Kind, same_id, same_id_loosely};
+pub use frame::{Frame, FramingError, Line, MAX_DEPTH, MAX_MESSAGE_BYTES, MAX_VALUES, Splitter};
+pub use message::{Id, MessageKind, same_id, same_id_loosely};
 pub use sse::{SseDecoder, SseEvent};

@@ -13,7 +13,7 @@ use super::argument_validity::is_annotation;
 use super::call::{Arguments, Call, Standing};
 use super::exchange::{Exchange, Fate, Subject};
 use super::judge::judge;
-use crate::fuzz::{Grammar, Site};
+use crate::fuzz::{Constraint, Grammar};
 use crate::verdict::CallKind;
 
 /// What matters about the validity of a call's arguments to the judge of its response.
@@ -54,7 +54,7 @@ impl Rank {
     /// A validity of this rank.
     fn example(self) -> Standing {
         let violates = |keyword: &str| {
-            let site = Site { pointer: String::new(), keyword: keyword.to_owned(), name: None };
+            let site = Constraint { pointer: String::new(), keyword: keyword.to_owned(), name: None };
             Standing::Breaks(Arc::new(site))
         };
         match self {
@@ -100,7 +100,7 @@ mod tests {
     fn a_response_without_violations_for_no_arguments_has_none_for_any() {
         let subject = Subject::new(&json!({"name": "t"}), Revision::V2025_11_25, Vec::new());
         let site = |pointer: &str, keyword: &str| {
-            let site = Site { pointer: pointer.to_owned(), keyword: keyword.to_owned(), name: None };
+            let site = Constraint { pointer: pointer.to_owned(), keyword: keyword.to_owned(), name: None };
             Standing::Breaks(Arc::new(site))
         };
         let standings = [

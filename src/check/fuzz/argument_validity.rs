@@ -9,7 +9,7 @@ use super::response_class::{outcome_of, text_of};
 use super::violation::Breach;
 use crate::case::Oracle;
 use crate::event::CallOutcome;
-use crate::fuzz::{Grammar, Site};
+use crate::fuzz::{Constraint, Grammar};
 use crate::verdict::Verdict;
 
 const INVALID_REQUEST: i64 = -32600;
@@ -23,7 +23,7 @@ const CLIENT_ACTION_REQUIRED: [i64; 2] = [-32042, -32021];
 const ANNOTATIONS: [&str; 3] = ["format", "contentEncoding", "contentMediaType"];
 
 /// Whether a server may accept arguments that violate this keyword.
-pub(super) fn is_annotation(site: &Site) -> bool {
+pub(super) fn is_annotation(site: &Constraint) -> bool {
     ANNOTATIONS.contains(&site.keyword.as_str())
 }
 
@@ -49,7 +49,7 @@ pub(super) fn invalid_arguments_accepted(exchange: &Exchange, response: &Value) 
 
 /// Whether no lenient server can convert the arguments to valid ones: a required property is missing, or a plain value
 /// is replaced by an object or an array.
-fn is_beyond_conversion(site: &Site, arguments: &Value) -> bool {
+fn is_beyond_conversion(site: &Constraint, arguments: &Value) -> bool {
     match site.keyword.as_str() {
         "required" => site.pointer.is_empty(),
         "type" => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::fuzz::{Generator, Grammar, Site, Tape};
+use crate::fuzz::{ChoiceSequence, Constraint, Generator, Grammar};
 use crate::verdict::CallKind;
 
 /// The arguments of a call, as they are sent.
@@ -41,7 +41,7 @@ pub enum Standing {
     /// They satisfy it.
     Valid,
     /// They violate exactly this keyword.
-    Breaks(Arc<Site>),
+    Breaks(Arc<Constraint>),
     /// They are not what a schema describes.
     Malformed(Grammar, &'static str),
     /// It is unknown.
@@ -76,10 +76,10 @@ impl Choices {
     pub fn by(&self, generator: &Generator) -> Vec<u64> {
         match self {
             Self::Drawn(seed) => {
-                let mut tape = Tape::record(*seed);
+                let mut tape = ChoiceSequence::record(*seed);
                 // Only the choices are needed, the arguments are known.
                 let _arguments = generator.generate(&mut tape);
-                tape.into_used()
+                tape.into_choices()
             }
             Self::Written(choices) => choices.clone(),
         }

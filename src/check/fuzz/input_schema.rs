@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::message_text::excerpt;
 use super::violation::Breach;
 use crate::case::Oracle;
-use crate::fuzz::{Site, ToolSchema};
+use crate::fuzz::{Constraint, ToolSchema};
 
 /// Keywords that limit values, each with the types that it applies to.
 const BOUNDS: [(&str, &[&str]); 15] = [
@@ -77,7 +77,7 @@ fn seed_value_options(schema: &Value) -> Vec<String> {
 /// Whether a keyword without effect is a mistake of its author: it applies to another type than the schema's, or the
 /// schema lists its values.
 #[must_use]
-pub fn misplaced_bound(schema: &Value, site: &Site) -> bool {
+pub fn misplaced_bound(schema: &Value, site: &Constraint) -> bool {
     let Some((_, types)) = BOUNDS.iter().find(|(keyword, _)| *keyword == site.keyword) else { return false };
     // With a list of values a limit has no effect, unless it excludes some of them.
     if schema.pointer(&site.pointer).is_some_and(|subschema| subschema.get("enum").or(subschema.get("const")).is_some())
@@ -115,7 +115,7 @@ mod tests {
     fn a_limit_is_misplaced_if_it_applies_to_another_type() {
         let schema = json!({"properties": {"n": {"type": "integer", "minLength": 1, "minimum": 1}}});
         let site =
-            |keyword: &str| Site { pointer: "/properties/n".to_owned(), keyword: keyword.to_owned(), name: None };
+            |keyword: &str| Constraint { pointer: "/properties/n".to_owned(), keyword: keyword.to_owned(), name: None };
         assert!(misplaced_bound(&schema, &site("minLength")));
         assert!(!misplaced_bound(&schema, &site("minimum")));
     }

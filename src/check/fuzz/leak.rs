@@ -57,8 +57,8 @@ impl AsciiSet {
         Self(text.bytes().filter(u8::is_ascii).fold(0, |chars, byte| chars | 1 << byte))
     }
 
-    fn may_contain(&self, mark: &str) -> bool {
-        let needed = Self::of(mark).0;
+    fn may_contain(&self, step_id: &str) -> bool {
+        let needed = Self::of(step_id).0;
         self.0 & needed == needed
     }
 }
@@ -80,22 +80,24 @@ pub(super) fn information_leak(subject: &Subject, exchange: &Exchange, error: &V
 fn find(text: &str, known: impl Fn(&str) -> bool) -> Option<(&'static str, usize)> {
     let chars = AsciiSet::of(text);
     let marks = |marks: &[&'static str]| {
-        let mut possible = marks.iter().filter(|mark| chars.may_contain(mark));
-        possible.find_map(|mark| text.find(mark).filter(|_| !known(mark)))
+        let mut possible = marks.iter().filter(|step_id| chars.may_contain(step_id));
+        possible.find_map(|step_id| text.find(step_id).filter(|_| !known(step_id)))
     };
     if let Some(at) = marks(&STACK_TRACE_PHRASES).or_else(|| source_line(text)) {
         return Some(("a stack trace", at));
     }
-    if let Some(at) =
-        SECRET_PREFIXES.iter().filter(|mark| chars.may_contain(mark)).find_map(|mark| secret(text, mark, &known))
+    if let Some(at) = SECRET_PREFIXES
+        .iter()
+        .filter(|step_id| chars.may_contain(step_id))
+        .find_map(|step_id| secret(text, step_id, &known))
     {
         return Some(("a secret", at));
     }
     if let Some(at) = marks(&RUNTIME_PHRASES) {
         return Some(("an error of its runtime", at));
     }
-    let mut paths = PATH_PREFIXES.iter().filter(|mark| chars.may_contain(mark));
-    paths.find_map(|mark| path(text, mark, &known)).map(|at| ("a path of its machine", at))
+    let mut paths = PATH_PREFIXES.iter().filter(|step_id| chars.may_contain(step_id));
+    paths.find_map(|step_id| path(text, step_id, &known)).map(|at| ("a path of its machine", at))
 }
 
 /// A place in a source file as traces name it: `File "x.py", line 3`.
@@ -105,27 +107,27 @@ fn source_line(text: &str) -> Option<usize> {
 }
 
 /// A word that looks like a secret.
-fn secret(text: &str, mark: &str, known: &impl Fn(&str) -> bool) -> Option<usize> {
+fn secret(text: &str, step_id: &str, known: &impl Fn(&str) -> bool) -> Option<usize> {
     const MIN_LENGTH: usize = 12;
-    text.match_indices(mark).map(|(at, _)| at).find(|&at| {
+    text.match_indices(step_id).map(|(at, _)| at).find(|&at| {
         let begins = !text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
-        let rest = &text[at + mark.len()..];
+        let rest = &text[at + step_id.len()..];
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.+/=".contains(c))).unwrap_or(rest.len());
-        let long = if mark.ends_with('=') { 4 } else { MIN_LENGTH };
-        let is_key = mark.starts_with("-----") && rest.starts_with(|c: char| c.is_ascii_uppercase());
-        begins && (end >= long || is_key) && !known(&text[at..at + mark.len() + end])
+        let long = if step_id.ends_with('=') { 4 } else { MIN_LENGTH };
+        let is_key = step_id.starts_with("-----") && rest.starts_with(|c: char| c.is_ascii_uppercase());
+        begins && (end >= long || is_key) && !known(&text[at..at + step_id.len() + end])
     })
 }
 
 /// A path of at least two segments.
-fn path(text: &str, mark: &str, known: &impl Fn(&str) -> bool) -> Option<usize> {
-    text.match_indices(mark).map(|(at, _)| at).find(|&at| {
+fn path(text: &str, step_id: &str, known: &impl Fn(&str) -> bool) -> Option<usize> {
+    text.match_indices(step_id).map(|(at, _)| at).find(|&at| {
         let before = text[..at].chars().next_back();
         // A part of a URL is not a path of the machine.
         let begins = before.is_none_or(|c| c.is_whitespace() || "\"'`(=:[<>,".contains(c));
         let rest = &text[at..];
         let end = rest.find(|c: char| c.is_whitespace() || "\"'`)>]".contains(c)).unwrap_or(rest.len());
-        let deep = rest[..end].matches(['/', '\\']).count() >= 2 && end > mark.len() + 2;
+        let deep = rest[..end].matches(['/', '\\']).count() >= 2 && end > step_id.len() + 2;
         begins && deep && !known(&rest[..end])
     })
 }

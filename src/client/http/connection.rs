@@ -14,15 +14,15 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::cancel::cancelled;
-use super::endpoint::{HttpTransport, Site};
+use super::endpoint::{HttpEndpoint, HttpTransport};
 use super::error_text::describe_error;
 use super::header::Mirrored;
 use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, OutgoingRequest};
 use super::sse_transport::MessageEndpoint;
 use crate::client::record::Record;
 use crate::client::responder::Responder;
-use crate::transcript::{Entry, Event, HttpEnd, Mark, messages};
-use crate::wire::{Frame, Id, Kind};
+use crate::transcript::{Entry, Event, HttpEnd, StepId, messages};
+use crate::wire::{Frame, Id, MessageKind};
 
 /// How often a broken stream is resumed, how long to wait before if the server does not say, and the longest wait.
 const MAX_RESUMPTIONS: usize = 5;
@@ -34,7 +34,7 @@ const SESSION_END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection over HTTP.
 pub(in crate::client) struct HttpConnection {
-    pub(super) endpoint: Arc<Site>,
+    pub(super) endpoint: Arc<HttpEndpoint>,
     pub(super) record: Arc<Record>,
     pub(super) responder: Responder,
     /// Whether the connection is of the stateless era.
@@ -77,7 +77,7 @@ pub(super) struct ExchangeOutcome {
 
 impl HttpConnection {
     pub(in crate::client) fn new(
-        endpoint: Arc<Site>,
+        endpoint: Arc<HttpEndpoint>,
         record: Arc<Record>,
         responder: Responder,
         stateless: bool,
@@ -91,7 +91,7 @@ impl HttpConnection {
     }
 
     /// Whether the response to a message arrives as the HTTP response to its POST.
-    pub(in crate::client) fn answers_in_place(&self) -> bool {
+    pub(in crate::client) fn responds_inline(&self) -> bool {
         self.stateless || self.endpoint.transport() != Some(HttpTransport::Sse)
     }
 
@@ -114,7 +114,7 @@ impl HttpConnection {
 
     /// Sends a message and records it. A response to a request is read in the background; for any other message the
     /// HTTP response is awaited, at most `limit`, because the message must arrive before the next one.
-    pub(in crate::client) async fn send(self: &Arc<Self>, frame: Frame, mark: Option<Mark>, limit: Duration) {
+    pub(in crate::client) async fn send(self: &Arc<Self>, frame: Frame, step_id: Option<StepId>, limit: Duration) {
         if let Some(id) = frame.json().and_then(cancelled) {
             if self.stateless {
                 // In this era closing the stream is the cancellation, and no notification is sent.
@@ -126,7 +126,7 @@ impl HttpConnection {
         let expects_response =
             frame.json().is_none_or(|value| messages(value).any(|message| !has_no_response(message)));
         let asked = frame.json().map(ids).unwrap_or_default();
-        let sent = self.record.add(Event::Sent { frame, mark });
+        let sent = self.record.add(Event::Sent { frame, step_id });
         let this = Arc::clone(self);
         let task = self.spawn_task(async move { this.deliver(sent).await });
         self.track_requests(asked, &task.abort_handle());
@@ -137,7 +137,7 @@ impl HttpConnection {
 
     /// Delivers a message that is recorded as sent, over the server's transport, and reads the response.
     pub(super) async fn deliver(self: Arc<Self>, sent: Arc<Entry>) {
-        if !self.answers_in_place() {
+        if !self.responds_inline() {
             self.deliver_by_sse(sent).await;
             return;
         }
@@ -305,7 +305,7 @@ fn is_of(message: Option<&Value>, method: &str) -> bool {
 
 /// Whether a message is one that has no response.
 fn has_no_response(message: &Value) -> bool {
-    matches!(Kind::of(message), Kind::Notification { .. } | Kind::Response { .. })
+    matches!(MessageKind::of(message), MessageKind::Notification { .. } | MessageKind::Response { .. })
 }
 
 /// The ids of the requests in a message.

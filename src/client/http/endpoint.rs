@@ -13,7 +13,7 @@ use reqwest::redirect::Policy;
 /// Why an endpoint cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum SiteError {
+pub enum HttpEndpointError {
     /// The URL cannot be parsed.
     #[error("`{address}` is not a URL: {reason}")]
     Address {
@@ -56,7 +56,7 @@ pub(super) enum HttpTransport {
 
 /// The HTTP endpoint at which a server is reached.
 #[derive(Debug)]
-pub struct Site {
+pub struct HttpEndpoint {
     pub(super) url: Url,
     pub(super) client: reqwest::Client,
     /// The same with header names in title case.
@@ -83,25 +83,25 @@ struct RateLimiter {
 /// Parts of header names whose values are secret.
 const SECRET_HEADER_PARTS: [&str; 6] = ["authorization", "cookie", "token", "secret", "key", "password"];
 
-impl Site {
+impl HttpEndpoint {
     /// An endpoint at an `http` or `https` URL; `headers` are sent with every request, and their values are masked
     /// wherever they would be recorded. `insecure` accepts any certificate.
     ///
     /// # Errors
     /// When the URL or a header cannot be used.
-    pub fn new(address: &str, headers: &[(String, String)], insecure: bool) -> Result<Arc<Self>, SiteError> {
+    pub fn new(address: &str, headers: &[(String, String)], insecure: bool) -> Result<Arc<Self>, HttpEndpointError> {
         let url = Url::parse(address)
-            .map_err(|error| SiteError::Address { address: address.to_owned(), reason: error.to_string() })?;
+            .map_err(|error| HttpEndpointError::Address { address: address.to_owned(), reason: error.to_string() })?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err(SiteError::Scheme(address.to_owned()));
+            return Err(HttpEndpointError::Scheme(address.to_owned()));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(SiteError::Credentials);
+            return Err(HttpEndpointError::Credentials);
         }
         let mut own = HeaderMap::new();
         let mut secrets = Vec::new();
         for (name, value) in headers {
-            let refused = || SiteError::Header(name.clone());
+            let refused = || HttpEndpointError::Header(name.clone());
             let header = HeaderName::try_from(name.as_str()).map_err(|_| refused())?;
             let mut text = HeaderValue::from_str(value).map_err(|_| refused())?;
             text.set_sensitive(true);
@@ -110,7 +110,7 @@ impl Site {
             let behind = value.split_once(' ').filter(|_| header.as_str().ends_with("authorization"));
             let secret = behind.map_or(value.as_str(), |(_, secret)| secret.trim());
             if is_secret && is_public(secret) {
-                return Err(SiteError::UnmaskableSecret(name.clone()));
+                return Err(HttpEndpointError::UnmaskableSecret(name.clone()));
             }
             own.append(header, text);
             secrets.extend(escaped_forms(value));
@@ -201,7 +201,7 @@ impl Site {
 
     /// Whether the endpoint uses the HTTP+SSE transport, as far as that is known.
     #[must_use]
-    pub fn is_older(&self) -> bool {
+    pub fn uses_sse_transport(&self) -> bool {
         self.transport() == Some(HttpTransport::Sse)
     }
 
@@ -281,12 +281,15 @@ mod tests {
 
     #[test]
     fn only_http_urls_are_accepted() {
-        assert!(Site::new("http://127.0.0.1:3000/mcp", &[], false).is_ok());
-        assert!(matches!(Site::new("ftp://127.0.0.1/", &[], false), Err(SiteError::Scheme(_))));
-        assert!(matches!(Site::new("nonsense", &[], false), Err(SiteError::Address { .. })));
+        assert!(HttpEndpoint::new("http://127.0.0.1:3000/mcp", &[], false).is_ok());
+        assert!(matches!(HttpEndpoint::new("ftp://127.0.0.1/", &[], false), Err(HttpEndpointError::Scheme(_))));
+        assert!(matches!(HttpEndpoint::new("nonsense", &[], false), Err(HttpEndpointError::Address { .. })));
         let headers = [("bad name".to_owned(), "x".to_owned())];
-        assert!(matches!(Site::new("http://localhost/", &headers, false), Err(SiteError::Header(_))));
-        assert!(matches!(Site::new("http://me:hush@localhost/", &[], false), Err(SiteError::Credentials)));
+        assert!(matches!(HttpEndpoint::new("http://localhost/", &headers, false), Err(HttpEndpointError::Header(_))));
+        assert!(matches!(
+            HttpEndpoint::new("http://me:hush@localhost/", &[], false),
+            Err(HttpEndpointError::Credentials)
+        ));
     }
 
     #[test]
@@ -296,7 +299,7 @@ mod tests {
             ("MCP-Protocol-Version".to_owned(), "2025-06-18".to_owned()),
             ("X-Tenant".to_owned(), "resources".to_owned()),
         ];
-        let endpoint = Site::new("http://localhost/mcp", &headers, false).expect("an address");
+        let endpoint = HttpEndpoint::new("http://localhost/mcp", &headers, false).expect("an address");
         let json = serde_json::json!({ "resources": ["2025-06-18", "a\"b\\c d+e"] }).to_string();
         assert_eq!(endpoint.masked(&json), r#"{"resources":["2025-06-18","[secret]"]}"#);
         assert_eq!(endpoint.masked("?key=a%22b%5Cc%20d%2Be"), "?key=[secret]");
@@ -304,8 +307,9 @@ mod tests {
 
     #[test]
     fn a_secret_that_cannot_be_masked_is_rejected() {
-        let endpoint =
-            |name: &str, value: &str| Site::new("http://localhost/", &[(name.to_owned(), value.to_owned())], false);
+        let endpoint = |name: &str, value: &str| {
+            HttpEndpoint::new("http://localhost/", &[(name.to_owned(), value.to_owned())], false)
+        };
         for (name, value) in [
             ("Authorization", "Bearer abc"),
             ("X-Api-Key", "12345"),
@@ -323,7 +327,7 @@ mod tests {
 
     #[test]
     fn requests_are_spaced_by_the_maximum_rate() {
-        let endpoint = Site::new("http://localhost/", &[], false).expect("an address");
+        let endpoint = HttpEndpoint::new("http://localhost/", &[], false).expect("an address");
         assert_eq!(endpoint.reserve_slot(), None);
         endpoint.set_max_rate(2.0);
         assert_eq!(endpoint.reserve_slot(), None);
@@ -335,10 +339,10 @@ mod tests {
     #[test]
     fn secrets_are_masked_with_and_without_their_scheme() {
         let headers = [("Authorization".to_owned(), "Bearer abcdef123".to_owned())];
-        let endpoint = Site::new("https://example.com/mcp", &headers, false).expect("an address");
+        let endpoint = HttpEndpoint::new("https://example.com/mcp", &headers, false).expect("an address");
         assert_eq!(endpoint.masked("got abcdef123 here"), "got [secret] here");
         assert_eq!(endpoint.masked_bytes(b"x Bearer abcdef123".to_vec()), b"x [secret]");
         assert!(!endpoint.is_loopback());
-        assert!(Site::new("http://[::1]:80/", &[], false).expect("an address").is_loopback());
+        assert!(HttpEndpoint::new("http://[::1]:80/", &[], false).expect("an address").is_loopback());
     }
 }

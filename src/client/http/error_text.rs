@@ -6,21 +6,21 @@ use std::error::Error;
 use std::io;
 
 /// The connection was refused.
-pub const NOBODY: &str = "no server listens at the URL";
+pub const NOT_LISTENING: &str = "no server listens at the URL";
 /// The host name cannot be resolved.
 pub const UNKNOWN_HOST: &str = "the host name in the URL cannot be resolved";
 /// The certificate is not trusted.
-pub const UNTRUSTED: &str = "the TLS certificate of the server is not trusted";
+pub const UNTRUSTED_CERTIFICATE: &str = "the TLS certificate of the server is not trusted";
 /// The response is not TLS.
-pub const NO_TLS: &str = "the server does not speak TLS";
+pub const NOT_TLS: &str = "the server does not speak TLS";
 /// The response is not HTTP/1.1.
-pub const NO_HTTP: &str = "the server does not answer in HTTP/1.1";
+pub const NOT_HTTP: &str = "the server does not answer in HTTP/1.1";
 /// The response headers are too long.
-pub const TOO_LARGE: &str = "the response headers are longer than the client reads";
+pub const HEADERS_TOO_LARGE: &str = "the response headers are longer than the client reads";
 /// The connection was closed.
-pub const CLOSED: &str = "the server closed the connection before the end of its response";
+pub const CONNECTION_CLOSED: &str = "the server closed the connection before the end of its response";
 /// The HTTP+SSE endpoint has another origin.
-pub const ELSEWHERE: &str = "the endpoint for messages has another origin, and nothing is sent there";
+pub const OTHER_ORIGIN: &str = "the endpoint for messages has another origin, and nothing is sent there";
 
 /// The text for an error of the HTTP client: its meaning, and the library's own message.
 pub(super) fn describe_error(error: &reqwest::Error) -> String {
@@ -48,23 +48,25 @@ fn cause_of<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'st
 fn known_text(cause: &(dyn Error + 'static)) -> Option<&'static str> {
     if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
         return match tls {
-            rustls::Error::InvalidCertificate(_) => Some(UNTRUSTED),
-            rustls::Error::InvalidMessage(_) => Some(NO_TLS),
+            rustls::Error::InvalidCertificate(_) => Some(UNTRUSTED_CERTIFICATE),
+            rustls::Error::InvalidMessage(_) => Some(NOT_TLS),
             _ => None,
         };
     }
     if let Some(http) = cause.downcast_ref::<hyper::Error>() {
         return match http {
-            http if http.is_parse_too_large() => Some(TOO_LARGE),
-            http if http.is_incomplete_message() => Some(CLOSED),
-            http if http.is_parse() => Some(NO_HTTP),
+            http if http.is_parse_too_large() => Some(HEADERS_TOO_LARGE),
+            http if http.is_incomplete_message() => Some(CONNECTION_CLOSED),
+            http if http.is_parse() => Some(NOT_HTTP),
             _ => None,
         };
     }
     let kind = cause.downcast_ref::<io::Error>()?.kind();
     match kind {
-        io::ErrorKind::ConnectionRefused => Some(NOBODY),
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Some(CLOSED),
+        io::ErrorKind::ConnectionRefused => Some(NOT_LISTENING),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
+            Some(CONNECTION_CLOSED)
+        }
         _ => None,
     }
     .or_else(|| cause.to_string().starts_with("failed to lookup address").then_some(UNKNOWN_HOST))

@@ -4,7 +4,7 @@
 //! Limits how much is kept, and masks secrets in event fields. The reader of the response decides whether data is a
 //! message.
 
-use super::endpoint::Site;
+use super::endpoint::HttpEndpoint;
 use crate::transcript::SseEventSummary;
 use crate::wire::SseEvent;
 
@@ -21,7 +21,7 @@ pub(super) fn beginning(body: &[u8]) -> String {
 }
 
 /// The fields of an event; its data does not count as a message yet.
-pub(super) fn summarize(endpoint: &Site, event: &SseEvent) -> SseEventSummary {
+pub(super) fn summarize(endpoint: &HttpEndpoint, event: &SseEvent) -> SseEventSummary {
     let shown = |text: &Option<String>| text.as_deref().map(|text| endpoint.masked(text));
     let data = match &event.data {
         None => "none",

@@ -23,7 +23,7 @@ mod unrecorded;
 mod url_relation;
 
 pub(super) use connection::HttpConnection;
-pub use endpoint::{Site, SiteError};
-pub use probe::{Bound, OWN_VALUE, Probe, ProbeError, ProbeOrder};
+pub use endpoint::{HttpEndpoint, HttpEndpointError};
+pub use probe::{CLIENT_HEADER_VALUE, Probe, ProbeError, ProbeRequest, ReadUntil};
 pub(super) use unrecorded::UnrecordedHttp;
-pub use unrecorded::{Over, PostsOrder};
+pub use unrecorded::{EndReason, UnrecordedHttpOptions};

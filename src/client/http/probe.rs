@@ -20,18 +20,18 @@ use super::event_summary;
 use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM};
 use super::response::media_type;
 use super::url_relation::url_relation;
-use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, Mark, SseEventSummary, exchange_to_json, messages};
-use crate::wire::{Frame, Id, Kind, SseDecoder, SseEvent, same_id};
+use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, SseEventSummary, StepId, exchange_to_json, messages};
+use crate::wire::{Frame, Id, MessageKind, SseDecoder, SseEvent, same_id};
 
 /// A placeholder in a header value for the value that the client would send.
-pub const OWN_VALUE: &str = "${header}";
+pub const CLIENT_HEADER_VALUE: &str = "${header}";
 
 /// The maximum size of a response that is read, in bytes.
 const MAX_RESPONSE_BYTES: usize = 4 << 20;
 
 /// How far the response is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
+pub enum ReadUntil {
     /// To the end of its head.
     Head,
     /// To the first event of a stream.
@@ -44,7 +44,7 @@ pub enum Bound {
 
 /// A request that a case makes directly.
 #[derive(Debug, Clone)]
-pub struct ProbeOrder {
+pub struct ProbeRequest {
     /// The method.
     pub method: String,
     /// The path and query, or a URL of the same origin; by default the URL for messages.
@@ -54,15 +54,15 @@ pub struct ProbeOrder {
     /// The message that it carries, from which the usual headers are derived; a string is sent as it is.
     pub body: Option<Value>,
     /// Whether header names are written in title case.
-    pub titled: bool,
+    pub title_case_headers: bool,
     /// Whether Mcp-Name and Mcp-Param-* are Base64-encoded even if that is not needed.
-    pub encoded: bool,
+    pub base64_headers: bool,
     /// How far the response is read.
-    pub until: Bound,
+    pub until: ReadUntil,
     /// How long the response is read.
     pub limit: Duration,
     /// The step that makes the request.
-    pub mark: Mark,
+    pub step_id: StepId,
 }
 
 /// Why the request cannot be made.
@@ -110,12 +110,12 @@ impl std::fmt::Debug for Finisher {
 
 impl Probe {
     /// Waits until the response was read as far as requested.
-    pub async fn done(&mut self) {
+    pub async fn wait_for_end(&mut self) {
         let _gone = self.progress.wait_for(|progress| progress.done).await;
     }
 
     /// Waits for the head of the response, and then for the first event of a stream.
-    pub async fn begun(&mut self, head: Duration, event: Duration) {
+    pub async fn wait_for_head(&mut self, head: Duration, event: Duration) {
         let began = self.progress.wait_for(|progress| progress.done || progress.head.is_some());
         let _slow = tokio::time::timeout(head, began).await.is_ok();
         let some = self.progress.wait_for(|progress| progress.done || !progress.end.events.is_empty());
@@ -144,7 +144,7 @@ impl Probe {
 
 impl HttpConnection {
     /// Makes a request for a case.
-    pub(in crate::client) fn probe(self: &Arc<Self>, order: &ProbeOrder) -> Result<Probe, ProbeError> {
+    pub(in crate::client) fn probe(self: &Arc<Self>, order: &ProbeRequest) -> Result<Probe, ProbeError> {
         let method =
             Method::from_bytes(order.method.as_bytes()).map_err(|_| ProbeError::Method(order.method.clone()))?;
         let url = match &order.target {
@@ -161,7 +161,7 @@ impl HttpConnection {
         if order.body.is_none() {
             headers.remove(CONTENT_TYPE);
         }
-        if order.encoded {
+        if order.base64_headers {
             for (_, value) in headers.iter_mut().filter(|(name, _)| is_mirror(name)) {
                 let text = value.to_str().unwrap_or_default();
                 if let Ok(encoded) = HeaderValue::from_str(&base64_sentinel(text)) {
@@ -179,7 +179,7 @@ impl HttpConnection {
             target: self.target(&url),
             headers: self.recorded_headers(&headers),
             carries: None,
-            mark: Some(order.mark),
+            step_id: Some(order.step_id),
             body: order.body.clone(),
         };
         self.record.add(Event::HttpRequest(request.clone()));
@@ -187,7 +187,7 @@ impl HttpConnection {
             Value::String(text) => text.clone().into_bytes(),
             other => other.to_string().into_bytes(),
         });
-        let client = if order.titled { &self.endpoint.title_case_client } else { &self.endpoint.client };
+        let client = if order.title_case_headers { &self.endpoint.title_case_client } else { &self.endpoint.client };
         let mut prepared = client.request(method, url).headers(headers);
         if let Some(body) = body {
             prepared = prepared.body(body);
@@ -240,7 +240,7 @@ fn base64_sentinel(text: &str) -> String {
     if is_encoded { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
 }
 
-/// Replaces a header, or every header with the prefix before a `*`. [`OWN_VALUE`] is replaced by the value that the
+/// Replaces a header, or every header with the prefix before a `*`. [`CLIENT_HEADER_VALUE`] is replaced by the value that the
 /// client would have sent.
 fn replace(headers: &mut HeaderMap, name: &str, values: &[String]) -> Result<(), ProbeError> {
     let refused = || ProbeError::Header(name.to_owned());
@@ -255,7 +255,7 @@ fn replace(headers: &mut HeaderMap, name: &str, values: &[String]) -> Result<(),
         let own = headers.remove(&header);
         let own = own.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default();
         for value in values {
-            let value = value.replace(OWN_VALUE, own);
+            let value = value.replace(CLIENT_HEADER_VALUE, own);
             // Servers must reject bytes beyond ASCII themselves.
             headers.append(&header, HeaderValue::from_bytes(value.as_bytes()).map_err(|_| refused())?);
         }
@@ -268,7 +268,7 @@ struct ResponseReader<'a> {
     http: &'a HttpConnection,
     number: usize,
     sender: &'a watch::Sender<Progress>,
-    until: Bound,
+    until: ReadUntil,
     /// The id of the request that was sent.
     awaited: Option<Id>,
 }
@@ -305,7 +305,7 @@ impl ResponseReader<'_> {
         }
         self.http.record.add(Event::HttpHead(head.clone()));
         self.sender.send_modify(|progress| progress.head = Some(head));
-        if self.until == Bound::Head {
+        if self.until == ReadUntil::Head {
             return;
         }
         let streams = media_type(&response) == "text/event-stream";
@@ -351,9 +351,9 @@ impl ResponseReader<'_> {
         let summaries: Vec<SseEventSummary> = events.into_iter().map(|event| self.summarize(event)).collect();
         for summary in &summaries {
             enough |= match self.until {
-                Bound::Head | Bound::Event => true,
-                Bound::Answer => summary.message.as_ref().is_some_and(|message| self.is_awaited_response(message)),
-                Bound::End => false,
+                ReadUntil::Head | ReadUntil::Event => true,
+                ReadUntil::Answer => summary.message.as_ref().is_some_and(|message| self.is_awaited_response(message)),
+                ReadUntil::End => false,
             };
         }
         self.sender.send_modify(|progress| {
@@ -368,8 +368,8 @@ impl ResponseReader<'_> {
     }
 
     fn is_awaited_response(&self, message: &Value) -> bool {
-        let responds = |message: &Value| match Kind::of(message) {
-            Kind::Response { id } => match (&self.awaited, id) {
+        let responds = |message: &Value| match MessageKind::of(message) {
+            MessageKind::Response { id } => match (&self.awaited, id) {
                 (Some(own), Some(id)) => same_id(own, id) || id.is_null(),
                 (Some(_), None) => true,
                 (None, _) => false,

@@ -15,7 +15,7 @@ use super::error_text::describe_error;
 use super::event_summary;
 use super::header::{Mirrored, media_type as media_type_of, mirrored};
 use crate::transcript::{Event, HttpEnd, messages, summarize};
-use crate::wire::{Frame, Id, Kind, MAX_MESSAGE_BYTES, SseDecoder, SseEvent, same_id};
+use crate::wire::{Frame, Id, MAX_MESSAGE_BYTES, MessageKind, SseDecoder, SseEvent, same_id};
 
 impl HttpConnection {
     /// Reads the body of a response; removes the ids that it answers from `awaited`.
@@ -49,7 +49,8 @@ impl HttpConnection {
         }
         let frame = Frame::parse(&body);
         let speaks = frame.json().is_some_and(|value| {
-            messages(value).any(|message| !matches!(Kind::of(message), Kind::Unknown | Kind::Batch(_)))
+            messages(value)
+                .any(|message| !matches!(MessageKind::of(message), MessageKind::Unknown | MessageKind::Batch(_)))
         });
         // A body that is declared as JSON counts as a message even if it is not a known one.
         // A rejection of a message that has no response may explain itself by an error without an id.
@@ -171,8 +172,8 @@ impl HttpConnection {
         let mut replies = Vec::new();
         if let Some(value) = frame.json() {
             for message in messages(value) {
-                match Kind::of(message) {
-                    Kind::Response { id } => {
+                match MessageKind::of(message) {
+                    MessageKind::Response { id } => {
                         let known = id.and_then(|id| awaited.iter().position(|own| same_id(own, id)));
                         // An error without an id, or with an altered one, is still the result of the request.
                         if let Some(at) = known.or((!awaited.is_empty()).then_some(0)) {
@@ -180,7 +181,7 @@ impl HttpConnection {
                         }
                         self.store_negotiated(message);
                     }
-                    Kind::Request { id, method } => {
+                    MessageKind::Request { id, method } => {
                         replies.push(self.responder.answer(id, method, message.get("params")));
                     }
                     _ => {}
@@ -194,7 +195,7 @@ impl HttpConnection {
             if !self.record.may_answer() {
                 return;
             }
-            let sent = self.record.add(Event::Sent { frame: Frame::of(&reply), mark: None });
+            let sent = self.record.add(Event::Sent { frame: Frame::from_value(&reply), step_id: None });
             let this = Arc::clone(self);
             drop(self.spawn_task(async move { this.deliver(sent).await }));
         }

@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::connection::HttpConnection;
-use super::endpoint::Site;
+use super::endpoint::HttpEndpoint;
 use super::header::Mirrored;
-use crate::client::connection::Waited;
-use crate::client::record::{Keeping, Record, RecordLimits};
+use crate::client::connection::WaitOutcome;
+use crate::client::record::{Record, RecordLimits, RecordOptions};
 use crate::client::responder::Responder;
 use crate::client::wait_budget::WaitBudget;
 use crate::transcript::{Entry, Event, HttpEnd, messages};
-use crate::wire::{Frame, Id, Kind, MAX_MESSAGE_BYTES};
+use crate::wire::{Frame, Id, MAX_MESSAGE_BYTES, MessageKind};
 
 /// How long to wait for a message without a response to arrive.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -33,9 +33,9 @@ const HEADER_MISMATCH: i64 = -32020;
 
 /// The parameters of a connection.
 #[derive(Debug)]
-pub struct PostsOrder {
+pub struct UnrecordedHttpOptions {
     /// The server's endpoint.
-    pub site: Arc<Site>,
+    pub endpoint: Arc<HttpEndpoint>,
     /// Whether the connection is of the era without a handshake.
     pub stateless: bool,
     /// Answers the server's requests.
@@ -46,31 +46,31 @@ pub struct PostsOrder {
 
 /// Why a connection has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Over {
+pub enum EndReason {
     /// No connection is accepted, or a request and its repetition both broke off without a response.
-    Lost(String),
+    ConnectionLost(String),
     /// The session is no longer known.
-    Forgotten,
+    SessionUnknown,
     /// The server limits the request rate.
-    Limited,
+    RateLimited,
     /// The server requires a token.
-    Locked,
+    Unauthorized,
     /// The server writes more than is read.
-    Flooded,
+    OutputLimitExceeded,
 }
 
-impl Over {
+impl EndReason {
     /// The reason as a sentence.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
-            Self::Lost(trouble) => trouble.clone(),
-            Self::Forgotten => "the server no longer knows the session (HTTP status 404)".to_owned(),
-            Self::Limited => {
+            Self::ConnectionLost(trouble) => trouble.clone(),
+            Self::SessionUnknown => "the server no longer knows the session (HTTP status 404)".to_owned(),
+            Self::RateLimited => {
                 "the server limits the request rate (HTTP status 429): use --max-rate, or lift the limit".to_owned()
             }
-            Self::Locked => "the server requires a token (HTTP status 401)".to_owned(),
-            Self::Flooded => "the server writes more than the client reads".to_owned(),
+            Self::Unauthorized => "the server requires a token (HTTP status 401)".to_owned(),
+            Self::OutputLimitExceeded => "the server writes more than the client reads".to_owned(),
         }
     }
 }
@@ -82,7 +82,7 @@ enum RecordEvent {
     Came(Frame),
     Ended(Box<HttpEnd>),
     Closed,
-    Flooded,
+    OutputLimitExceeded,
 }
 
 /// A request whose response is still being read.
@@ -105,29 +105,29 @@ pub(in crate::client) struct UnrecordedHttp {
     ready: VecDeque<Frame>,
     /// Whether the HTTP response to a request ended without a JSON-RPC response.
     response_missing: bool,
-    over: Option<Over>,
+    end_reason: Option<EndReason>,
 }
 
 impl std::fmt::Debug for UnrecordedHttp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("UnrecordedHttp")
             .field("pending", &self.pending.len())
-            .field("over", &self.over)
+            .field("end_reason", &self.end_reason)
             .finish_non_exhaustive()
     }
 }
 
 impl UnrecordedHttp {
-    pub(in crate::client) fn new(order: PostsOrder) -> Self {
+    pub(in crate::client) fn new(order: UnrecordedHttpOptions) -> Self {
         let (sender, event) = unbounded_channel();
-        let keeping = Keeping {
+        let keeping = RecordOptions {
             limits: RecordLimits { answers: MAX_ANSWERED_REQUESTS, ..RecordLimits::default() },
-            tap: Some(Arc::new(move |entry| forward(&sender, entry))),
+            observer: Some(Arc::new(move |entry| forward(&sender, entry))),
             discards_entries: true,
-            ..Keeping::default()
+            ..RecordOptions::default()
         };
         let record = Arc::new(Record::new(keeping));
-        let http = Arc::new(HttpConnection::new(order.site, record, order.responder, order.stateless));
+        let http = Arc::new(HttpConnection::new(order.endpoint, record, order.responder, order.stateless));
         http.set_mirrored(order.mirrored);
         Self {
             http,
@@ -138,7 +138,7 @@ impl UnrecordedHttp {
             repeated: BTreeSet::new(),
             ready: VecDeque::new(),
             response_missing: false,
-            over: None,
+            end_reason: None,
         }
     }
 
@@ -146,13 +146,13 @@ impl UnrecordedHttp {
         self.outgoing.push_back(line.to_vec());
     }
 
-    pub(in crate::client) fn over(&self) -> Option<&Over> {
-        self.over.as_ref()
+    pub(in crate::client) fn end_reason(&self) -> Option<&EndReason> {
+        self.end_reason.as_ref()
     }
 
     /// The next message of the server; queued lines are sent meanwhile. Does not wait any longer once an HTTP response
     /// has ended without the JSON-RPC response that it should carry.
-    pub(in crate::client) async fn next(&mut self, limit: Duration) -> Waited<Frame> {
+    pub(in crate::client) async fn next(&mut self, limit: Duration) -> WaitOutcome<Frame> {
         let mut budget = WaitBudget::new(limit);
         loop {
             self.send_queued().await;
@@ -160,13 +160,13 @@ impl UnrecordedHttp {
                 self.handle_event(event);
             }
             if let Some(frame) = self.ready.pop_front() {
-                return Waited::Came(frame);
+                return WaitOutcome::Ready(frame);
             }
-            if self.over.is_some() {
-                return Waited::Closed;
+            if self.end_reason.is_some() {
+                return WaitOutcome::Closed;
             }
             if budget.is_exhausted() || std::mem::take(&mut self.response_missing) {
-                return Waited::TimedOut;
+                return WaitOutcome::TimedOut;
             }
             let paused = self.http.record.is_paused();
             let came = budget.poll(self.event.recv()).await;
@@ -205,10 +205,11 @@ impl UnrecordedHttp {
             RecordEvent::Came(frame) => self.handle_frame(frame),
             RecordEvent::Ended(end) => self.handle_end(&end),
             RecordEvent::Closed => {
-                self.over.get_or_insert_with(|| Over::Lost("the server closed the connection".to_owned()));
+                self.end_reason
+                    .get_or_insert_with(|| EndReason::ConnectionLost("the server closed the connection".to_owned()));
             }
-            RecordEvent::Flooded => {
-                self.over.get_or_insert(Over::Flooded);
+            RecordEvent::OutputLimitExceeded => {
+                self.end_reason.get_or_insert(EndReason::OutputLimitExceeded);
             }
         }
     }
@@ -216,13 +217,13 @@ impl UnrecordedHttp {
     fn handle_frame(&mut self, frame: Frame) {
         let Some(value) = frame.json() else {
             // A message beyond a size limit is reported at the end of its response, which identifies the request.
-            if !frame.value.as_ref().is_err_and(crate::wire::Damage::is_our_bound) {
+            if !frame.value.as_ref().is_err_and(crate::wire::FramingError::is_own_limit) {
                 self.ready.push_back(frame);
             }
             return;
         };
         // The server's requests have been answered already.
-        if messages(value).all(|message| matches!(Kind::of(message), Kind::Request { .. })) {
+        if messages(value).all(|message| matches!(MessageKind::of(message), MessageKind::Request { .. })) {
             return;
         }
         if value.pointer("/error/code").and_then(Value::as_i64) == Some(HEADER_MISMATCH)
@@ -243,8 +244,8 @@ impl UnrecordedHttp {
             return;
         };
         // Over HTTP+SSE a rejected POST has no response on the stream either.
-        let not_taken = !self.http.answers_in_place() && request.status.is_none_or(|status| status >= 300);
-        let own = message.get("id").filter(|_| matches!(Kind::of(message), Kind::Request { .. }));
+        let not_taken = !self.http.responds_inline() && request.status.is_none_or(|status| status >= 300);
+        let own = message.get("id").filter(|_| matches!(MessageKind::of(message), MessageKind::Request { .. }));
         let Some(id) = end.unanswered.as_ref().or(own.filter(|_| not_taken)) else { return };
         if self.handle_rejection(request.status) {
             return;
@@ -257,11 +258,13 @@ impl UnrecordedHttp {
             Some(404) if self.http.session().is_some() => {
                 // A request that broke off had a session before.
                 let over = if self.repeated.contains(&id.to_string()) {
-                    Over::Lost("the connection broke off, and the server no longer knows the session".to_owned())
+                    EndReason::ConnectionLost(
+                        "the connection broke off, and the server no longer knows the session".to_owned(),
+                    )
                 } else {
-                    Over::Forgotten
+                    EndReason::SessionUnknown
                 };
-                self.over.get_or_insert(over);
+                self.end_reason.get_or_insert(over);
             }
             Some(status) if TOO_LARGE_STATUSES.contains(&status) || status == 403 => {
                 self.ready.push_back(unread(id, &format!("HTTP status {status}")));
@@ -278,11 +281,11 @@ impl UnrecordedHttp {
     /// Handles a status that applies to all requests; returns whether it is one.
     fn handle_rejection(&mut self, status: Option<u16>) -> bool {
         let over = match status {
-            Some(429) => Over::Limited,
-            Some(401) => Over::Locked,
+            Some(429) => EndReason::RateLimited,
+            Some(401) => EndReason::Unauthorized,
             _ => return false,
         };
-        self.over.get_or_insert(over);
+        self.end_reason.get_or_insert(over);
         true
     }
 
@@ -293,7 +296,7 @@ impl UnrecordedHttp {
         {
             self.outgoing.push_back(frame.raw.clone());
         } else {
-            self.over.get_or_insert_with(|| Over::Lost(trouble.to_owned()));
+            self.end_reason.get_or_insert_with(|| EndReason::ConnectionLost(trouble.to_owned()));
         }
     }
 
@@ -317,7 +320,7 @@ fn forward(sender: &UnboundedSender<RecordEvent>, entry: &Entry) {
         Event::HttpEnd(end) => RecordEvent::Ended(end.clone()),
         Event::Received(frame) => RecordEvent::Came(frame.clone()),
         Event::Closed | Event::Exited { .. } => RecordEvent::Closed,
-        Event::Overflow => RecordEvent::Flooded,
+        Event::Overflow => RecordEvent::OutputLimitExceeded,
         _ => return,
     };
     // The receiver may be gone, and then the event is of no use.
@@ -330,10 +333,12 @@ fn error(id: &Id, code: i64, status: u16, text: &str) -> Frame {
     let text: String = text.trim().chars().take(SHOWN).collect();
     let message =
         if text.is_empty() { format!("HTTP status {status}") } else { format!("HTTP status {status}: {text}") };
-    Frame::of(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }))
+    Frame::from_value(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }))
 }
 
 /// An error response whose contents are not judged.
 fn unread(id: &Id, why: &str) -> Frame {
-    Frame::of(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32600, "message": why }, "unread": true }))
+    Frame::from_value(
+        &json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32600, "message": why }, "unread": true }),
+    )
 }

@@ -12,8 +12,8 @@ fn agree(name: &str, schema: &Value) {
         complex_tool::check(name, &arguments).expect("a rich tool")
     };
     let mut random = Random::new(7);
-    for obligation in schema.valid().obligations() {
-        if let Some(value) = schema.valid().meet(&obligation) {
+    for obligation in schema.valid().coverage_goals() {
+        if let Some(value) = schema.valid().cover(&obligation) {
             assert_eq!(check(&value), Ok(()), "{name} rejects {value}");
         }
     }
@@ -21,7 +21,7 @@ fn agree(name: &str, schema: &Value) {
         let value = schema.generate(&mut random).expect("valid arguments");
         assert_eq!(check(&value), Ok(()), "{name} rejects {value}");
     }
-    for site in schema.sites() {
+    for site in schema.constraints() {
         let Ok(generator) = schema.violating(&site) else { continue };
         for _ in 0..100 {
             let Ok(value) = generator.generate(&mut random) else { continue };

@@ -67,7 +67,7 @@ pub(super) struct Case {
     pub(super) id: String,
     pub(super) title: String,
     /// Its verdict in each revision, in the order of the columns.
-    pub(super) marks: Vec<Option<Mark>>,
+    pub(super) marks: Vec<Option<StepId>>,
     /// Reasons and notes, with the revisions to which they apply.
     pub(super) reasons: Vec<Reason>,
     /// The findings: requirement and id.
@@ -80,7 +80,7 @@ pub(super) struct Case {
 
 /// A verdict in one revision.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct StepId {
     pub(super) verdict: &'static str,
     pub(super) detail: String,
 }
@@ -205,7 +205,7 @@ impl Case {
         Self {
             id: display(id),
             title: display(results.iter().flatten().next_back().map_or("", |result| result.title.as_str())),
-            marks: results.iter().map(|result| result.map(Mark::of)).collect(),
+            marks: results.iter().map(|result| result.map(StepId::of)).collect(),
             reasons: reasons
                 .into_iter()
                 .map(|(kind, text, of)| Reason {
@@ -221,7 +221,7 @@ impl Case {
     }
 }
 
-impl Mark {
+impl StepId {
     fn of(result: &CaseResult) -> Self {
         let observed = match result.observed {
             0 => "nothing observed".to_owned(),

@@ -16,7 +16,8 @@ use super::value_pool::{PooledValue, ValuePool};
 use crate::check::fuzz::{Arguments, Call, Standing};
 use crate::event::Gap;
 use crate::fuzz::{
-    Generator, Malformed, Obligation, Oddity, Random, Simplest, Site, Source as _, ToolSchema, ViolationError,
+    Constraint, CoverageGoal, Generator, Malformed, MalformedKind, Random, Simplest, Source as _, ToolSchema,
+    ViolationError,
 };
 use crate::verdict::CallKind;
 
@@ -36,17 +37,17 @@ const MAX_GAPS: usize = 64;
 
 /// A constraint of the schema, and the generator of arguments that violate it.
 pub(super) struct ViolationTarget {
-    pub(super) site: Arc<Site>,
+    pub(super) site: Arc<Constraint>,
     generator: Option<Result<Arc<Generator>, ViolationError>>,
     /// Violations that are still to be tried, such as each wrong type.
-    aimed: VecDeque<Obligation>,
+    aimed: VecDeque<CoverageGoal>,
     pub(super) satisfied: u64,
     pub(super) violated: u64,
 }
 
 impl ViolationTarget {
     pub(super) fn is_without_effect(&self) -> bool {
-        matches!(self.generator, Some(Err(ViolationError::Vacuous)))
+        matches!(self.generator, Some(Err(ViolationError::NoEffect)))
     }
 }
 
@@ -62,7 +63,7 @@ pub(super) struct CallPlan {
     builder: Arc<CallBuilder>,
     random: Random,
     /// What is to be covered, and whether it is a boundary rather than a pair.
-    pending: VecDeque<(Obligation, bool)>,
+    pending: VecDeque<(CoverageGoal, bool)>,
     pub(super) obligations: usize,
     pub(super) covered: usize,
     pub(super) targets: Vec<ViolationTarget>,
@@ -73,7 +74,7 @@ pub(super) struct CallPlan {
     /// The arguments that malformed calls are derived from, and the kinds of malformed calls still to be made. They
     /// are built late because they are very large.
     plain: Value,
-    malformed: VecDeque<Oddity>,
+    malformed: VecDeque<MalformedKind>,
     /// The corpus: choice sequences whose calls led to a response of a new class.
     corpus: Vec<Vec<u64>>,
     /// The keywords that apply to given arguments.
@@ -106,12 +107,12 @@ impl Share {
 impl CallPlan {
     pub(super) fn new(tool: usize, schema: &Arc<ToolSchema>, name: &str, seed: u64, seeds: &[(String, Value)]) -> Self {
         let plain = schema.minimal().unwrap_or_else(|_| Value::Object(serde_json::Map::new()));
-        let count = schema.valid().obligations().len();
-        let pairs = schema.valid().pairs().into_iter().map(|pair| (pair, false));
-        let bundles = schema.valid().bundles().into_iter().map(|one| (one, true));
+        let count = schema.valid().coverage_goals().len();
+        let pairs = schema.valid().pairwise_goals().into_iter().map(|pair| (pair, false));
+        let bundles = schema.valid().bundled_goals().into_iter().map(|one| (one, true));
         let pending = bundles.chain(pairs).collect();
         let mut gaps = Vec::new();
-        let mut sites = schema.sites();
+        let mut sites = schema.constraints();
         if sites.len() > MAX_CONSTRAINTS {
             let what = format!("{} of {} keywords", sites.len() - MAX_CONSTRAINTS, sites.len());
             gaps.push(Gap { obligation: what, reason: "the limit on constraints was reached".to_owned() });
@@ -124,7 +125,7 @@ impl CallPlan {
             gaps.push(Gap { obligation: what, reason: "the schema is too large to try all of them".to_owned() });
             sites.truncate(affordable);
         }
-        let target = |site: Site| ViolationTarget {
+        let target = |site: Constraint| ViolationTarget {
             site: Arc::new(site),
             generator: None,
             aimed: VecDeque::new(),
@@ -165,9 +166,9 @@ impl CallPlan {
         let mut calls = Vec::new();
         while (calls.len() as u64) < limit {
             let Some((obligation, is_boundary)) = self.pending.pop_front() else { break };
-            match self.builder.schema.valid().meet(&obligation) {
+            match self.builder.schema.valid().cover(&obligation) {
                 Some(mut arguments) => {
-                    self.covered += obligation.bundled();
+                    self.covered += obligation.decision_count();
                     self.builder.keep_local(&mut arguments, self.builder.schema.valid());
                     let made = call(CallKind::Coverage, Standing::Valid, arguments, None);
                     if self.doubled {
@@ -176,7 +177,7 @@ impl CallPlan {
                     calls.push(made);
                 }
                 None if is_boundary => self.add_gap(
-                    format!("{} at {}", obligation.aim(), location(obligation.place())),
+                    format!("{} at {}", obligation.description(), location(obligation.path())),
                     "no arguments were found that satisfy it".to_owned(),
                 ),
                 None => {}
@@ -297,25 +298,25 @@ impl CallPlan {
         let made = self.builder.schema.violating(&site);
         self.compiling += began.elapsed();
         match &made {
-            Ok(_) | Err(ViolationError::Vacuous) => {}
+            Ok(_) | Err(ViolationError::NoEffect) => {}
             Err(error) => self.add_gap(site.to_string(), error.to_string()),
         }
         if let Ok(generator) = &made {
             // Which wrong type is sent matters more than on which side of a bound it lies.
             let site = &self.targets[at].site;
             let kinds = matches!(site.keyword.as_str(), "type" | "enum" | "const");
-            let mut aimed = generator.aimed();
+            let mut aimed = generator.violation_goals();
             if kinds {
                 let declared =
                     self.builder.schema.schema().pointer(&site.pointer).and_then(|schema| schema["type"].as_str());
                 let declared = declared.unwrap_or_default();
-                aimed.sort_by_cached_key(|aim| mistake_rank(generator.meet(aim).as_ref(), aim.place(), declared));
+                aimed.sort_by_cached_key(|aim| mistake_rank(generator.cover(aim).as_ref(), aim.path(), declared));
                 // Try each type once before trying any of them twice.
                 let mut of_type = [0_usize; TYPES];
-                let mut counted: Vec<(usize, Obligation)> = Vec::new();
+                let mut counted: Vec<(usize, CoverageGoal)> = Vec::new();
                 for aim in aimed {
-                    let made = generator.meet(&aim);
-                    let count = &mut of_type[type_of(value_at(made.as_ref(), aim.place()))];
+                    let made = generator.cover(&aim);
+                    let count = &mut of_type[type_of(value_at(made.as_ref(), aim.path()))];
                     *count += 1;
                     counted.push((*count, aim));
                 }
@@ -348,7 +349,7 @@ impl CallPlan {
     }
 
     /// Stops violating a constraint whose failure is known.
-    pub(super) fn avoid(&mut self, site: &Site) {
+    pub(super) fn avoid(&mut self, site: &Constraint) {
         if let Some(target) = self.targets.iter_mut().find(|target| *target.site == *site) {
             target.generator = Some(Err(ViolationError::NotFound));
             target.aimed.clear();

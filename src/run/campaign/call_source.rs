@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::check::fuzz::{Arguments, Call, Choices, Standing};
-use crate::fuzz::{Generator, Obligation, Random, Site, Source as _, Tape, ToolSchema};
+use crate::fuzz::{ChoiceSequence, Constraint, CoverageGoal, Generator, Random, Source as _, ToolSchema};
 use crate::verdict::CallKind;
 
 /// URLs that do not lead to another machine.
@@ -35,7 +35,7 @@ enum ArgumentSource {
     /// Valid arguments, generated from a mutated choice sequence.
     FromChoices(Vec<u64>),
     /// Arguments that violate a constraint: in the given way if there is one, otherwise randomly.
-    Violating(Arc<Site>, Arc<Generator>, Option<Obligation>),
+    Violating(Arc<Constraint>, Arc<Generator>, Option<CoverageGoal>),
 }
 
 impl CallSource {
@@ -50,7 +50,7 @@ impl CallSource {
     }
 
     /// A source of arguments that violate a constraint.
-    pub(super) fn violating(site: &Arc<Site>, by: &Arc<Generator>, aim: Option<Obligation>, seed: u64) -> Self {
+    pub(super) fn violating(site: &Arc<Constraint>, by: &Arc<Generator>, aim: Option<CoverageGoal>, seed: u64) -> Self {
         Self { seed, arguments: ArgumentSource::Violating(Arc::clone(site), Arc::clone(by), aim), twice: false }
     }
 
@@ -77,8 +77,8 @@ impl CallBuilder {
         Self {
             schema: Arc::clone(schema),
             seeds: seeds.to_vec(),
-            described: schema.described(),
-            remote_defaults: schema.leading_away(),
+            described: schema.values_in_descriptions(),
+            remote_defaults: schema.remote_defaults(),
         }
     }
 
@@ -110,12 +110,12 @@ impl CallBuilder {
                 Some(self.valid(arguments, *seed, random()))
             }
             ArgumentSource::FromChoices(choices) => {
-                let mut tape = Tape::replay(choices.clone());
+                let mut tape = ChoiceSequence::replay(choices.clone());
                 let arguments = self.schema.generate(&mut tape).ok()?;
-                Some(self.valid(arguments, *seed, Choices::Written(tape.into_used())))
+                Some(self.valid(arguments, *seed, Choices::Written(tape.into_choices())))
             }
             ArgumentSource::Violating(site, generator, aim) => {
-                let aimed = aim.as_ref().and_then(|aim| generator.meet(aim));
+                let aimed = aim.as_ref().and_then(|aim| generator.cover(aim));
                 let by_chance = aimed.is_none();
                 let mut arguments = match aimed {
                     Some(aimed) => aimed,
@@ -225,7 +225,7 @@ mod tests {
         });
         let schema = Arc::new(ToolSchema::compile(&schema, Dialect::Draft202012).expect("a usable schema"));
         let builder = CallBuilder::new(&schema, &[("n".to_owned(), json!(7)), ("m".to_owned(), json!(1))]);
-        let site = schema.sites().into_iter().find(|site| site.keyword == "minimum").expect("it has one");
+        let site = schema.constraints().into_iter().find(|site| site.keyword == "minimum").expect("it has one");
         let breaker = Arc::new(schema.violating(&site).expect("it can be broken"));
         let sources = || {
             let mut twice = CallSource::random(1);

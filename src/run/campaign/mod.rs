@@ -273,7 +273,7 @@ fn canaries(selected: &[&Tool]) -> Vec<FuzzCall> {
 fn compared_lists(inventory: &Inventory) -> &'static [(&'static str, &'static str)] {
     const ALL: [(&str, &str); 3] =
         [("tools/list", "tools"), ("resources/list", "resources"), ("prompts/list", "prompts")];
-    match (inventory.terms.declares("resources"), inventory.terms.declares("prompts")) {
+    match (inventory.session_parameters.declares("resources"), inventory.session_parameters.declares("prompts")) {
         (true, true) => &ALL,
         (true, false) => &ALL[..2],
         _ => &ALL[..1],

@@ -15,7 +15,7 @@ use super::value_pool::Origin;
 use super::worker::{Failure, Worker};
 use crate::case::Oracle;
 use crate::check::fuzz::{Arguments, Breach, Call, Exchange, Fate, Standing, judge};
-use crate::fuzz::{Malformed, Site};
+use crate::fuzz::{Constraint, Malformed};
 use crate::spec::Revision;
 use crate::verdict::{CallKind, Confirmation, Verdict};
 
@@ -402,9 +402,9 @@ impl Worker<'_> {
             (Arguments::Json(arguments), None) => match self.schemas[tool] {
                 Some(schema) if schema.is_valid(arguments) => Standing::Valid,
                 Some(schema) => schema
-                    .sites()
+                    .constraints()
                     .into_iter()
-                    .find_map(|site: Site| violation_at(schema, site, arguments))
+                    .find_map(|site: Constraint| violation_at(schema, site, arguments))
                     .unwrap_or(Standing::Unknown),
                 None => Standing::Unknown,
             },
@@ -414,7 +414,7 @@ impl Worker<'_> {
     }
 }
 
-fn violation_at(schema: &crate::fuzz::ToolSchema, site: Site, arguments: &Value) -> Option<Standing> {
+fn violation_at(schema: &crate::fuzz::ToolSchema, site: Constraint, arguments: &Value) -> Option<Standing> {
     let generator = schema.violating(&site).ok()?;
     generator.holds(arguments).then(|| Standing::Breaks(Arc::new(site)))
 }

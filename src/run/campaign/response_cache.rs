@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::check::fuzz::{Call, Rank, Subject, echoes, is_in_order, kind_of};
 use crate::event::CallOutcome;
-use crate::wire::Kind;
+use crate::wire::MessageKind;
 
 /// The maximum number of cached responses, and their maximum size.
 const MAX_RESPONSES: usize = 16;
@@ -87,7 +87,7 @@ impl<'a> ResponseCache<'a> {
 
     /// Caches a response when it is seen for the second time.
     pub(super) fn learn(&mut self, line: &[u8], message: &Value) {
-        if line.len() > MAX_RESPONSE_BYTES || !matches!(Kind::of(message), Kind::Response { .. }) {
+        if line.len() > MAX_RESPONSE_BYTES || !matches!(MessageKind::of(message), MessageKind::Response { .. }) {
             return;
         }
         let Some(id) = message.get("id").and_then(Value::as_i64).filter(|id| *id > 0) else { return };

@@ -14,14 +14,14 @@ use super::slow_process::SlowProcess;
 use super::standby::StandbyProcesses;
 use crate::check::fuzz::{DROPPED, Exchange, Fate, is_noise};
 use crate::client::headers::mirrored;
-use crate::client::{Over, Patience, Pipe, Responder, Waited};
+use crate::client::{EndReason, Responder, ShutdownTimeouts, UnrecordedConnection, WaitOutcome};
 use crate::run::conductor::Context;
 use crate::run::http_host::HostState;
 use crate::run::inventory::Tool;
 use crate::run::reply::Replies;
 use crate::run::session::{full_capabilities, stateless_meta};
 use crate::spec::{Era, Revision};
-use crate::wire::{Damage, Frame, Kind, same_id, same_id_loosely};
+use crate::wire::{Frame, FramingError, MessageKind, same_id, same_id_loosely};
 
 /// The maximum number of remembered calls, from which the calls that a failure needs are selected.
 const MAX_HISTORY: usize = 1_024;
@@ -41,8 +41,8 @@ const MAX_LOST_SESSIONS: usize = 20;
 const SHORT_WRONG_ID_WAIT: Duration = Duration::from_millis(3);
 const WRONG_IDS_BEFORE_SHORT_WAIT: usize = 8;
 /// How long a process gets to end. How it ends is not judged here.
-pub(super) const END_TIMEOUTS: Patience =
-    Patience { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
+pub(super) const END_TIMEOUTS: ShutdownTimeouts =
+    ShutdownTimeouts { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
 
 /// A running process of the server, and the calls it got.
 pub(super) struct ServerProcess {
@@ -53,7 +53,7 @@ pub(super) struct ServerProcess {
     meta: String,
     responder: Responder,
     standby: StandbyProcesses,
-    pipe: Option<Pipe>,
+    pipe: Option<UnrecordedConnection>,
     process_id: Option<i32>,
     had_process: bool,
     /// Whether the server ended and the client cannot restart it.
@@ -236,7 +236,7 @@ impl ServerProcess {
         self.had_process |= opened.process_id.is_some();
         self.pipe = Some(opened.pipe);
         for message in opened.requests {
-            if let Kind::Request { id, method } = Kind::of(&message) {
+            if let MessageKind::Request { id, method } = MessageKind::of(&message) {
                 self.answer(id, method, message.get("params"));
             }
         }
@@ -252,10 +252,10 @@ impl ServerProcess {
         let began = Instant::now();
         loop {
             let frame = match self.pipe.as_mut()?.next(limit.saturating_sub(began.elapsed())).await {
-                Waited::Came(frame) => frame,
-                Waited::TimedOut | Waited::Closed => return None,
+                WaitOutcome::Ready(frame) => frame,
+                WaitOutcome::TimedOut | WaitOutcome::Closed => return None,
             };
-            if is_noise(frame.json()) && frame.value != Err(Damage::Blank) {
+            if is_noise(frame.json()) && frame.value != Err(FramingError::Blank) {
                 self.add_noise(&frame);
             }
             let several = match frame.value {
@@ -264,12 +264,12 @@ impl ServerProcess {
                 Err(_) => Vec::new(),
             };
             for message in several {
-                match Kind::of(&message) {
-                    Kind::Response { id: Some(got) } if same_id_loosely(&json!(id), got) && !got.is_null() => {
+                match MessageKind::of(&message) {
+                    MessageKind::Response { id: Some(got) } if same_id_loosely(&json!(id), got) && !got.is_null() => {
                         return Some(message);
                     }
-                    Kind::Response { id: Some(got) } => self.record_duplicate(&message, got),
-                    Kind::Request { id, method } => self.answer(id, method, message.get("params")),
+                    MessageKind::Response { id: Some(got) } => self.record_duplicate(&message, got),
+                    MessageKind::Request { id, method } => self.answer(id, method, message.get("params")),
                     _ => {}
                 }
             }
@@ -317,21 +317,23 @@ impl ServerProcess {
     /// The reason why the connection closed; an error if no further call is possible.
     async fn end_of_connection(&mut self) -> Result<BurstEnd, String> {
         let Some(pipe) = &mut self.pipe else { return Err("the server is gone".to_owned()) };
-        match pipe.over() {
+        match pipe.end_reason() {
             None => {
-                let status = pipe.epitaph().await;
+                let status = pipe.exit_description().await;
                 Ok(BurstEnd::Ended { status, stderr: pipe.stderr() })
             }
-            Some(over @ (Over::Limited | Over::Locked)) => Err(over.describe()),
-            Some(Over::Flooded) => Ok(BurstEnd::Flooded),
-            Some(Over::Lost(_) | Over::Forgotten) => Ok(match self.context.host_state().await {
-                HostState::Ended { status, stderr } => BurstEnd::Ended { status, stderr },
-                HostState::Unreachable => {
-                    self.gone = true;
-                    BurstEnd::Ended { status: NOT_LISTENING.to_owned(), stderr: String::new() }
-                }
-                HostState::Listening => BurstEnd::Ended { status: DROPPED.to_owned(), stderr: String::new() },
-            }),
+            Some(over @ (EndReason::RateLimited | EndReason::Unauthorized)) => Err(over.describe()),
+            Some(EndReason::OutputLimitExceeded) => Ok(BurstEnd::Flooded),
+            Some(EndReason::ConnectionLost(_) | EndReason::SessionUnknown) => {
+                Ok(match self.context.host_state().await {
+                    HostState::Ended { status, stderr } => BurstEnd::Ended { status, stderr },
+                    HostState::Unreachable => {
+                        self.gone = true;
+                        BurstEnd::Ended { status: NOT_LISTENING.to_owned(), stderr: String::new() }
+                    }
+                    HostState::Listening => BurstEnd::Ended { status: DROPPED.to_owned(), stderr: String::new() },
+                })
+            }
         }
     }
 
@@ -370,7 +372,7 @@ impl ServerProcess {
             }
         }
         if response.is_none()
-            && self.pipe.as_ref().is_some_and(Pipe::is_closed)
+            && self.pipe.as_ref().is_some_and(UnrecordedConnection::is_closed)
             && let Ok(BurstEnd::Ended { status, stderr }) = self.end_of_connection().await
         {
             exchange.fate = Fate::Ended { status, stderr };

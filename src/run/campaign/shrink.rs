@@ -12,7 +12,7 @@ use super::worker::{Failure, Worker};
 use crate::case::Oracle;
 use crate::check::fuzz::{Arguments, Breach, Call, Exchange, Fate, Standing, excerpt, judge, outcome};
 use crate::event::CallOutcome;
-use crate::fuzz::{Malformed, Shrinker, Tape};
+use crate::fuzz::{ChoiceSequence, Malformed, Shrinker};
 use crate::verdict::{Confirmation, Verdict};
 
 /// The maximum number of attempts per failure.
@@ -469,7 +469,7 @@ impl Worker<'_> {
         let from_choices = call
             .tape
             .as_ref()
-            .and_then(|tape| Shrinker::new(generator.clone(), Tape::replay(tape.by(&generator))))
+            .and_then(|tape| Shrinker::new(generator.clone(), ChoiceSequence::replay(tape.by(&generator))))
             .filter(|shrinker| shrinker.current() == arguments);
         let Some(mut shrinker) = from_choices.or_else(|| Shrinker::of_value(generator, arguments.clone())) else {
             return Ok(None);

@@ -5,17 +5,17 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::server_process::END_TIMEOUTS;
-use crate::client::{Pipe, Waited};
+use crate::client::{UnrecordedConnection, WaitOutcome};
 use crate::transcript::messages;
-use crate::wire::{Kind, same_id_loosely};
+use crate::wire::{MessageKind, same_id_loosely};
 
 /// A process that did not answer a call in time, while others are used.
 pub(super) struct SlowProcess {
-    pipe: Option<Pipe>,
+    pipe: Option<UnrecordedConnection>,
 }
 
 impl SlowProcess {
-    pub(super) fn new(pipe: Pipe) -> Self {
+    pub(super) fn new(pipe: UnrecordedConnection) -> Self {
         Self { pipe: Some(pipe) }
     }
 
@@ -23,9 +23,9 @@ impl SlowProcess {
     pub(super) async fn response_to(mut self, id: i64, limit: Duration) -> Option<Value> {
         let pipe = self.pipe.as_mut()?;
         let began = Instant::now();
-        while let Waited::Came(frame) = pipe.next(limit.saturating_sub(began.elapsed())).await {
-            let own = |message: &&Value| match Kind::of(message) {
-                Kind::Response { id: Some(got) } => !got.is_null() && same_id_loosely(&id.into(), got),
+        while let WaitOutcome::Ready(frame) = pipe.next(limit.saturating_sub(began.elapsed())).await {
+            let own = |message: &&Value| match MessageKind::of(message) {
+                MessageKind::Response { id: Some(got) } => !got.is_null() && same_id_loosely(&id.into(), got),
                 _ => false,
             };
             if let Some(answer) = frame.json().into_iter().flat_map(messages).find(own) {

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::client::headers::Mirrored;
-use crate::client::{Pipe, Waited};
+use crate::client::{UnrecordedConnection, WaitOutcome};
 use crate::run::conductor::Context;
 use crate::run::launch::connect_unrecorded;
 use crate::run::session::{full_capabilities, initialize_params, stateless_meta};
 use crate::spec::{Era, Revision, Transport};
 use crate::transcript::messages;
-use crate::wire::{Kind, same_id_loosely};
+use crate::wire::{MessageKind, same_id_loosely};
 
 /// The maximum number of standby processes.
 const MAX_WAITING: usize = 1;
@@ -28,7 +28,7 @@ const QUIET_TIME: Duration = Duration::from_millis(1);
 
 /// A process with an open session.
 pub(super) struct OpenedProcess {
-    pub(super) pipe: Pipe,
+    pub(super) pipe: UnrecordedConnection,
     /// How long it took to open.
     pub(super) startup: Duration,
     /// Requests that it sent meanwhile.
@@ -106,15 +106,15 @@ impl OpenedProcess {
     async fn is_still_running(&mut self) -> bool {
         loop {
             match self.pipe.next(QUIET_TIME).await {
-                Waited::Came(frame) => {
+                WaitOutcome::Ready(frame) => {
                     for message in frame.json().into_iter().flat_map(messages) {
-                        if matches!(Kind::of(message), Kind::Request { .. }) {
+                        if matches!(MessageKind::of(message), MessageKind::Request { .. }) {
                             self.requests.push(message.clone());
                         }
                     }
                 }
-                Waited::TimedOut => return true,
-                Waited::Closed => return false,
+                WaitOutcome::TimedOut => return true,
+                WaitOutcome::Closed => return false,
             }
         }
     }
@@ -134,7 +134,11 @@ async fn open(context: Context, revision: Revision, mirrored: Arc<Mirrored>) -> 
     Ok(OpenedProcess { startup: began.elapsed(), process_id, ..opened })
 }
 
-async fn handshake(mut pipe: Pipe, revision: Revision, limit: Duration) -> Result<OpenedProcess, String> {
+async fn handshake(
+    mut pipe: UnrecordedConnection,
+    revision: Revision,
+    limit: Duration,
+) -> Result<OpenedProcess, String> {
     const REOPEN_FAILED: &str = "the server could not be opened again";
     let began = Instant::now();
     let capabilities = full_capabilities(revision);
@@ -145,20 +149,20 @@ async fn handshake(mut pipe: Pipe, revision: Revision, limit: Duration) -> Resul
     pipe.queue(json!({"jsonrpc": "2.0", "id": FIRST_ID, "method": method, "params": params}).to_string().as_bytes());
     let mut requests = Vec::new();
     loop {
-        let Waited::Came(frame) = pipe.next(limit.saturating_sub(began.elapsed())).await else {
+        let WaitOutcome::Ready(frame) = pipe.next(limit.saturating_sub(began.elapsed())).await else {
             return Err(pipe
                 .over()
                 .map_or_else(|| REOPEN_FAILED.to_owned(), |over| format!("{REOPEN_FAILED}: {}", over.describe())));
         };
         for message in frame.json().into_iter().flat_map(messages) {
-            match Kind::of(message) {
-                Kind::Response { id: Some(id) } if same_id_loosely(&json!(FIRST_ID), id) && !id.is_null() => {
+            match MessageKind::of(message) {
+                MessageKind::Response { id: Some(id) } if same_id_loosely(&json!(FIRST_ID), id) && !id.is_null() => {
                     if revision.era() == Era::Handshake {
                         pipe.queue(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
                     }
                     return Ok(OpenedProcess { pipe, startup: began.elapsed(), requests, process_id: None });
                 }
-                Kind::Request { .. } => requests.push(message.clone()),
+                MessageKind::Request { .. } => requests.push(message.clone()),
                 _ => {}
             }
         }

@@ -14,9 +14,9 @@ use super::{
     WRONG_ID_WAIT, WRONG_IDS_BEFORE_SHORT_WAIT, write_line,
 };
 use crate::check::fuzz::{Exchange, Fate, is_noise};
-use crate::client::{Over, Waited};
+use crate::client::{EndReason, WaitOutcome};
 use crate::spec::Era;
-use crate::wire::{Damage, Frame, Kind, same_id, same_id_loosely};
+use crate::wire::{Frame, FramingError, MessageKind, same_id, same_id_loosely};
 
 /// A call that is in flight.
 pub(super) struct PendingCall {
@@ -116,8 +116,8 @@ impl ServerProcess {
                 (left, unrelated) = (limit, 0);
             }
             match waited {
-                Waited::Came(None) => {}
-                Waited::Came(Some(frame)) => {
+                WaitOutcome::Ready(None) => {}
+                WaitOutcome::Ready(Some(frame)) => {
                     if let (Some(response_cache), Ok(message)) = (response_cache.as_mut(), &frame.value) {
                         response_cache.learn(&frame.raw, message);
                     }
@@ -131,7 +131,7 @@ impl ServerProcess {
                         }
                     }
                 }
-                Waited::TimedOut if state.unmatched.is_some() && state.pending.len() == 1 => {
+                WaitOutcome::TimedOut if state.unmatched.is_some() && state.pending.len() == 1 => {
                     // The response with the wrong id is the only one.
                     let Some(pending_call) = state.pending.pop_front() else { continue };
                     self.wrong_ids += 1;
@@ -139,12 +139,12 @@ impl ServerProcess {
                     self.close(&pending_call, answers, &mut state);
                     (left, unrelated) = (limit, 0);
                 }
-                Waited::TimedOut => state.burst.end = Some(BurstEnd::Silent),
-                Waited::Closed if pipe.over() == Some(&Over::Forgotten) => {
+                WaitOutcome::TimedOut => state.burst.end = Some(BurstEnd::Silent),
+                WaitOutcome::Closed if pipe.end_reason() == Some(&EndReason::SessionUnknown) => {
                     // A server may end a session at any time; pending calls are sent again in a new one.
                     self.lost_sessions += 1;
                     if self.lost_sessions > MAX_LOST_SESSIONS {
-                        return Err(Over::Forgotten.describe());
+                        return Err(EndReason::SessionUnknown.describe());
                     }
                     self.restart().await?;
                     for pending_call in &state.pending {
@@ -155,7 +155,7 @@ impl ServerProcess {
                     }
                     (left, unrelated, state.unmatched) = (limit, 0, None);
                 }
-                Waited::Closed => state.burst.end = Some(self.end_of_connection().await?),
+                WaitOutcome::Closed => state.burst.end = Some(self.end_of_connection().await?),
             }
             if state.burst.end.is_some() {
                 return Ok(self.abort(state, limit));
@@ -254,8 +254,8 @@ impl ServerProcess {
     /// Handles a line from the server; returns whether it answers a call.
     fn take_frame(&mut self, frame: Frame, state: &mut InFlight<'_>) -> bool {
         match &frame.value {
-            Err(Damage::Blank) => return false,
-            Err(damage) if damage.is_our_bound() => {
+            Err(FramingError::Blank) => return false,
+            Err(damage) if damage.is_own_limit() => {
                 // A message over the client's size limit still counts as a response; it is not judged here.
                 let Some(pending_call) = state.pending.pop_front() else { return false };
                 let unread =
@@ -284,9 +284,9 @@ impl ServerProcess {
 
     /// Handles a message from the server; returns whether it answers a call.
     fn take_message(&mut self, message: Value, state: &mut InFlight<'_>) -> bool {
-        match Kind::of(&message) {
-            Kind::Request { id, method } => self.answer(id, method, message.get("params")),
-            Kind::Response { id } => {
+        match MessageKind::of(&message) {
+            MessageKind::Request { id, method } => self.answer(id, method, message.get("params")),
+            MessageKind::Response { id } => {
                 let id = id.cloned().unwrap_or_default();
                 return self.match_response(message, &id, state);
             }
