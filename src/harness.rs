@@ -246,8 +246,8 @@ fn failure_message(results: &[&CaseResult], id: &str) -> String {
 
 fn check_baseline(report: &Report) -> Result<(), Failed> {
     let Some(baseline) = &report.baseline else { return Ok(()) };
-    let mut messages: Vec<String> = baseline.complaints().collect();
-    messages.extend(baseline.reminders());
+    let mut messages: Vec<String> = baseline.outdated_messages().collect();
+    messages.extend(baseline.expiry_messages());
     if messages.is_empty() { Ok(()) } else { Err(messages.join("\n").into()) }
 }
 

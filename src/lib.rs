@@ -135,7 +135,7 @@ pub use case::{LoadError, SelectError};
 pub use client::HttpEndpointError;
 pub use judge::{FuzzRevisions, FuzzSettings, HttpServer, Judge, JudgeError, Server, Settings};
 pub use report::{Conclusion, FailOn, Report};
-pub use run::{Calls, Revisions, ServerCommand};
+pub use run::{CallPolicy, Revisions, ServerCommand};
 pub use spec::Revision;
 pub use verdict::Verdict;
 
@@ -153,7 +153,7 @@ pub mod internals {
         };
     }
     pub mod check {
-        pub use crate::check::{Connected, Judged, Pass, Watched, act, watch};
+        pub use crate::check::{IndexedConnections, Judgement, Pass, RecordedConnection, judge_active, judge_passive};
     }
     pub mod client {
         pub use crate::client::{HttpEndpoint, HttpEndpointError, adopt_orphans, end_every_process, headers};
@@ -163,8 +163,8 @@ pub mod internals {
     }
     pub mod run {
         pub use crate::run::{
-            Calls, DiscoveredHint, DiscoveredHints, HttpServer, Launcher, Plan, Regression, RegressionError, Revisions,
-            Stop, discover_hints, run,
+            CallPolicy, DiscoveredHint, DiscoveredHints, HttpTarget, Launcher, Plan, Regression, RegressionError,
+            Revisions, Stop, discover_hints, run,
         };
     }
     pub mod transcript {

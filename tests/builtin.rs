@@ -6,29 +6,29 @@ use std::time::Duration;
 
 use mcp_conformance::event::{CaseResult, Event, RunSummary, Sink};
 use mcp_conformance::internals::case::{self, Case, SelectedCases};
-use mcp_conformance::internals::client::Site;
-use mcp_conformance::internals::run::{Calls, HttpServer, Launcher, Plan, Revisions, run};
+use mcp_conformance::internals::client::HttpEndpoint;
+use mcp_conformance::internals::run::{CallPolicy, HttpTarget, Launcher, Plan, Revisions, run};
 use mcp_conformance::reference::{Fault, FaultSet, HttpFault, serve_http, serve_http_protected};
 use mcp_conformance::spec::Revision;
 use tokio::sync::watch;
 
 /// The results of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct RunResults {
     /// The result of each case in each revision.
     pub(crate) results: Vec<CaseResult>,
     /// The end of the run.
     pub(crate) summary: Option<RunSummary>,
 }
 
-impl Found {
+impl RunResults {
     /// The result of a case in a revision.
     pub(crate) fn result(&self, case: &str, revision: Revision) -> Option<&CaseResult> {
         self.results.iter().find(|result| result.case == case && result.revision == revision)
     }
 }
 
-struct Collect(Arc<Mutex<Found>>);
+struct Collect(Arc<Mutex<RunResults>>);
 
 impl Sink for Collect {
     fn on(&mut self, event: &Event) -> std::io::Result<()> {
@@ -75,9 +75,9 @@ impl From<Vec<Arc<Case>>> for Chosen {
 }
 
 /// Runs cases against the built-in server with these faults.
-pub(crate) fn judge(faults: FaultSet, revisions: &[Revision], cases: impl Into<Chosen>) -> Found {
+pub(crate) fn judge(faults: FaultSet, revisions: &[Revision], cases: impl Into<Chosen>) -> RunResults {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
-    runtime.block_on(run_cases(Launcher::BuiltIn(Arc::new(faults)), revisions, cases))
+    runtime.block_on(run_cases(Launcher::Reference(Arc::new(faults)), revisions, cases))
 }
 
 /// Runs cases over HTTP against the built-in server with these faults, at one of its endpoints.
@@ -86,7 +86,7 @@ pub(crate) fn judge_over_http(
     revisions: &[Revision],
     cases: impl Into<Chosen>,
     endpoint: &str,
-) -> Found {
+) -> RunResults {
     // Faults of authorization have an effect only in a protected server, which needs a valid token.
     let token = faults.iter().any(Fault::requires_authorization).then(|| {
         let narrow = faults.iter().any(Fault::requires_narrow_token);
@@ -96,7 +96,7 @@ pub(crate) fn judge_over_http(
 }
 
 /// Runs cases over HTTP against the conforming server, protected as one with this fault would be.
-pub(crate) fn judge_like(fault: Fault, revisions: &[Revision], cases: impl Into<Chosen>, endpoint: &str) -> Found {
+pub(crate) fn judge_like(fault: Fault, revisions: &[Revision], cases: impl Into<Chosen>, endpoint: &str) -> RunResults {
     let token = if fault.requires_narrow_token() { NARROW } else { TOKEN };
     let token = fault.requires_authorization().then(|| token.to_owned());
     judge_with_token(FaultSet::none(), revisions, cases, endpoint, token)
@@ -115,7 +115,7 @@ fn judge_with_token(
     cases: impl Into<Chosen>,
     endpoint: &str,
     token: Option<String>,
-) -> Found {
+) -> RunResults {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
@@ -127,21 +127,22 @@ fn judge_with_token(
         };
         let headers: Vec<(String, String)> =
             token.map(|token| ("Authorization".to_owned(), format!("Bearer {token}"))).into_iter().collect();
-        let site = Site::new(&format!("http://{address}/{endpoint}"), &headers, false).expect("it is an address");
-        let found = run_cases(Launcher::Http(HttpServer { site, command: None }), revisions, cases).await;
+        let site =
+            HttpEndpoint::new(&format!("http://{address}/{endpoint}"), &headers, false).expect("it is an address");
+        let found = run_cases(Launcher::Http(HttpTarget { site, command: None }), revisions, cases).await;
         server.abort();
         found
     })
 }
 
-async fn run_cases(launcher: Launcher, revisions: &[Revision], cases: impl Into<Chosen>) -> Found {
+async fn run_cases(launcher: Launcher, revisions: &[Revision], cases: impl Into<Chosen>) -> RunResults {
     let Chosen(SelectedCases { cases, stimuli }) = cases.into();
     let plan = Plan {
         launcher,
         revisions: Revisions::Named(revisions.to_vec()),
         cases,
         stimuli,
-        calls: Calls::NonDestructive,
+        calls: CallPolicy::NonDestructive,
         hints: Vec::new(),
         timeout: Duration::from_secs(2),
         startup_timeout: Duration::from_secs(5),
@@ -155,7 +156,7 @@ async fn run_cases(launcher: Launcher, revisions: &[Revision], cases: impl Into<
         reproduce_prefix: "mcp-conformance".to_owned(),
         reproduce_suffix: String::new(),
     };
-    let found = Arc::new(Mutex::new(Found::default()));
+    let found = Arc::new(Mutex::new(RunResults::default()));
     let sink: Arc<Mutex<dyn Sink>> = Arc::new(Mutex::new(Collect(Arc::clone(&found))));
     let (_running, stop) = watch::channel(false);
     run(plan, sink, stop).await.expect("the sink takes every event");
@@ -167,8 +168,8 @@ pub(crate) const VARIANTS: [Fault; 5] =
     [Fault::WithoutTools, Fault::WithoutTasks, Fault::EmptyCursor, Fault::Awkward, Fault::ChoosyTools];
 
 /// The runs of every case against the conforming variants, made once.
-pub(crate) fn variants() -> &'static [(Fault, Found)] {
-    static RUNS: OnceLock<Vec<(Fault, Found)>> = OnceLock::new();
+pub(crate) fn variants() -> &'static [(Fault, RunResults)] {
+    static RUNS: OnceLock<Vec<(Fault, RunResults)>> = OnceLock::new();
     RUNS.get_or_init(|| {
         let run = |fault| (fault, judge(FaultSet::from(fault), &Revision::ALL, cases().to_vec()));
         VARIANTS.into_iter().map(run).collect()
@@ -181,8 +182,8 @@ pub(crate) fn http_cases() -> Vec<Arc<Case>> {
 }
 
 /// The runs over HTTP against the conforming server, at each endpoint, and its variants, made once.
-pub(crate) fn clean_over_http() -> &'static [(String, Found)] {
-    static RUNS: OnceLock<Vec<(String, Found)>> = OnceLock::new();
+pub(crate) fn clean_over_http() -> &'static [(String, RunResults)] {
+    static RUNS: OnceLock<Vec<(String, RunResults)>> = OnceLock::new();
     RUNS.get_or_init(|| {
         let mut runs = Vec::new();
         for endpoint in ENDPOINTS {
@@ -222,7 +223,7 @@ const PROTECTED_VARIANTS: [Fault; 2] = [Fault::Http(HttpFault::AuthPathOnly), Fa
 pub(crate) const HTTP_VARIANTS: [Fault; 2] = [Fault::Http(HttpFault::Sessionless), Fault::Http(HttpFault::Polls)];
 
 /// The run of every case against the conforming server in every revision, made once.
-pub(crate) fn clean() -> &'static Found {
-    static CLEAN: OnceLock<Found> = OnceLock::new();
+pub(crate) fn clean() -> &'static RunResults {
+    static CLEAN: OnceLock<RunResults> = OnceLock::new();
     CLEAN.get_or_init(|| judge(FaultSet::none(), &Revision::ALL, cases().to_vec()))
 }

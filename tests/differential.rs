@@ -19,7 +19,7 @@ use std::time::Duration;
 use jsonschema::Validator;
 use libtest_mimic::Trial;
 use mcp_conformance::internals::case::Body;
-use mcp_conformance::internals::check::{Connected, Watched, watch};
+use mcp_conformance::internals::check::{IndexedConnections, RecordedConnection, judge_passive};
 use mcp_conformance::internals::transcript::{Entry, Event, SessionParameters, Transcript};
 use mcp_conformance::internals::wire::Frame;
 use mcp_conformance::reference::{FaultSet, serve};
@@ -577,11 +577,11 @@ fn finding(written: &Written, message: &Value, revision: Revision) -> Option<Str
         entries.push(entry(2, Event::Received(Frame::from_value(&answer))));
     }
     let transcript = Transcript { entries, session_parameters: written.session_parameters.clone() };
-    let connected = [Connected { label: String::new(), transcript }];
-    let watched = Watched::new(&connected, revision);
+    let connected = [RecordedConnection { label: String::new(), transcript }];
+    let watched = IndexedConnections::new(&connected, revision);
     cases().iter().filter(|case| case.runs_in(revision)).find_map(|case| {
         let Body::Watch(passive) = &case.body else { return None };
-        let judged = watch(case, passive, revision, &watched);
+        let judged = judge_passive(case, passive, revision, &watched);
         let binds = |level| matches!(level, Level::Must | Level::Schema);
         let found = judged.findings.iter().find(|finding| finding.verdict == Verdict::Fail || binds(finding.level))?;
         Some(format!("{}: {}", case.id, found.message))

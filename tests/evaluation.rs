@@ -134,7 +134,7 @@ pub(crate) fn fuzz_in(
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
     Minimal,
-    /// Found, but with this call, which is larger than it need be.
+    /// RunResults, but with this call, which is larger than it need be.
     Large(String),
     /// Only others spoke, if any.
     Missed(String),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::Trial;
 use mcp_conformance::report::Report;
-use mcp_conformance::report::visible::is_treacherous;
+use mcp_conformance::report::visible::is_control_or_invisible;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -77,7 +77,7 @@ fn check_formats(folder: &Path) -> Result<usize, String> {
     let results = report.results().count();
     for (format, file) in FORMATS {
         let text = read(folder, file)?;
-        let acting = text.chars().find(|c| *c != '\n' && is_treacherous(*c));
+        let acting = text.chars().find(|c| *c != '\n' && is_control_or_invisible(*c));
         check(
             &format!("{format} contains no control or invisible characters, but it contains {acting:?}"),
             acting.is_none(),

@@ -9,7 +9,7 @@ use mcp_conformance::verdict::{Confirmation, Verdict};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{PROGRAM, Ran, program, trial};
+use crate::{PROGRAM, ProgramOutput, program, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -31,7 +31,7 @@ fn folder() -> Result<TempDir, String> {
 }
 
 /// Judges the built-in server with faults in one revision.
-fn judge(folder: &Path, options: &[&str], faults: &[&str]) -> Result<Ran, String> {
+fn judge(folder: &Path, options: &[&str], faults: &[&str]) -> Result<ProgramOutput, String> {
     // Most trials are about verdicts; those about fuzzing override this.
     let mut args = vec!["--revision", "2025-06-18", "--fuzz", "off"];
     args.extend(options);

@@ -14,7 +14,7 @@ use mcp_conformance::report::Report;
 use mcp_conformance::verdict::Verdict;
 use serde_json::json;
 
-use crate::raw::{Asked, answer, answering, smallest};
+use crate::raw::{HttpRequest, answer, minimal_server, serve_response};
 use crate::{PROGRAM, trial};
 
 /// Hidden faults of different oracles, each with a revision that it is looked for in.
@@ -85,7 +85,7 @@ impl Run {
     }
 
     /// The cases that complain.
-    fn complaints(&self) -> Vec<String> {
+    fn outdated_messages(&self) -> Vec<String> {
         let bad = |verdict| matches!(verdict, Verdict::Fail | Verdict::Warn | Verdict::Error);
         self.report.results().filter(|result| bad(result.verdict)).map(|result| result.case.clone()).collect()
     }
@@ -101,7 +101,7 @@ fn the_conforming_server_has_no_finding() -> Result<(), String> {
         [("2025-11-25", "1", "/mcp"), ("2026-07-28", "2", "/mcp"), ("2024-11-05", "3", "/sse")]
     {
         let run = Run::fuzz(&[&["--revision", revision, "--seed", seed], &some[..]].concat(), path, &[])?;
-        if !run.complaints().is_empty() {
+        if !run.outdated_messages().is_empty() {
             return Err(format!("{revision}, seed {seed}: {}", run.words));
         }
         if run.summary().is_none_or(|fuzz| fuzz.calls < 150) {
@@ -126,18 +126,18 @@ fn a_sample_is_found() -> Result<(), String> {
                             &["--tool", &family, "--tool", "echo"],
                         ];
                         let run = Run::fuzz(&options.concat(), "/mcp", &["--fault", name])?;
-                        let found = run.complaints();
+                        let found = run.outdated_messages();
                         let right = found.iter().any(|case| fault.oracles().contains(&case.as_str()));
                         if right { Ok(()) } else { Err(format!("{found:?}\n{}", run.words)) }
                     });
                     if let Err(error) = outcome {
-                        missed.lock().expect("nobody panics").push(format!("{name} in {revision}: {error}"));
+                        missed.lock().expect("unused_address panics").push(format!("{name} in {revision}: {error}"));
                     }
                 }
             });
         }
     });
-    let missed = missed.into_inner().expect("nobody panics");
+    let missed = missed.into_inner().expect("unused_address panics");
     if missed.is_empty() { Ok(()) } else { Err(missed.join("\n")) }
 }
 
@@ -187,7 +187,7 @@ fn a_server_that_dies_is_told() -> Result<(), String> {
     if !ended || run.code != Some(1) || !said.contains("the server died") {
         return Err(format!("ended: {ended}, said: {said}\n{}", run.words));
     }
-    if !run.complaints().contains(&"fuzz/crash".to_owned()) {
+    if !run.outdated_messages().contains(&"fuzz/crash".to_owned()) {
         return Err(format!("no crash is told: {}", run.words));
     }
     // What needs a process of ours is left out with its reason, and not passed.
@@ -203,7 +203,7 @@ fn a_server_that_dies_is_told() -> Result<(), String> {
 }
 
 /// A server with one tool that limits how often it is asked, once it was asked so often.
-fn limiting(asked: &Asked, count: &AtomicUsize, free: usize) -> Vec<u8> {
+fn limiting(asked: &HttpRequest, count: &AtomicUsize, free: usize) -> Vec<u8> {
     if asked.method == "POST" && count.fetch_add(1, Ordering::Relaxed) >= free {
         return answer("429 Too Many Requests", &[("retry-after", "3600")], "slow down");
     }
@@ -217,7 +217,7 @@ fn limiting(asked: &Asked, count: &AtomicUsize, free: usize) -> Vec<u8> {
             "type": "object", "properties": { "text": { "type": "string" } },
         } }] }),
         Some("tools/call") => json!({ "content": [{ "type": "text", "text": "said" }] }),
-        _ => return smallest(asked),
+        _ => return minimal_server(asked),
     };
     let body = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
     answer("200 OK", &[("content-type", "application/json")], &body.to_string())
@@ -225,12 +225,12 @@ fn limiting(asked: &Asked, count: &AtomicUsize, free: usize) -> Vec<u8> {
 
 fn a_limit_ends_it() -> Result<(), String> {
     let count = AtomicUsize::new(0);
-    let address = answering(move |asked| limiting(asked, &count, 40));
+    let address = serve_response(move |asked| limiting(asked, &count, 40));
     let folder = tempfile::tempdir().map_err(told)?;
     let url = format!("http://{address}/mcp");
     let run = Run::of(folder.path(), &["--select", "fuzz/*", "--revision", "2025-06-18", &url])?;
     let said = run.summary().and_then(|fuzz| fuzz.stopped_early.clone()).unwrap_or_default();
-    let hangs = run.complaints().iter().any(|case| case == "fuzz/hang" || case == "fuzz/crash");
+    let hangs = run.outdated_messages().iter().any(|case| case == "fuzz/hang" || case == "fuzz/crash");
     if said.contains("429") && said.contains("--max-rate") && !hangs {
         return Ok(());
     }
@@ -239,11 +239,11 @@ fn a_limit_ends_it() -> Result<(), String> {
 
 fn limited_for_good() -> Result<(), String> {
     let count = AtomicUsize::new(0);
-    let address = answering(move |asked| {
+    let address = serve_response(move |asked| {
         if asked.method == "POST" && count.fetch_add(1, Ordering::Relaxed) >= 30 {
             return answer("429 Too Many Requests", &[("retry-after", "3600")], "slow down");
         }
-        smallest(asked)
+        minimal_server(asked)
     });
     let folder = tempfile::tempdir().map_err(told)?;
     let url = format!("http://{address}/mcp");
@@ -252,7 +252,7 @@ fn limited_for_good() -> Result<(), String> {
     // What the same server is found to do where nothing is limited.
     let known = Run::of(
         folder.path(),
-        &["--revision", "2025-06-18", "--fuzz", "off", &format!("http://{}/mcp", answering(smallest))],
+        &["--revision", "2025-06-18", "--fuzz", "off", &format!("http://{}/mcp", serve_response(minimal_server))],
     )?;
     let known: Vec<_> = known.report.results().flat_map(|result| &result.findings).collect();
     let is_new = |finding: &&&mcp_conformance::verdict::Finding| {
@@ -273,12 +273,12 @@ fn limited_for_good() -> Result<(), String> {
 
 fn limited_now_and_then() -> Result<(), String> {
     let count = AtomicUsize::new(0);
-    let address = answering(move |asked| {
+    let address = serve_response(move |asked| {
         // Every eighth request has to be made again.
         if asked.method == "POST" && count.fetch_add(1, Ordering::Relaxed) % 8 == 7 {
             return answer("429 Too Many Requests", &[("retry-after", "0")], "slow down");
         }
-        smallest(asked)
+        minimal_server(asked)
     });
     let folder = tempfile::tempdir().map_err(told)?;
     let run = |address: &str| {
@@ -288,7 +288,7 @@ fn limited_now_and_then() -> Result<(), String> {
     let verdicts = |run: &Run| -> Vec<(String, Verdict)> {
         run.report.results().map(|result| (result.case.clone(), result.verdict)).collect()
     };
-    let (limited, unlimited) = (run(&address.to_string())?, run(&answering(smallest).to_string())?);
+    let (limited, unlimited) = (run(&address.to_string())?, run(&serve_response(minimal_server).to_string())?);
     let (some, all) = (verdicts(&limited), verdicts(&unlimited));
     let differing: Vec<_> = some.iter().filter(|one| !all.contains(one)).collect();
     if differing.is_empty() && some.len() == all.len() {

@@ -1,4 +1,4 @@
-//! What the judge must bear over HTTP: nobody there, pages, proxies, loops, floods, drips, and no HTTP at all.
+//! What the judge must bear over HTTP: unused_address there, pages, proxies, loops, floods, drips, and no HTTP at all.
 //!
 //! Every trial drives the real program against a small server on a raw socket, and looks at its exit code,
 //! its words, the time and the memory that it took.
@@ -13,7 +13,7 @@ use libtest_mimic::Trial;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::hostile::{IMPATIENT, LATER, PATIENT, Run, SOON};
-use crate::raw::{answer, answering, linger, listen, nobody, read, smallest};
+use crate::raw::{answer, linger, listen, minimal_server, read, serve_response, unused_address};
 use crate::trial;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -52,21 +52,26 @@ impl Bad {
 fn bad_servers() -> Vec<Bad> {
     let bad = |name, start, says, limit| Bad { name, scheme: "http", start, says, limit };
     vec![
-        bad("refused", nobody, &["no server listens at", "is it running"], SOON),
-        bad("not-found", || answering(|_| answer("404 Not Found", &[], "")), &["HTTP status 404", "the path"], SOON),
+        bad("refused", unused_address, &["no server listens at", "is it running"], SOON),
+        bad(
+            "not-found",
+            || serve_response(|_| answer("404 Not RunResults", &[], "")),
+            &["HTTP status 404", "the path"],
+            SOON,
+        ),
         bad(
             "not-found-page",
-            || answering(|_| answer("404 Not Found", &[("content-type", "text/html")], PAGE)),
+            || serve_response(|_| answer("404 Not RunResults", &[("content-type", "text/html")], PAGE)),
             &["HTTP status 404 (text/html)", "the path"],
             SOON,
         ),
         bad(
             "page",
-            || answering(|_| answer("200 OK", &[("content-type", "text/html; charset=utf-8")], PAGE)),
+            || serve_response(|_| answer("200 OK", &[("content-type", "text/html; charset=utf-8")], PAGE)),
             &["HTTP status 200 (text/html", "a web page"],
             SOON,
         ),
-        bad("broken-server", || answering(|_| answer("500 Oops", &[], "")), &["HTTP status 500"], SOON),
+        bad("broken-server", || serve_response(|_| answer("500 Oops", &[], "")), &["HTTP status 500"], SOON),
         bad(
             "tls-in-clear-text",
             || raw(b"\x15\x03\x01\x00\x02\x02\x46"),
@@ -81,7 +86,7 @@ fn bad_servers() -> Vec<Bad> {
         bad("silent", || listen(silent), &["did not answer"], LATER),
         bad(
             "redirect-loop",
-            || answering(|asked| answer("308 Permanent Redirect", &[("location", &asked.target)], "")),
+            || serve_response(|asked| answer("308 Permanent Redirect", &[("location", &asked.target)], "")),
             &["HTTP status 308", "redirect", "/mcp"],
             SOON,
         ),
@@ -150,28 +155,28 @@ fn bad_servers() -> Vec<Bad> {
         ),
         bad(
             "always-too-much",
-            || answering(|_| answer("429 Too Many Requests", &[("retry-after", "1")], "")),
+            || serve_response(|_| answer("429 Too Many Requests", &[("retry-after", "1")], "")),
             &["HTTP status 429", "Retry-After: 1"],
             LATER,
         ),
         bad(
             "too-much-for-today",
-            || answering(|_| answer("429 Too Many Requests", &[("retry-after", "86400")], "")),
+            || serve_response(|_| answer("429 Too Many Requests", &[("retry-after", "86400")], "")),
             &["HTTP status 429", "Retry-After: 86400"],
             SOON,
         ),
         bad(
             "locked",
-            || answering(|_| answer("401 Unauthorized", &[], "")),
+            || serve_response(|_| answer("401 Unauthorized", &[], "")),
             &["HTTP status 401", "--bearer-env"],
             SOON,
         ),
-        bad("accepted-and-silent", || answering(|_| answer("202 Accepted", &[], "")), &["HTTP status 202"], SOON),
+        bad("accepted-and-silent", || serve_response(|_| answer("202 Accepted", &[], "")), &["HTTP status 202"], SOON),
         bad(
             "another-encoding",
             || {
                 let headers = [("content-type", "application/json"), ("content-encoding", "gzip")];
-                answering(move |_| answer("200 OK", &headers, "\u{1f}\u{8b}\u{8}"))
+                serve_response(move |_| answer("200 OK", &headers, "\u{1f}\u{8b}\u{8}"))
             },
             &["gzip"],
             SOON,
@@ -260,7 +265,7 @@ fn a_redirect_elsewhere_is_not_followed() -> Result<(), String> {
     let (elsewhere, count) = counting();
     let location = format!("http://{elsewhere}/mcp");
     let shown = location.clone();
-    let address = answering(move |_| answer("307 Temporary Redirect", &[("location", &location)], ""));
+    let address = serve_response(move |_| answer("307 Temporary Redirect", &[("location", &location)], ""));
     let run = Run::of(&IMPATIENT, &[&format!("http://{address}/mcp")])?;
     run.expect(2, &["NOT JUDGED", "HTTP status 307", "redirect", &shown])?;
     is_left_alone(&count)
@@ -288,13 +293,13 @@ fn what_asks_to_wait_is_waited_for() -> Result<(), String> {
     let began: Arc<std::sync::OnceLock<Instant>> = Arc::default();
     let early = Arc::new(AtomicUsize::new(0));
     let (first, hasty) = (Arc::clone(&began), Arc::clone(&early));
-    let address = answering(move |asked| {
+    let address = serve_response(move |asked| {
         let since = first.get_or_init(Instant::now).elapsed();
         if since < Duration::from_millis(900) {
             hasty.fetch_add(1, Ordering::Relaxed);
             return answer("429 Too Many Requests", &[("retry-after", "1")], "");
         }
-        smallest(asked)
+        minimal_server(asked)
     });
     let run = Run::of(&[&PATIENT[..], &["--revision", "2025-06-18"]].concat(), &[&format!("http://{address}/mcp")])?;
     if run.code == Some(2) {
@@ -306,7 +311,7 @@ fn what_asks_to_wait_is_waited_for() -> Result<(), String> {
     }
 }
 
-/// A server behind TLS with a certificate that nobody vouches for.
+/// A server behind TLS with a certificate that unused_address vouches for.
 fn behind_tls() -> Result<SocketAddr, String> {
     let told = |error: &dyn std::fmt::Display| error.to_string();
     let own = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).map_err(|error| told(&error))?;
@@ -323,7 +328,7 @@ fn behind_tls() -> Result<SocketAddr, String> {
         let mut session = rustls::ServerConnection::new(Arc::clone(&config)).map_err(io::Error::other)?;
         let mut tls = rustls::Stream::new(&mut session, &mut stream);
         let asked = read(&mut tls)?;
-        tls.write_all(&smallest(&asked))?;
+        tls.write_all(&minimal_server(&asked))?;
         tls.conn.send_close_notify();
         tls.flush()?;
         linger(&mut stream)
@@ -342,7 +347,7 @@ fn a_certificate_is_verified_unless_told_otherwise() -> Result<(), String> {
 
 fn no_proxy_is_used_for_this_machine() -> Result<(), String> {
     let (elsewhere, count) = counting();
-    let address = answering(smallest);
+    let address = serve_response(minimal_server);
     let proxy = format!("http://{elsewhere}");
     let variables = [("http_proxy", proxy.as_str()), ("HTTP_PROXY", &proxy), ("all_proxy", &proxy)];
     let run = Run::with_variables(&PATIENT, &[&format!("http://{address}/mcp")], &variables)?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use crate::raw::{Asked, answer, answering, nobody, smallest};
+use crate::raw::{HttpRequest, answer, minimal_server, serve_response, unused_address};
 use crate::{PROGRAM, trial};
 
 /// A token that is written otherwise within JSON and within an address.
@@ -70,16 +70,16 @@ fn key() -> String {
 }
 
 /// Both secrets as they came with a request.
-fn gossip(asked: &Asked) -> String {
+fn gossip(asked: &HttpRequest) -> String {
     let came = |name: &str| asked.header(name).unwrap_or("<absent>").to_owned();
     format!("{} and {}", came("authorization"), came("x-api-key"))
 }
 
 /// A server that repeats what it was given wherever there is room.
-fn gossiping(asked: &Asked) -> Vec<u8> {
+fn gossiping(asked: &HttpRequest) -> Vec<u8> {
     let gossip = gossip(asked);
     let message = asked.message();
-    let Some(id) = message.get("id").filter(|_| asked.method == "POST") else { return smallest(asked) };
+    let Some(id) = message.get("id").filter(|_| asked.method == "POST") else { return minimal_server(asked) };
     let body = match message["method"].as_str() {
         Some("initialize") => json!({ "jsonrpc": "2.0", "id": id, "result": {
             "protocolVersion": message["params"]["protocolVersion"], "capabilities": { "tools": {} },
@@ -101,7 +101,7 @@ fn gossiping(asked: &Asked) -> Vec<u8> {
 }
 
 fn what_a_server_repeats_is_masked() -> Result<(), String> {
-    let address = format!("http://{}/mcp", answering(gossiping));
+    let address = format!("http://{}/mcp", serve_response(gossiping));
     let (code, told) = holds_none(&["--bearer-env", "HUSH", "--header", &key()], &[&address])?;
     // It has to have been judged, and what it repeated has to have been met.
     if code != Some(1) || !told.contains("[secret]") || !told.contains("--bearer-env HUSH") {
@@ -116,7 +116,7 @@ fn what_a_server_repeats_is_masked() -> Result<(), String> {
 }
 
 fn what_a_started_server_writes_is_masked() -> Result<(), String> {
-    let address = format!("http://{}/mcp", nobody());
+    let address = format!("http://{}/mcp", unused_address());
     let script = r#"printf '%s\n' "we got $HUSH" >&2; printf '%s\n' "$HUSH"; sleep 0.3; exit 3"#;
     let options = ["--bearer-env", "HUSH", "--url", &address];
     let (code, told) = holds_none(&options, &["sh", "-c", script])?;
@@ -124,7 +124,7 @@ fn what_a_started_server_writes_is_masked() -> Result<(), String> {
 }
 
 fn what_a_refusal_repeats_is_masked() -> Result<(), String> {
-    let address = answering(|asked| {
+    let address = serve_response(|asked| {
         let gossip = gossip(asked);
         let challenge = format!("Bearer error_description=\"{gossip}\"");
         answer("401 Unauthorized", &[("www-authenticate", &challenge), ("location", &gossip)], &gossip)
@@ -135,7 +135,8 @@ fn what_a_refusal_repeats_is_masked() -> Result<(), String> {
     if code == Some(0) || !told.contains("HTTP status 401") {
         return Err(format!("exit code {code:?}\n{told}"));
     }
-    let address = answering(|asked| answer("302 Found", &[("location", &format!("http://x/{}", gossip(asked)))], ""));
+    let address =
+        serve_response(|asked| answer("302 RunResults", &[("location", &format!("http://x/{}", gossip(asked)))], ""));
     let (code, told) = holds_none(&["--bearer-env", "HUSH", "--header", &key()], &[&format!("http://{address}/")])?;
     if code == Some(2) && told.contains("redirect") { Ok(()) } else { Err(format!("exit code {code:?}\n{told}")) }
 }

@@ -11,7 +11,7 @@ use mcp_conformance::spec::Revision;
 use mcp_conformance::verdict::{Finding, Verdict};
 
 use crate::builtin::{
-    ENDPOINTS, Found, HTTP_VARIANTS, cases, clean, clean_over_http, judge, judge_over_http, variants,
+    ENDPOINTS, HTTP_VARIANTS, RunResults, cases, clean, clean_over_http, judge, judge_over_http, variants,
 };
 use crate::evaluation::fuzz_in;
 use crate::reproduce::printed;
@@ -69,11 +69,11 @@ fn the_conforming_server_has_no_finding_over_http() -> Result<(), String> {
     rest.iter().try_for_each(|(name, found)| has_no_finding_in(found, &[]).map_err(|told| format!("{name}: {told}")))
 }
 
-fn has_no_finding(found: &Found) -> Result<(), String> {
+fn has_no_finding(found: &RunResults) -> Result<(), String> {
     has_no_finding_in(found, &Revision::ALL)
 }
 
-fn has_no_finding_in(found: &Found, revisions: &[Revision]) -> Result<(), String> {
+fn has_no_finding_in(found: &RunResults, revisions: &[Revision]) -> Result<(), String> {
     let summary = found.summary.as_ref().ok_or("the run did not end")?;
     if let Some(problem) = &summary.problem {
         return Err(format!("the run met a problem: {}", problem.message));
@@ -168,8 +168,9 @@ fn it_passes_on_the_conforming_server(case: &Case) -> Result<(), String> {
     if results.iter().any(|result| result.verdict == Verdict::Pass) {
         return Ok(());
     }
-    let passes =
-        |found: &Found| found.results.iter().any(|result| result.case == case.id && result.verdict == Verdict::Pass);
+    let passes = |found: &RunResults| {
+        found.results.iter().any(|result| result.case == case.id && result.verdict == Verdict::Pass)
+    };
     if variants().iter().any(|(_, found)| passes(found)) {
         return Ok(());
     }
@@ -286,7 +287,7 @@ fn runs_everything() -> bool {
 }
 
 /// All cases against the server with a fault: the fault may show in what any of them sends.
-fn run_everything(case: &Case, fault: Fault, revision: Revision) -> Found {
+fn run_everything(case: &Case, fault: Fault, revision: Revision) -> RunResults {
     if !case.speaks_of_http() {
         return judge(FaultSet::from(fault), &[revision], cases().to_vec());
     }

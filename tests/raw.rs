@@ -13,7 +13,7 @@ const MAX_REQUEST_BYTES: usize = 1 << 20;
 
 /// A request that was read from a socket.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Asked {
+pub(crate) struct HttpRequest {
     pub(crate) method: String,
     pub(crate) target: String,
     /// The names are in lower case.
@@ -21,7 +21,7 @@ pub(crate) struct Asked {
     pub(crate) body: Vec<u8>,
 }
 
-impl Asked {
+impl HttpRequest {
     /// The first value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
@@ -51,7 +51,7 @@ pub(crate) fn listen(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync +
 }
 
 /// Responds to the one request of every connection; the bytes of the response are written unchanged.
-pub(crate) fn answering(answer: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> SocketAddr {
+pub(crate) fn serve_response(answer: impl Fn(&HttpRequest) -> Vec<u8> + Send + Sync + 'static) -> SocketAddr {
     listen(move |mut stream| {
         let asked = read(&mut stream)?;
         stream.write_all(&answer(&asked))?;
@@ -60,13 +60,13 @@ pub(crate) fn answering(answer: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'stat
 }
 
 /// An address at which nothing listens.
-pub(crate) fn nobody() -> SocketAddr {
+pub(crate) fn unused_address() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port is found");
     listener.local_addr().expect("a listener has an address")
 }
 
 /// Reads a request, with its body if it has a content length.
-pub(crate) fn read(stream: &mut impl Read) -> io::Result<Asked> {
+pub(crate) fn read(stream: &mut impl Read) -> io::Result<HttpRequest> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 8 << 10];
     let mut more = |bytes: &mut Vec<u8>| -> io::Result<()> {
@@ -91,7 +91,7 @@ pub(crate) fn read(stream: &mut impl Read) -> io::Result<Asked> {
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
-    let mut asked = Asked { method, target, headers, body: Vec::new() };
+    let mut asked = HttpRequest { method, target, headers, body: Vec::new() };
     let length = asked.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     while bytes.len() < end + 4 + length {
         more(&mut bytes)?;
@@ -119,7 +119,7 @@ pub(crate) fn linger(stream: &mut TcpStream) -> io::Result<()> {
 }
 
 /// The smallest server that can be judged: it supports every revision with a handshake, and has no capabilities.
-pub(crate) fn smallest(asked: &Asked) -> Vec<u8> {
+pub(crate) fn minimal_server(asked: &HttpRequest) -> Vec<u8> {
     let message = asked.message();
     let json = [("content-type", "application/json")];
     if asked.method != "POST" {

@@ -14,7 +14,7 @@ use mcp_conformance::internals::case::{Case, SelectedCases, Selection};
 use mcp_conformance::reference::{Fault, FaultSet};
 use mcp_conformance::spec::Revision;
 
-use crate::builtin::{ENDPOINTS, Found, cases, judge, judge_over_http};
+use crate::builtin::{ENDPOINTS, RunResults, cases, judge, judge_over_http};
 use crate::{PROGRAM, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -81,7 +81,7 @@ impl Printed {
     }
 
     /// Carries the command out in this process, in a revision, with its fault or without.
-    pub(crate) fn run(&self, revision: Revision, with_fault: bool) -> Found {
+    pub(crate) fn run(&self, revision: Revision, with_fault: bool) -> RunResults {
         let faults = if with_fault { FaultSet::from(self.fault) } else { FaultSet::none() };
         match self.endpoint {
             Some(endpoint) if with_fault => judge_over_http(faults, &[revision], self.selected(), endpoint),

@@ -65,13 +65,13 @@ fn main() -> std::process::ExitCode {
 }
 
 /// The result of running the program: its exit code and its output.
-struct Ran {
+struct ProgramOutput {
     code: Option<i32>,
     out: String,
     told: String,
 }
 
-impl Ran {
+impl ProgramOutput {
     /// Fails, with the output, unless the program ended with this exit code.
     fn with_code(self, code: i32) -> Result<Self, String> {
         if self.code == Some(code) {
@@ -91,7 +91,7 @@ impl Ran {
 const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-conformance");
 
 /// Runs the program in a folder.
-fn program(folder: &std::path::Path, arguments: &[&str]) -> Result<Ran, String> {
+fn program(folder: &std::path::Path, arguments: &[&str]) -> Result<ProgramOutput, String> {
     let mut command = std::process::Command::new(PROGRAM);
     command.current_dir(folder).args(arguments).stdin(std::process::Stdio::null());
     // Variables of a CI system must not change the result.
@@ -99,7 +99,7 @@ fn program(folder: &std::path::Path, arguments: &[&str]) -> Result<Ran, String> 
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let told = format!("{arguments:?}: {}\n--- stdout\n{out}\n--- stderr\n{error}", output.status);
-    Ok(Ran { code: output.status.code(), out: out.into_owned(), told })
+    Ok(ProgramOutput { code: output.status.code(), out: out.into_owned(), told })
 }
 
 /// A trial that fails with the error of its function.

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use mcp_conformance::report::visible::is_treacherous;
+use mcp_conformance::report::visible::is_control_or_invisible;
 use mcp_conformance::report::{Badge, Github, Html, Json, Junit, Markdown, Renderer, Report, Sarif, Tap, Text};
 use mcp_conformance_fuzz::poison::poisoned;
 use pulldown_cmark::{Event, Options, Parser, Tag};
@@ -103,7 +103,7 @@ fuzz_target!(|attack: &str| {
     ];
     for (name, format) in formats {
         let text = report.render(format);
-        let treacherous = text.chars().find(|c| *c != '\n' && is_treacherous(*c));
+        let treacherous = text.chars().find(|c| *c != '\n' && is_control_or_invisible(*c));
         assert!(treacherous.is_none(), "{treacherous:?} is in {name}");
         match name {
             "HTML" => has_only(name, &of_html(&text), html),

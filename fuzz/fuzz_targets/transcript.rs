@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use mcp_conformance::internals::case::Body;
-use mcp_conformance::internals::check::{self, Connected, Judged, Pass, Watched};
+use mcp_conformance::internals::check::{self, RecordedConnection, Judged, Pass, IndexedConnections};
 use mcp_conformance::spec::Revision;
 use mcp_conformance::internals::transcript::{Entry, Event, StepId, ShutdownStep, SessionParameters, Transcript};
 use mcp_conformance::verdict::Verdict;
@@ -55,8 +55,8 @@ fuzz_target!(|bytes: &[u8]| {
     let session_parameters = SessionParameters { client_capabilities: serde_json::json!({}), opening };
     let transcript = Transcript { entries, session_parameters };
 
-    let connected = [Connected { label: "main session".to_owned(), transcript: transcript.clone() }];
-    let watched = Watched::new(&connected, revision);
+    let connected = [RecordedConnection { label: "main session".to_owned(), transcript: transcript.clone() }];
+    let watched = IndexedConnections::new(&connected, revision);
     let pass = || Pass {
         label: String::new(),
         number: 0,
@@ -68,8 +68,8 @@ fuzz_target!(|bytes: &[u8]| {
     let passes = [pass()];
     for case in cases().iter().filter(|case| case.runs_in(revision)) {
         let judge = || match &case.body {
-            Body::Watch(passive) => Some(check::watch(case, passive, revision, &watched)),
-            Body::Act(act) => Some(check::act(case, act, revision, &passes)),
+            Body::Watch(passive) => Some(check::judge_passive(case, passive, revision, &watched)),
+            Body::Act(act) => Some(check::judge_active(case, act, revision, &passes)),
             Body::Fuzz(_) => None,
         };
         let (Some(judged), Some(again)) = (judge(), judge()) else { continue };

@@ -30,7 +30,7 @@ pub struct Hint {
 /// What a hint asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ask {
-    /// Calls a tool.
+    /// CallPolicy a tool.
     Call {
         /// Its name.
         tool: String,

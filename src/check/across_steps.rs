@@ -6,7 +6,7 @@ use similar::TextDiff;
 use super::client_request::undeclared;
 use super::evidence::evidence_of;
 use super::execution::Pass;
-use super::judgement::{Judged, add_finding, requirement_and_verdict};
+use super::judgement::{Judgement, add_finding, requirement_and_verdict};
 use crate::case::{Act, Action, Case, Comparison, Place, Together};
 use crate::spec::Revision;
 use crate::transcript::{Event, StepId, input_requests};
@@ -27,7 +27,7 @@ pub(super) fn judge_comparison(
     together: &Together,
     revision: Revision,
     pass: &Pass,
-    judged: &mut Judged,
+    judged: &mut Judgement,
 ) {
     let found = match together.check {
         Comparison::NoServerRequests | Comparison::ClientRequestsDeclared => {
@@ -68,7 +68,7 @@ fn compare_values(
     together: &Together,
     revision: Revision,
     pass: &Pass,
-    judged: &mut Judged,
+    judged: &mut Judgement,
 ) -> Option<Difference> {
     let mut positions = Vec::new();
     let values: Vec<Option<Vec<Value>>> = together
@@ -199,7 +199,7 @@ fn log_below_level(
     together: &Together,
     revision: Revision,
     pass: &Pass,
-    judged: &mut Judged,
+    judged: &mut Judgement,
 ) -> Option<Difference> {
     let record = &pass.transcript;
     let mut spans = together.steps.iter().filter_map(|name| {

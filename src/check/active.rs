@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::across_steps::judge_comparison;
 use super::evidence::evidence_of;
 use super::execution::Pass;
-use super::judgement::{Judged, add_finding, requirement_and_verdict};
+use super::judgement::{Judgement, add_finding, requirement_and_verdict};
 use super::text::shortened;
 use crate::case::{Act, Action, Case, Delivery, Expected, ExpectedResponse, Outcome};
 use crate::spec::Revision;
@@ -44,8 +44,8 @@ impl StepExchange<'_> {
 
 /// Judges an active case by the records of all its executions.
 #[must_use]
-pub fn act(case: &Case, body: &Act, revision: Revision, passes: &[Pass]) -> Judged {
-    let mut judged = Judged::skip("nothing was sent");
+pub fn judge_active(case: &Case, body: &Act, revision: Revision, passes: &[Pass]) -> Judgement {
+    let mut judged = Judgement::skip("nothing was sent");
     for pass in passes {
         let one = judge_execution(case, body, revision, pass);
         judged.verdict = if judged.verdict == Verdict::Skip && judged.seen == 0 {
@@ -71,18 +71,18 @@ pub fn act(case: &Case, body: &Act, revision: Revision, passes: &[Pass]) -> Judg
     judged
 }
 
-fn judge_execution(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judged {
+fn judge_execution(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judgement {
     let record = &pass.transcript;
     if let Some(void) = &pass.void {
-        return Judged::skip(void.clone());
+        return Judgement::skip(void.clone());
     }
     if let Some(reason) = exceeded_limit(record) {
-        return Judged::error(reason);
+        return Judgement::error(reason);
     }
     let exchanges = record.exchanges();
     let strays = record.unmatched_responses_among(&exchanges);
     let http = record.http_exchanges();
-    let mut judged = Judged { verdict: Verdict::Pass, ..Judged::skip("") };
+    let mut judged = Judgement { verdict: Verdict::Pass, ..Judgement::skip("") };
     judged.reason = None;
     let mut has_response = false;
     for (index, step) in body.steps.iter().enumerate() {
@@ -101,7 +101,7 @@ fn judge_execution(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> 
             let last = exchanges_of_step.last().and_then(|step_exchange| step_exchange.response);
             if last.is_some_and(|response| response.get("result").is_some() && !poll.until.fits(response)) {
                 if let (Some(otherwise), Some(step_exchange)) = (&poll.otherwise, exchanges_of_step.last()) {
-                    // Judged like a step whose response matches no expectation.
+                    // Judgement like a step whose response matches no expectation.
                     let otherwise = Some(otherwise.clone());
                     let unexpected = Expected::Listed { responses: Vec::new(), otherwise, control: false };
                     judge_step(case, &unexpected, revision, pass, step_exchange, &mut judged);
@@ -135,7 +135,7 @@ fn judge_execution(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> 
         }
     }
     if !has_response && judged.verdict == Verdict::Pass {
-        return Judged::error("the server did not respond, so nothing is proved");
+        return Judgement::error("the server did not respond, so nothing is proved");
     }
     judged
 }
@@ -159,7 +159,7 @@ fn judge_step(
     revision: Revision,
     pass: &Pass,
     step_exchange: &StepExchange<'_>,
-    judged: &mut Judged,
+    judged: &mut Judgement,
 ) {
     let applies = |row: &&ExpectedResponse| row.revisions.is_none_or(|revisions| revisions.contains(revision));
     let rows: Vec<&ExpectedResponse> = expected.responses().iter().filter(applies).collect();

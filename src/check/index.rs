@@ -14,7 +14,7 @@ use crate::wire::Id;
 
 /// A recorded connection, with its name.
 #[derive(Debug, Clone)]
-pub struct Connected {
+pub struct RecordedConnection {
     /// What the connection was for.
     pub label: String,
     /// Its record.
@@ -23,17 +23,17 @@ pub struct Connected {
 
 /// The connections of one revision, indexed for passive cases.
 #[derive(Debug)]
-pub struct Watched<'a> {
+pub struct IndexedConnections<'a> {
     pub(super) connections: Vec<ConnectionIndex<'a>>,
 }
 
-impl<'a> Watched<'a> {
+impl<'a> IndexedConnections<'a> {
     /// Indexes the connections of one revision.
     ///
     /// What a server answers outside of the revision (to a request without the stateless `_meta`, or on a
     /// connection that agreed on another revision) is left to the cases that sent the request.
     #[must_use]
-    pub fn new(connections: &'a [Connected], revision: Revision) -> Self {
+    pub fn new(connections: &'a [RecordedConnection], revision: Revision) -> Self {
         let mut connections: Vec<ConnectionIndex<'_>> =
             connections.iter().map(|connected| ConnectionIndex::new(connected, revision)).collect();
         let mut known = HashSet::new();
@@ -75,7 +75,7 @@ pub(super) struct ConnectionIndex<'a> {
 }
 
 impl<'a> ConnectionIndex<'a> {
-    fn new(connected: &'a Connected, revision: Revision) -> Self {
+    fn new(connected: &'a RecordedConnection, revision: Revision) -> Self {
         let record = &connected.transcript;
         let all_exchanges = record.exchanges();
         let strays = record.unmatched_responses_among(&all_exchanges);

@@ -6,7 +6,7 @@ use crate::verdict::{Finding, Verdict};
 
 /// The judgement of a case about a server in one revision.
 #[derive(Debug, Clone)]
-pub struct Judged {
+pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
     /// Why it was skipped or could not be judged.
@@ -21,7 +21,7 @@ pub struct Judged {
     pub findings: Vec<Finding>,
 }
 
-impl Judged {
+impl Judgement {
     /// A case for which the server did nothing that could be judged.
     #[must_use]
     pub fn skip(reason: impl Into<String>) -> Self {

@@ -40,9 +40,9 @@ mod task_tests;
 #[cfg(test)]
 mod tests;
 
-pub use active::act;
+pub use active::judge_active;
 pub use evidence::{evidence, stderr_of};
 pub use execution::Pass;
-pub use index::{Connected, Watched};
-pub use judgement::Judged;
-pub use passive::watch;
+pub use index::{IndexedConnections, RecordedConnection};
+pub use judgement::Judgement;
+pub use passive::judge_passive;

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::evidence::evidence_of;
-use super::index::{ConnectionIndex, Watched, label_of, method_of};
-use super::judgement::{Judged, add_finding, requirement_and_verdict};
+use super::index::{ConnectionIndex, IndexedConnections, label_of, method_of};
+use super::judgement::{Judgement, add_finding, requirement_and_verdict};
 use super::text::shortened;
 use super::value::Selected;
 use super::violation::{ValueResult, Violation};
@@ -21,14 +21,19 @@ use crate::wire::MessageKind;
 
 /// Judges a passive case by everything that was recorded in one revision.
 #[must_use]
-pub fn watch(case: &Case, passive: &Passive, revision: Revision, watched: &Watched<'_>) -> Judged {
-    let mut judged = Judged::skip(nothing_selected(&passive.watch));
+pub fn judge_passive(
+    case: &Case,
+    passive: &Passive,
+    revision: Revision,
+    watched: &IndexedConnections<'_>,
+) -> Judgement {
+    let mut judged = Judgement::skip(nothing_selected(&passive.watch));
     let applies = match &passive.watch {
         Watch::Values(values) => watch_values(case, values, revision, watched, &mut judged),
         Watch::Connections(rules) => watch_connections(case, rules, revision, watched, &mut judged),
     };
     if !applies {
-        return Judged::inapplicable("no rule of the case applies in this revision");
+        return Judgement::inapplicable("no rule of the case applies in this revision");
     }
     if judged.seen > 0 {
         judged.reason = None;
@@ -47,8 +52,8 @@ fn watch_connections(
     case: &Case,
     rules: &[Rule<ConnectionAssertion>],
     revision: Revision,
-    watched: &Watched<'_>,
-    judged: &mut Judged,
+    watched: &IndexedConnections<'_>,
+    judged: &mut Judgement,
 ) -> bool {
     let rules = rules_in(rules, revision);
     for index in &watched.connections {
@@ -64,8 +69,8 @@ fn watch_values(
     case: &Case,
     watch: &WatchedValues,
     revision: Revision,
-    watched: &Watched<'_>,
-    judged: &mut Judged,
+    watched: &IndexedConnections<'_>,
+    judged: &mut Judgement,
 ) -> bool {
     let rules = rules_in(&watch.rules, revision);
     if rules.is_empty() {
@@ -133,7 +138,7 @@ fn judge_value(
     revision: Revision,
     index: &ConnectionIndex<'_>,
     selected: &Selected<'_>,
-    judged: &mut Judged,
+    judged: &mut Judgement,
 ) {
     if watch.matching.as_ref().is_some_and(|filter| !filter.fits(selected.value)) {
         return;
@@ -165,7 +170,7 @@ fn judge_connection(
     rule: &Rule<ConnectionAssertion>,
     revision: Revision,
     index: &ConnectionIndex<'_>,
-    judged: &mut Judged,
+    judged: &mut Judgement,
 ) {
     let checked = match &rule.check {
         ConnectionAssertion::Check(check)
@@ -188,7 +193,7 @@ fn report<T>(
     revision: Revision,
     index: &ConnectionIndex<'_>,
     violation: Violation,
-    judged: &mut Judged,
+    judged: &mut Judgement,
 ) {
     const MAX_VALUE_BYTES: usize = 4_000;
     let Some((requirement, verdict)) =

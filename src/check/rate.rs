@@ -61,7 +61,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::check::{Connected, Watched};
+    use crate::check::{IndexedConnections, RecordedConnection};
     use crate::spec::Revision;
     use crate::transcript::{Entry, Event, SessionParameters, Transcript};
     use crate::wire::Frame;
@@ -78,8 +78,8 @@ mod tests {
         };
         let transcript =
             Transcript { entries: (0..count).map(entry).collect(), session_parameters: SessionParameters::default() };
-        let connected = [Connected { label: String::new(), transcript }];
-        let watched = Watched::new(&connected, Revision::V2025_11_25);
+        let connected = [RecordedConnection { label: String::new(), transcript }];
+        let watched = IndexedConnections::new(&connected, Revision::V2025_11_25);
         let rule = json!({"count": COUNT, "method": "notifications/message"});
         let rule: AtMostPerSecond = serde_json::from_value(rule).expect("a rule");
         watched.connections.iter().map(|index| at_most_per_second(index, &rule).violations.len()).sum()

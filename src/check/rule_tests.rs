@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::connection::check_rule;
-use super::{Connected, Watched};
+use super::{IndexedConnections, RecordedConnection};
 use crate::case::ConnectionRule;
 use crate::spec::Revision;
 use crate::transcript::{Entry, Event, SessionParameters, Transcript};
@@ -27,8 +27,8 @@ fn run(rule: Value, capabilities: Value, messages: &[(bool, Value)]) -> (usize, 
     opening["capabilities"] = capabilities;
     let session_parameters = SessionParameters { client_capabilities: json!({}), opening: Some(opening) };
     let transcript = Transcript { entries: entries.collect(), session_parameters };
-    let connected = [Connected { label: "main".to_owned(), transcript }];
-    let watched = Watched::new(&connected, REVISION);
+    let connected = [RecordedConnection { label: "main".to_owned(), transcript }];
+    let watched = IndexedConnections::new(&connected, REVISION);
     let checked = check_rule(&rule, &watched.connections[0]);
     (checked.count, checked.violations.into_iter().map(|violation| violation.actual).collect())
 }

@@ -273,12 +273,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::check::{Connected, Watched};
+    use crate::check::{IndexedConnections, RecordedConnection};
     use crate::spec::Revision;
     use crate::transcript::{Entry, Event, SessionParameters, Transcript};
     use crate::wire::Frame;
 
-    fn record(messages: &[(bool, Value)]) -> Vec<Connected> {
+    fn record(messages: &[(bool, Value)]) -> Vec<RecordedConnection> {
         let entries = messages.iter().map(|(is_sent, message)| {
             let frame = Frame::from_value(message);
             let event = if *is_sent { Event::Sent { frame, step_id: None } } else { Event::Received(frame) };
@@ -288,7 +288,7 @@ mod tests {
         let capabilities = json!({"tools": lists, "prompts": lists, "resources": {"subscribe": true}});
         let session_parameters =
             SessionParameters { client_capabilities: json!({}), opening: Some(json!({"capabilities": capabilities})) };
-        vec![Connected {
+        vec![RecordedConnection {
             label: String::new(),
             transcript: Transcript { entries: entries.collect(), session_parameters },
         }]
@@ -316,7 +316,7 @@ mod tests {
     /// How many things a check checked, and how many of them are violations.
     fn run(check: impl Fn(&ConnectionIndex<'_>) -> CheckResult, messages: &[(bool, Value)]) -> (usize, usize) {
         let connected = record(messages);
-        let checked = check(&Watched::new(&connected, Revision::V2026_07_28).connections[0]);
+        let checked = check(&IndexedConnections::new(&connected, Revision::V2026_07_28).connections[0]);
         (checked.count, checked.violations.len())
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::connection::check_named;
-use super::{Connected, Watched};
+use super::{IndexedConnections, RecordedConnection};
 use crate::case::ConnectionCheck;
 use crate::case::ConnectionCheck::{
     NoResponseAfterCancellation, ServerCancelsNoTaskRequest, ServerCancelsOnlyOwnRequests,
@@ -28,8 +28,8 @@ fn run(check: ConnectionCheck, revision: Revision, messages: &[(bool, Value)]) -
     let opening = json!({ "protocolVersion": revision.as_str(), "capabilities": {} });
     let session_parameters = SessionParameters { client_capabilities: json!({}), opening: Some(opening) };
     let transcript = Transcript { entries: entries.collect(), session_parameters };
-    let connected = [Connected { label: "main".to_owned(), transcript }];
-    let watched = Watched::new(&connected, revision);
+    let connected = [RecordedConnection { label: "main".to_owned(), transcript }];
+    let watched = IndexedConnections::new(&connected, revision);
     let checked = check_named(check, &watched.connections[0], revision);
     (checked.count, checked.violations.len())
 }

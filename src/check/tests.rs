@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Connected, Judged, Pass, Watched, act, watch};
+use super::{IndexedConnections, Judgement, Pass, RecordedConnection, judge_active, judge_passive};
 use crate::case::{Body, Case, CaseText, Source, Trust, understand};
 use crate::spec::Revision;
 use crate::transcript::{Entry, Event, SessionParameters, StepId, Transcript};
@@ -65,7 +65,7 @@ fn transcript(messages: &[(Option<usize>, Value)]) -> Transcript {
     }
 }
 
-fn judge(case: &Case, messages: &[(Option<usize>, Value)]) -> Judged {
+fn judge(case: &Case, messages: &[(Option<usize>, Value)]) -> Judgement {
     let Body::Act(body) = &case.body else { panic!("it is active") };
     let pass = Pass {
         label: String::new(),
@@ -75,7 +75,7 @@ fn judge(case: &Case, messages: &[(Option<usize>, Value)]) -> Judged {
         trouble: None,
         void: None,
     };
-    act(case, body, REVISION, &[pass])
+    judge_active(case, body, REVISION, &[pass])
 }
 
 fn call(step: usize, id: i64, name: &str) -> (Option<usize>, Value) {
@@ -176,7 +176,7 @@ fn a_polled_step_is_judged_by_its_last_response() {
     assert_eq!((judged.verdict, judged.findings[0].message.as_str()), (Verdict::Warn, "Never."));
 }
 
-fn judge_passive(rule: &str, messages: &[(Option<usize>, Value)]) -> Judged {
+fn judge_by_rule(rule: &str, messages: &[(Option<usize>, Value)]) -> Judgement {
     let case = case(&format!(
         r#"{{
           "title": "A tool has a name",
@@ -187,13 +187,13 @@ fn judge_passive(rule: &str, messages: &[(Option<usize>, Value)]) -> Judged {
         }}"#
     ));
     let Body::Watch(passive) = &case.body else { panic!("it is passive") };
-    let connected = [Connected { label: "main".to_owned(), transcript: transcript(messages) }];
-    watch(&case, passive, REVISION, &Watched::new(&connected, REVISION))
+    let connected = [RecordedConnection { label: "main".to_owned(), transcript: transcript(messages) }];
+    judge_passive(&case, passive, REVISION, &IndexedConnections::new(&connected, REVISION))
 }
 
 #[test]
 fn a_passive_case_without_anything_to_judge_is_skipped() {
-    let judged = judge_passive(r#"{ "schema": { "required": ["name"] } }"#, &[]);
+    let judged = judge_by_rule(r#"{ "schema": { "required": ["name"] } }"#, &[]);
     assert_eq!((judged.verdict, judged.seen), (Verdict::Skip, 0));
     assert!(judged.reason.is_some());
 }
@@ -211,7 +211,7 @@ fn the_same_violation_in_many_lists_is_one_finding_that_counts_each_place_once()
     };
     let messages: Vec<_> = list(1).into_iter().chain(list(2)).collect();
     let judged =
-        judge_passive(r#"{ "schema": { "required": ["name"] }, "message": "A tool has no name." }"#, &messages);
+        judge_by_rule(r#"{ "schema": { "required": ["name"] }, "message": "A tool has no name." }"#, &messages);
     assert_eq!(judged.verdict, Verdict::Fail);
     assert_eq!((judged.findings.len(), judged.findings[0].count), (1, 2));
     assert_eq!(judged.findings[0].evidence.len(), 2);
@@ -234,7 +234,7 @@ fn a_response_of_another_revision_is_not_judged() {
         }"#,
     );
     let Body::Watch(passive) = &case.body else { panic!("it is passive") };
-    let connected = [Connected { label: "main".to_owned(), transcript: other_revision }];
-    let judged = watch(&case, passive, REVISION, &Watched::new(&connected, REVISION));
+    let connected = [RecordedConnection { label: "main".to_owned(), transcript: other_revision }];
+    let judged = judge_passive(&case, passive, REVISION, &IndexedConnections::new(&connected, REVISION));
     assert_eq!(judged.verdict, Verdict::Skip);
 }

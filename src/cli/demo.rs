@@ -101,7 +101,7 @@ fn print_outcome(outcome: &DemoOutcome, mut out: impl Write) -> io::Result<()> {
             out,
             "DEMO: the run found exactly the three faults of the built-in server ({faults}), so the demo succeeded (exit code 0)"
         )?,
-        Conclusion::Failed | Conclusion::Unjudged | Conclusion::Nothing => {
+        Conclusion::Failed | Conclusion::Unjudged | Conclusion::NothingJudged => {
             writeln!(out, "DEMO: the run did not find exactly the three faults of the built-in server ({faults}):")?;
             for fault in &outcome.missed {
                 writeln!(out, "  missed: {fault}")?;

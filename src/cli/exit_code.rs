@@ -45,7 +45,7 @@ fn number(result: &Result<Conclusion, CliError>) -> u8 {
         // closed pipe never looks like a pass.
         Err(CliError::Write { conclusion, .. }) => match conclusion {
             Conclusion::Failed => Conclusion::Failed.code(),
-            Conclusion::Passed | Conclusion::Unjudged | Conclusion::Nothing => Conclusion::Unjudged.code(),
+            Conclusion::Passed | Conclusion::Unjudged | Conclusion::NothingJudged => Conclusion::Unjudged.code(),
         },
     }
 }

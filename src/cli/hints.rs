@@ -8,7 +8,7 @@ use mcp_conformance::internals::case::{Ask, Hint};
 use mcp_conformance::internals::judge::plan;
 use mcp_conformance::internals::run::{DiscoveredHint, DiscoveredHints, discover_hints};
 use mcp_conformance::report::Conclusion;
-use mcp_conformance::report::visible::{is_treacherous, visible};
+use mcp_conformance::report::visible::{is_control_or_invisible, visible};
 use mcp_conformance::spec::{Revision, RevisionSet};
 use serde_json::{Value, json};
 
@@ -162,7 +162,7 @@ fn spaced(value: &Value) -> String {
 fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for character in json.chars() {
-        if is_treacherous(character) {
+        if is_control_or_invisible(character) {
             for unit in character.encode_utf16(&mut [0; 2]) {
                 let _infallible = write!(text, "\\u{unit:04x}");
             }

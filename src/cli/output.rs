@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use mcp_conformance::event::{Event, Sink};
 use mcp_conformance::report::{
-    Badge, Conclusion, Detail, Fold, Github, Html, Json, Junit, Live, Markdown, Renderer, Report, Sarif, Tap, Text,
+    Badge, Conclusion, Detail, Github, Html, Json, Junit, Markdown, ProgressReporter, Renderer, Report, ReportBuilder,
+    Sarif, Tap, Text,
 };
 
 use super::args::OutputArgs;
@@ -88,7 +89,7 @@ impl Output {
         let detail = match (args.quiet, args.verbose) {
             (true, _) => Detail::Verdict,
             (false, true) => Detail::Everything,
-            (false, false) => Detail::Usual,
+            (false, false) => Detail::Standard,
         };
         let color = colored(args.color, stream.is_terminal(), |name| std::env::var(name).ok());
         Ok(Self { stream, color, detail, out, files })
@@ -105,14 +106,14 @@ impl Output {
     }
 
     /// The display of the run while it is in progress.
-    pub(super) fn live(&self) -> Live<Box<dyn Write + Send>> {
+    pub(super) fn live(&self) -> ProgressReporter<Box<dyn Write + Send>> {
         let writer = self.stream.text_writer();
         let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb") || std::env::var_os("CI").is_some();
         match self.detail {
-            Detail::Everything => Live::lines(writer, self.color),
-            Detail::Usual if Stream::Error.is_terminal() && !dumb => Live::progress(writer),
-            Detail::Usual => Live::notices(writer),
-            Detail::Verdict => Live::silent(writer),
+            Detail::Everything => ProgressReporter::lines(writer, self.color),
+            Detail::Standard if Stream::Error.is_terminal() && !dumb => ProgressReporter::progress(writer),
+            Detail::Standard => ProgressReporter::notices(writer),
+            Detail::Verdict => ProgressReporter::silent(writer),
         }
     }
 
@@ -176,14 +177,14 @@ fn colored(when: Color, terminal: bool, variable: impl Fn(&str) -> Option<String
 
 /// The listeners of a run: the report and the live display.
 pub(super) struct Listeners {
-    fold: Option<Fold>,
-    live: Live<Box<dyn Write + Send>>,
+    fold: Option<ReportBuilder>,
+    live: ProgressReporter<Box<dyn Write + Send>>,
     live_error: Option<io::Error>,
 }
 
 impl Listeners {
-    pub(super) fn new(report: Report, live: Live<Box<dyn Write + Send>>) -> Self {
-        Self { fold: Some(Fold::new(report)), live, live_error: None }
+    pub(super) fn new(report: Report, live: ProgressReporter<Box<dyn Write + Send>>) -> Self {
+        Self { fold: Some(ReportBuilder::new(report)), live, live_error: None }
     }
 
     /// The report so far, once, and the first failure of the live display.

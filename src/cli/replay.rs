@@ -5,7 +5,7 @@ use std::num::NonZero;
 use mcp_conformance::internals::judge::{plan, report_options};
 use mcp_conformance::internals::run::Regression;
 use mcp_conformance::report::Conclusion;
-use mcp_conformance::{Calls, FuzzSettings, Settings};
+use mcp_conformance::{CallPolicy, FuzzSettings, Settings};
 
 use super::args::ReplayArgs;
 use super::error::CliError;
@@ -19,7 +19,7 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<Conclusion, CliError> {
         revisions: [args.revision.unwrap_or(regression.revision)].into(),
         select: vec![regression.case.clone()],
         // The user names the call, so its tool may be called whatever its annotations are.
-        calls: Some(Calls::Destructive),
+        calls: Some(CallPolicy::Destructive),
         timeout: args.timeout.0,
         jobs: NonZero::new(2),
         retries: 0,

@@ -3,7 +3,7 @@
 use std::num::NonZero;
 
 use mcp_conformance::spec::Revision;
-use mcp_conformance::{Calls, FuzzSettings, Revisions, Settings};
+use mcp_conformance::{CallPolicy, FuzzSettings, Revisions, Settings};
 
 use super::args::{CallArgs, FuzzArgs, HintsArgs, JudgeArgs, NO_REGRESSIONS};
 use super::error::CliError;
@@ -50,10 +50,10 @@ impl HintsArgs {
 }
 
 impl CallArgs {
-    fn calls(&self) -> Option<Calls> {
+    fn calls(&self) -> Option<CallPolicy> {
         match (self.safe, self.call_destructive) {
-            (_, true) => Some(Calls::Destructive),
-            (true, false) => Some(Calls::ReadOnly),
+            (_, true) => Some(CallPolicy::Destructive),
+            (true, false) => Some(CallPolicy::ReadOnly),
             (false, false) => None,
         }
     }

@@ -86,7 +86,7 @@ pub struct CaseResult {
     pub reason: Option<String>,
     /// The kind of skip, if it was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub skipped: Option<Skipped>,
+    pub skipped: Option<SkipKind>,
     /// The number of observations that were judged: responses, messages, positions in them.
     pub observed: usize,
     /// Notes that are not findings.
@@ -103,7 +103,7 @@ pub struct CaseResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Skipped {
+pub enum SkipKind {
     /// The case does not apply to this server.
     NotApplicable,
     /// The server showed no behaviour that the case could judge.

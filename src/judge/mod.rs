@@ -20,7 +20,7 @@ pub use settings::{FuzzRevisions, FuzzSettings, Settings};
 
 use crate::case::{Baseline, Case, SelectedCases};
 use crate::event::{Event, Sink};
-use crate::report::{Fold, Report, gate};
+use crate::report::{Report, ReportBuilder, gate};
 use crate::run;
 
 type Observer = Arc<Mutex<dyn FnMut(&Event) + Send>>;
@@ -75,7 +75,7 @@ impl Judge {
         self
     }
 
-    /// Calls a function with each event of the run.
+    /// CallPolicy a function with each event of the run.
     ///
     /// # Examples
     ///
@@ -147,7 +147,7 @@ impl Judge {
             options.select.extend(ids);
         }
         let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let fold = Fold::new(Report::new(started, options));
+        let fold = ReportBuilder::new(Report::new(started, options));
         let reporter = Arc::new(Mutex::new(Reporter { fold: Some(fold), observer }));
         let sink: Arc<Mutex<dyn Sink>> = reporter.clone();
         // A run is stopped by dropping its future, never by this channel.
@@ -157,7 +157,7 @@ impl Judge {
         let mut report = fold.expect("the report is taken once").into_report();
         if let Some((baseline, file)) = baseline {
             let is_case = |id: &str| id.starts_with("fuzz/") || known.iter().any(|case| case.id == id);
-            gate::compare_with_baseline(&mut report, &baseline, &file, is_case);
+            gate::apply_baseline(&mut report, &baseline, &file, is_case);
         }
         Ok(report)
     }
@@ -179,7 +179,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> Result<T, JudgeErr
 
 /// Folds the events of a run into a report and passes them to the observer.
 struct Reporter {
-    fold: Option<Fold>,
+    fold: Option<ReportBuilder>,
     observer: Option<Observer>,
 }
 

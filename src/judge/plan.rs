@@ -14,7 +14,7 @@ use super::settings::{FuzzRevisions, FuzzSettings, Settings};
 use crate::case::{self, Body, Case, SelectedCases, Selection, Shard};
 use crate::reference::Fault;
 use crate::report::Options;
-use crate::run::{self, Calls, FuzzPlan, Launcher, Plan, Revisions, shell_words};
+use crate::run::{self, CallPolicy, FuzzPlan, Launcher, Plan, Revisions, quote_shell_words};
 use crate::spec::Revision;
 
 /// Reads every case, the built-in ones and those in a folder, sorted by id.
@@ -80,7 +80,7 @@ pub(super) fn plan_for(
         timeout: settings.timeout,
         startup_timeout: settings.startup_timeout,
         shutdown_grace: settings.shutdown_grace,
-        jobs: settings.jobs.map_or_else(run::side_by_side, NonZero::get),
+        jobs: settings.jobs.map_or_else(run::default_jobs, NonZero::get),
         seed: settings.seed,
         fuzz: settings.fuzz.as_ref().map(|fuzz| fuzz_plan(settings, fuzz)).transpose()?,
         retries: settings.retries.into(),
@@ -91,10 +91,12 @@ pub(super) fn plan_for(
 }
 
 /// A server on another machine may be in production, so only tools annotated as read-only are called there.
-fn default_calls(launcher: &Launcher) -> Calls {
+fn default_calls(launcher: &Launcher) -> CallPolicy {
     match launcher {
-        Launcher::Http(server) if !server.site.is_loopback() => Calls::ReadOnly,
-        Launcher::Http(_) | Launcher::Command(_) | Launcher::BuiltIn(_) | Launcher::Within(_) => Calls::NonDestructive,
+        Launcher::Http(server) if !server.site.is_loopback() => CallPolicy::ReadOnly,
+        Launcher::Http(_) | Launcher::Command(_) | Launcher::Reference(_) | Launcher::InProcess(_) => {
+            CallPolicy::NonDestructive
+        }
     }
 }
 
@@ -127,14 +129,14 @@ fn globs(patterns: &[String]) -> Result<Vec<GlobMatcher>, JudgeError> {
 fn reproduce_prefix(server: &Server, settings: &Settings) -> String {
     let default = Settings::default();
     let mut words = vec!["mcp-conformance".to_owned()];
-    words.extend(settings.cases.iter().map(|folder| format!("--cases {}", shell_words([folder]))));
+    words.extend(settings.cases.iter().map(|folder| format!("--cases {}", quote_shell_words([folder]))));
     match settings.calls {
-        Some(Calls::Destructive) => words.push("--call-destructive".to_owned()),
-        Some(Calls::ReadOnly) => words.push("--safe".to_owned()),
+        Some(CallPolicy::Destructive) => words.push("--call-destructive".to_owned()),
+        Some(CallPolicy::ReadOnly) => words.push("--safe".to_owned()),
         // No option asks for what is usual.
-        Some(Calls::NonDestructive) | None => {}
+        Some(CallPolicy::NonDestructive) | None => {}
     }
-    words.extend(settings.hints.iter().map(|file| format!("--hints {}", shell_words([file]))));
+    words.extend(settings.hints.iter().map(|file| format!("--hints {}", quote_shell_words([file]))));
     if settings.seed != default.seed {
         words.push(format!("--seed {}", settings.seed));
     }
@@ -155,7 +157,7 @@ fn compact(duration: Duration) -> String {
 
 /// The settings as the report repeats them; `calls` is what the plan made of them.
 #[must_use]
-pub fn report_options(settings: &Settings, calls: Calls) -> Options {
+pub fn report_options(settings: &Settings, calls: CallPolicy) -> Options {
     Options {
         revisions: match &settings.revisions {
             Revisions::Supported => Vec::new(),
@@ -167,9 +169,9 @@ pub fn report_options(settings: &Settings, calls: Calls) -> Options {
         skip: settings.skip.clone(),
         fail_on: settings.fail_on,
         calls: match calls {
-            Calls::ReadOnly => "read-only",
-            Calls::NonDestructive => "non-destructive",
-            Calls::Destructive => "destructive",
+            CallPolicy::ReadOnly => "read-only",
+            CallPolicy::NonDestructive => "non-destructive",
+            CallPolicy::Destructive => "destructive",
         }
         .to_owned(),
         hints: settings.hints.as_ref().map(|file| file.to_string_lossy().into_owned()),
@@ -201,7 +203,7 @@ mod tests {
         };
         assert_eq!(prefix(Server::command("s"), &unimportant), "mcp-conformance");
         let important = Settings {
-            calls: Some(Calls::ReadOnly),
+            calls: Some(CallPolicy::ReadOnly),
             seed: 9,
             timeout: Duration::from_millis(1_500),
             cases: Some(PathBuf::from("mine")),
@@ -220,9 +222,9 @@ mod tests {
             let settings = Settings { calls, select: vec!["tools/list/*".to_owned()], ..Settings::default() };
             plan(&Server::http(url).into(), &settings).expect("a plan").calls
         };
-        assert_eq!(calls("http://127.0.0.1:1/mcp", None), Calls::NonDestructive);
-        assert_eq!(calls("http://example.com/mcp", None), Calls::ReadOnly);
-        assert_eq!(calls("http://example.com/mcp", Some(Calls::Destructive)), Calls::Destructive);
+        assert_eq!(calls("http://127.0.0.1:1/mcp", None), CallPolicy::NonDestructive);
+        assert_eq!(calls("http://example.com/mcp", None), CallPolicy::ReadOnly);
+        assert_eq!(calls("http://example.com/mcp", Some(CallPolicy::Destructive)), CallPolicy::Destructive);
     }
 
     #[test]

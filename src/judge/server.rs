@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use super::error::JudgeError;
 use crate::client::{HttpEndpoint, InProcessServer};
 use crate::reference::Fault;
-use crate::run::{self, Launcher, ServerCommand, shell_words};
+use crate::run::{self, Launcher, ServerCommand, quote_shell_words};
 use crate::spec::Transport;
 
 /// The server under test.
@@ -25,7 +25,7 @@ pub struct Server(Kind);
 enum Kind {
     Command(ServerCommand),
     Http(HttpServer),
-    InProcess(Within),
+    InProcess(InProcessServer),
     Reference(Vec<Fault>),
 }
 
@@ -162,8 +162,8 @@ impl Server {
         Ok(match &self.0 {
             Kind::Command(command) => Launcher::Command(checked(command)?),
             Kind::Http(server) => Launcher::Http(server.resolve(max_rate)?),
-            Kind::InProcess(server) => Launcher::Within(server.clone()),
-            Kind::Reference(faults) => Launcher::BuiltIn(Arc::new(faults.iter().copied().collect())),
+            Kind::InProcess(server) => Launcher::InProcess(server.clone()),
+            Kind::Reference(faults) => Launcher::Reference(Arc::new(faults.iter().copied().collect())),
         })
     }
 
@@ -178,16 +178,16 @@ impl Server {
         // A report is often public and a variable often a secret, so its value is taken from the shell.
         let variables = command.environment.iter().map(|(name, _)| {
             let name = name.to_string_lossy();
-            format!("--env {}=\"${{{name}}}\"", shell_words([&*name]))
+            format!("--env {}=\"${{{name}}}\"", quote_shell_words([&*name]))
         });
-        let directory = command.directory.iter().map(|directory| format!("--cwd {}", shell_words([directory])));
+        let directory = command.directory.iter().map(|directory| format!("--cwd {}", quote_shell_words([directory])));
         variables.chain(directory).collect()
     }
 
     /// The end of a command line that names the server, with a space before each word.
     pub(super) fn reproduce_suffix(&self) -> String {
         let words = match &self.0 {
-            Kind::Command(command) => vec!["--".to_owned(), shell_words(&command.command)],
+            Kind::Command(command) => vec!["--".to_owned(), quote_shell_words(&command.command)],
             Kind::Http(server) => server.reproduce_words(),
             Kind::InProcess(_) => Vec::new(),
             Kind::Reference(faults) => {
@@ -251,7 +251,7 @@ impl HttpServer {
     }
 
     /// Reads the token and checks the URL and the headers.
-    fn resolve(&self, max_rate: Option<NonZero<u32>>) -> Result<run::HttpServer, JudgeError> {
+    fn resolve(&self, max_rate: Option<NonZero<u32>>) -> Result<run::HttpTarget, JudgeError> {
         let command = self.start_command.as_ref().map(checked).transpose()?;
         let mut headers = self.headers.clone();
         if let Some(variable) = &self.bearer_token_variable {
@@ -263,22 +263,24 @@ impl HttpServer {
         if let Some(rate) = max_rate {
             site.set_max_rate(rate.get().into());
         }
-        Ok(run::HttpServer { site, command })
+        Ok(run::HttpTarget { site, command })
     }
 
     fn reproduce_words(&self) -> Vec<String> {
-        let url = shell_words([&self.url]);
+        let url = quote_shell_words([&self.url]);
         let mut words = Vec::new();
         if self.start_command.is_some() {
             words.push(format!("--url {url}"));
         }
         words.extend(self.headers.iter().map(|(name, _)| format!("--header '{name}: ...'")));
-        words.extend(self.bearer_token_variable.iter().map(|name| format!("--bearer-env {}", shell_words([name]))));
+        words.extend(
+            self.bearer_token_variable.iter().map(|name| format!("--bearer-env {}", quote_shell_words([name]))),
+        );
         if self.accepts_any_certificate {
             words.push("--insecure".to_owned());
         }
         words.push("--".to_owned());
-        words.push(self.start_command.as_ref().map_or(url, |command| shell_words(&command.command)));
+        words.push(self.start_command.as_ref().map_or(url, |command| quote_shell_words(&command.command)));
         words
     }
 }

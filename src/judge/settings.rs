@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::report::{FailOn, Shard};
-use crate::run::{Calls, Revisions};
+use crate::run::{CallPolicy, Revisions};
 
 /// The settings of a run.
 ///
@@ -46,7 +46,7 @@ pub struct Settings {
     pub fail_on: FailOn,
     /// Which tools may be called. Default: every tool not annotated as destructive; on a server on another machine,
     /// only those annotated as read-only.
-    pub calls: Option<Calls>,
+    pub calls: Option<CallPolicy>,
     /// A file of hints: example requests that show more of the server. Default: none.
     pub hints: Option<PathBuf>,
     /// The seed of every random choice. Default: 0.

@@ -63,7 +63,7 @@ fn message(report: &Report) -> String {
         }
         Conclusion::Passed | Conclusion::Failed => format!("{} pass", counts.totals.pass),
         Conclusion::Unjudged => "not judged".to_owned(),
-        Conclusion::Nothing => "nothing judged".to_owned(),
+        Conclusion::NothingJudged => "nothing judged".to_owned(),
     }
 }
 

@@ -17,12 +17,12 @@ pub enum Conclusion {
     /// No case fails, but at least one could not be judged.
     Unjudged,
     /// No case applied.
-    Nothing,
+    NothingJudged,
 }
 
 impl Conclusion {
     /// Every conclusion, by exit code.
-    pub const ALL: [Self; 4] = [Self::Passed, Self::Failed, Self::Unjudged, Self::Nothing];
+    pub const ALL: [Self; 4] = [Self::Passed, Self::Failed, Self::Unjudged, Self::NothingJudged];
 
     /// The conclusion of a report.
     ///
@@ -40,14 +40,14 @@ impl Conclusion {
         }
         let Some(summary) = &report.summary else { return Self::Unjudged };
         let by_counts = match (totals.error, totals.judged() + accepted) {
-            (0, 0) => Self::Nothing,
+            (0, 0) => Self::NothingJudged,
             (0, _) => Self::Passed,
             (_, _) => Self::Unjudged,
         };
         match summary.problem.as_ref().map(|problem| problem.kind) {
             None => by_counts,
             // The server works, but supports nothing that was selected.
-            Some(ProblemKind::NothingToJudge) if by_counts == Self::Nothing => Self::Nothing,
+            Some(ProblemKind::NothingToJudge) if by_counts == Self::NothingJudged => Self::NothingJudged,
             Some(
                 ProblemKind::NothingToJudge | ProblemKind::NotAServer | ProblemKind::Stopped | ProblemKind::Interrupted,
             ) => Self::Unjudged,
@@ -61,7 +61,7 @@ impl Conclusion {
             Self::Passed => 0,
             Self::Failed => 1,
             Self::Unjudged => 2,
-            Self::Nothing => 3,
+            Self::NothingJudged => 3,
         }
     }
 }
@@ -160,7 +160,7 @@ pub(super) fn verdict_parts(report: &Report) -> (&'static str, String) {
             ("FAIL", format!("{violated} violated ({failing}{across}){warned}{unjudged}{extra}{stale}{problem}"))
         }
         Conclusion::Failed if is_out_of_date(report) => {
-            let places = report.baseline.iter().flat_map(BaselineComparison::complaints).count();
+            let places = report.baseline.iter().flat_map(BaselineComparison::outdated_messages).count();
             let places = number(places, "place", "places");
             ("FAIL", format!("{}{extra}, but the baseline is out of date in {places}", judged(totals, &across)))
         }
@@ -180,7 +180,7 @@ pub(super) fn verdict_parts(report: &Report) -> (&'static str, String) {
                 if totals.judged() == 0 { String::new() } else { format!(" ({})", judged(totals, &across)) };
             ("NOT JUDGED", format!("{why}{judged_cases}"))
         }
-        Conclusion::Nothing => (
+        Conclusion::NothingJudged => (
             "NOTHING JUDGED",
             match (problem, totals.skip) {
                 (Some(problem), _) => sentence(&problem.message),
@@ -203,7 +203,7 @@ pub(super) fn color_verdict(report: &Report) -> Verdict {
         }
         Conclusion::Passed => Verdict::Pass,
         Conclusion::Failed => Verdict::Fail,
-        Conclusion::Unjudged | Conclusion::Nothing => Verdict::Error,
+        Conclusion::Unjudged | Conclusion::NothingJudged => Verdict::Error,
     }
 }
 
@@ -267,8 +267,8 @@ mod tests {
             (of(3, 0, 0, 0), true, false, Conclusion::Unjudged),
             (of(0, 0, 0, 1), false, false, Conclusion::Unjudged),
             (none, true, false, Conclusion::Unjudged),
-            (none, false, false, Conclusion::Nothing),
-            (of(0, 0, 0, 0), false, true, Conclusion::Nothing),
+            (none, false, false, Conclusion::NothingJudged),
+            (of(0, 0, 0, 0), false, true, Conclusion::NothingJudged),
         ];
         for (totals, problem, strict, expected) in rows {
             let report = report(totals, problem, strict);

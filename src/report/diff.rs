@@ -197,7 +197,7 @@ fn add(list: &mut Vec<Difference>, key: &Key<'_>, finding: &Finding, before: Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::visible::is_treacherous;
+    use crate::report::visible::is_control_or_invisible;
     use crate::report::{HOSTILE, example, poison};
 
     fn text(diff: &Diff, write: fn(&Diff, &mut dyn Write) -> io::Result<()>) -> String {
@@ -249,7 +249,7 @@ mod tests {
         let diff = Diff::of(&empty, &later);
         for write in [Diff::write_text, Diff::write_markdown, Diff::write_json] {
             let text = text(&diff, write);
-            assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));
+            assert!(!text.chars().any(|c| c != '\n' && is_control_or_invisible(c)));
             assert!(!text.lines().any(|line| line.starts_with("## x") || line.starts_with("PASS")), "{text}");
         }
         let back: serde_json::Value = serde_json::from_str(&text(&diff, Diff::write_json)).expect("JSON");

@@ -10,7 +10,7 @@ use super::{BaselineComparison, FORMAT, FailOn, Options, Report, Requirements, S
 use crate::case::{BaselineEntry, NO_REASON_YET, Shard};
 use crate::event::{
     CallCount, CallOutcome, CaseResult, FuzzSummary, Gap, HintNote, KeywordCoverage, Latency, Launch, Problem,
-    ProblemKind, ResponseClass, RunSummary, Skipped, TargetSummary, Timing, ToolFuzz, ToolNote,
+    ProblemKind, ResponseClass, RunSummary, SkipKind, TargetSummary, Timing, ToolFuzz, ToolNote,
 };
 use crate::spec::{Level, Revision, RevisionSet};
 use crate::verdict::{CallKind, Confirmation, Counterexample, Direction, Evidence, Finding, Totals, Verdict};
@@ -113,14 +113,14 @@ fn older() -> Target {
         CaseResult {
             requirements: vec!["pagination-cursor-altered".to_owned()],
             reason: Some("the server returned no cursor".to_owned()),
-            skipped: Some(Skipped::NotObserved),
+            skipped: Some(SkipKind::NotObserved),
             observed: 0,
             ..plain("tools/list/cursor-altered", "The server rejects an altered cursor", revision, Verdict::Skip)
         },
         CaseResult {
             requirements: vec!["tasks-required".to_owned()],
             reason: Some("it is for servers with the tasks capability".to_owned()),
-            skipped: Some(Skipped::NotApplicable),
+            skipped: Some(SkipKind::NotApplicable),
             observed: 0,
             ..plain("tools/tasks/required", "A tool that requires a task declares it", revision, Verdict::Skip)
         },

@@ -102,7 +102,7 @@ mod tests {
             let lines = finding_lines(finding);
             assert!(lines.iter().any(|line| line.starts_with("rule: https://")), "{lines:?}");
             for line in lines.iter().chain(&evidence_lines(finding)) {
-                assert!(!line.chars().any(super::super::visible::is_treacherous), "{line}");
+                assert!(!line.chars().any(super::super::visible::is_control_or_invisible), "{line}");
             }
         }
     }

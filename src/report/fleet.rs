@@ -99,7 +99,7 @@ impl Fleet {
             Conclusion::Passed => "passed",
             Conclusion::Failed => "failed",
             Conclusion::Unjudged => "not-judged",
-            Conclusion::Nothing => "nothing-judged",
+            Conclusion::NothingJudged => "nothing-judged",
         };
         self.servers.push(Server {
             name: name(report),
@@ -260,7 +260,7 @@ tbody th p { font-weight: 400; margin: 0; max-width: 50ch }
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::visible::is_treacherous;
+    use crate::report::visible::is_control_or_invisible;
     use crate::report::{HOSTILE, example, golden, poison};
 
     fn fleet() -> Fleet {
@@ -303,7 +303,7 @@ mod tests {
         fleet.add("a.json", &report);
         for write in [Fleet::write_markdown, Fleet::write_html, Fleet::write_json] {
             let text = text(&fleet, write);
-            assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));
+            assert!(!text.chars().any(|c| c != '\n' && is_control_or_invisible(c)));
         }
         let page = text(&fleet, Fleet::write_html);
         assert!(!page.contains("<script") && page.contains("&lt;script&gt;"), "{page}");

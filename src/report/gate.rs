@@ -53,7 +53,7 @@ impl BaselineComparison {
     }
 
     /// What has to be edited before the run can pass, one sentence for each outdated entry.
-    pub fn complaints(&self) -> impl Iterator<Item = String> {
+    pub fn outdated_messages(&self) -> impl Iterator<Item = String> {
         let revisions = self.supported.map(|supported| {
             format!(
                 "`revisions` in {} says {}, but the server was judged in other revisions: correct it",
@@ -65,7 +65,7 @@ impl BaselineComparison {
     }
 
     /// A sentence for each expired entry.
-    pub fn reminders(&self) -> impl Iterator<Item = String> {
+    pub fn expiry_messages(&self) -> impl Iterator<Item = String> {
         self.expired.iter().map(|entry| {
             let until = entry.expires.as_deref().unwrap_or_default();
             format!(
@@ -154,7 +154,7 @@ fn fails(finding: &Finding, fail_on: FailOn) -> bool {
 /// Accepts the findings that a baseline lists, and stores the result of the comparison in the report.
 ///
 /// `is_case` returns whether a case with that id exists. The start date of the run decides which entries have expired.
-pub fn compare_with_baseline(report: &mut Report, baseline: &Baseline, file: &str, is_case: impl Fn(&str) -> bool) {
+pub fn apply_baseline(report: &mut Report, baseline: &Baseline, file: &str, is_case: impl Fn(&str) -> bool) {
     let today: String = report.started.chars().take(10).collect();
     let active: Vec<&BaselineEntry> = baseline.entries.iter().filter(|entry| !entry.is_expired(&today)).collect();
     for result in report.targets.iter_mut().flat_map(|target| &mut target.results) {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     fn comparison_of(mut report: Report, entries: Vec<BaselineEntry>) -> (Conclusion, BaselineComparison) {
-        compare_with_baseline(&mut report, &Baseline::of(None, entries), "b.jsonc", |case| !case.starts_with("old/"));
+        apply_baseline(&mut report, &Baseline::of(None, entries), "b.jsonc", |case| !case.starts_with("old/"));
         (Conclusion::of(&report), report.baseline.expect("a comparison"))
     }
 
@@ -387,13 +387,13 @@ mod tests {
         fixed.targets[0].results[0].verdict = Verdict::Pass;
         let (conclusion, half) = comparison_of(fixed.clone(), vec![entry()]);
         assert_eq!(conclusion, Conclusion::Failed);
-        let messages: Vec<String> = half.complaints().collect();
+        let messages: Vec<String> = half.outdated_messages().collect();
         let wanted = "tools-call-unknown-tool-error by tools/call/unknown-tool, tool echo in b.jsonc was not found in \
                       2025-06-18: remove these revisions from the entry or run with --update-baseline";
         assert_eq!(messages, [wanted]);
         fixed.targets[1].results[0].findings.clear();
         let (_, whole) = comparison_of(fixed.clone(), vec![entry()]);
-        assert!(whole.complaints().all(|message| message.contains("delete the entry")));
+        assert!(whole.outdated_messages().all(|message| message.contains("delete the entry")));
         // A case that was skipped or not judged proves nothing about its entries, nor does a run with a problem.
         for verdict in [Verdict::Error, Verdict::Skip] {
             let mut unjudged = fixed.clone();
@@ -418,9 +418,9 @@ mod tests {
     fn the_revisions_in_the_file_must_match_those_judged() {
         let mut report = report();
         let baseline = Baseline::of(Some("2025-06-18".parse().expect("a set")), vec![entry()]);
-        compare_with_baseline(&mut report, &baseline, "b.jsonc", |_| true);
+        apply_baseline(&mut report, &baseline, "b.jsonc", |_| true);
         assert_eq!(Conclusion::of(&report), Conclusion::Failed);
-        let messages: Vec<String> = report.baseline.iter().flat_map(BaselineComparison::complaints).collect();
+        let messages: Vec<String> = report.baseline.iter().flat_map(BaselineComparison::outdated_messages).collect();
         assert!(messages[0].starts_with("`revisions` in b.jsonc says 2025-06-18, but"), "{messages:?}");
     }
 

@@ -33,7 +33,7 @@ impl Renderer for Github {
                 )?;
             }
         }
-        for message in report.baseline.iter().flat_map(super::BaselineComparison::complaints) {
+        for message in report.baseline.iter().flat_map(super::BaselineComparison::outdated_messages) {
             write_command("error", "The baseline is out of date", &[message], out)?;
         }
         if let Some(problem) = report.summary.as_ref().and_then(|summary| summary.problem.as_ref()) {
@@ -83,7 +83,7 @@ fn property(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::visible::is_treacherous;
+    use crate::report::visible::is_control_or_invisible;
     use crate::report::{HOSTILE, example, golden, poison};
 
     fn rendered(report: &Report) -> String {
@@ -130,6 +130,6 @@ mod tests {
         let commands = commands(&text);
         assert_eq!(commands.len(), before);
         assert!(commands.iter().all(|(name, ..)| ["error", "warning", "notice"].contains(&name.as_str())));
-        assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));
+        assert!(!text.chars().any(|c| c != '\n' && is_control_or_invisible(c)));
     }
 }

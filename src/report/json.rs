@@ -8,7 +8,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter, PrettyFormatter, Serializer};
 
-use super::visible::is_treacherous;
+use super::visible::is_control_or_invisible;
 use super::{Renderer, Report};
 
 /// Writes a report as JSON.
@@ -36,7 +36,7 @@ struct EscapingFormatter {
 impl Formatter for EscapingFormatter {
     fn write_string_fragment<W: ?Sized + io::Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
         let mut from = 0;
-        for (at, c) in fragment.char_indices().filter(|(_, c)| is_treacherous(*c)) {
+        for (at, c) in fragment.char_indices().filter(|(_, c)| is_control_or_invisible(*c)) {
             out.write_all(&fragment.as_bytes()[from..at])?;
             for unit in c.encode_utf16(&mut [0; 2]) {
                 write!(out, "\\u{unit:04x}")?;
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn the_output_contains_no_terminal_control_characters() {
         let text = rendered(&example());
-        assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));
+        assert!(!text.chars().any(|c| c != '\n' && is_control_or_invisible(c)));
         let value: Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(value["targets"][1]["summary"]["server-info"]["name"], HOSTILE);
     }

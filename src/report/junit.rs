@@ -155,11 +155,11 @@ fn run_suite(report: &Report) -> Option<TestSuite> {
     if report.summary.is_none() {
         add("aborted", NonSuccessKind::Error, "the run was aborted", String::new());
     }
-    for (at, message) in report.baseline.iter().flat_map(super::BaselineComparison::complaints).enumerate() {
+    for (at, message) in report.baseline.iter().flat_map(super::BaselineComparison::outdated_messages).enumerate() {
         add(&format!("baseline {}", at + 1), NonSuccessKind::Failure, &message, super::verdict_line(report));
     }
     // A run that judged nothing must not look like a passing one.
-    if Conclusion::of(report) == Conclusion::Nothing {
+    if Conclusion::of(report) == Conclusion::NothingJudged {
         add("nothing-judged", NonSuccessKind::Error, &super::verdict_line(report), String::new());
     }
     let mut suite = TestSuite::new("mcp-conformance run");
@@ -170,7 +170,7 @@ fn run_suite(report: &Report) -> Option<TestSuite> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::visible::is_treacherous;
+    use crate::report::visible::is_control_or_invisible;
     use crate::report::{HOSTILE, example, golden, poison};
 
     fn rendered(report: &Report) -> String {
@@ -250,6 +250,6 @@ mod tests {
         ];
         assert!(names.iter().all(|name| known.contains(name)), "{names:?}");
         assert_eq!(document.descendants().filter(|node| node.has_tag_name("failure")).count(), 3 + 2);
-        assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));
+        assert!(!text.chars().any(|c| c != '\n' && is_control_or_invisible(c)));
     }
 }

@@ -94,16 +94,17 @@ fn write_table(report: &Report, page: &mut String) {
 }
 
 fn write_baseline(report: &Report, page: &mut String) {
-    let complaints: Vec<String> = report.baseline.iter().flat_map(super::BaselineComparison::complaints).collect();
-    if complaints.is_empty() {
+    let outdated_messages: Vec<String> =
+        report.baseline.iter().flat_map(super::BaselineComparison::outdated_messages).collect();
+    if outdated_messages.is_empty() {
         return;
     }
     page.push_str("### The baseline is out of date\n\n");
-    for complaint in complaints.iter().take(50) {
+    for complaint in outdated_messages.iter().take(50) {
         writeln!(page, "- {}", sentence(&excerpt(complaint, 400, 0))).expect(STRING_WRITE);
     }
-    if complaints.len() > 50 {
-        writeln!(page, "- and {} more", complaints.len() - 50).expect(STRING_WRITE);
+    if outdated_messages.len() > 50 {
+        writeln!(page, "- and {} more", outdated_messages.len() - 50).expect(STRING_WRITE);
     }
     page.push('\n');
 }
@@ -219,7 +220,7 @@ fn html_code(span: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::visible::is_treacherous;
+    use crate::report::visible::is_control_or_invisible;
     use crate::report::{HOSTILE, example, golden, poison};
 
     fn rendered(report: &Report) -> String {
@@ -239,7 +240,7 @@ mod tests {
         let mut report = example();
         poison(&mut report, &nasty);
         let text = rendered(&report);
-        assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));
+        assert!(!text.chars().any(|c| c != '\n' && is_control_or_invisible(c)));
         let outside = golden::outside_code(&text);
         for sign in ["<b>", "[x]", "evil.example", "# owned\n#"] {
             assert!(!outside.lines().any(|line| !line.starts_with("<details>") && line.contains(sign)), "{sign}");

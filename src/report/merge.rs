@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::{Report, Requirements, Target};
 use crate::case::Shard;
-use crate::event::{CaseResult, RunSummary, Skipped, TargetSummary, ToolNote};
+use crate::event::{CaseResult, RunSummary, SkipKind, TargetSummary, ToolNote};
 use crate::verdict::Verdict;
 
 /// Why reports cannot be merged.
@@ -156,8 +156,8 @@ fn join_result(known: &mut CaseResult, more: CaseResult) {
         known.reason = None;
     }
     known.skipped = match (verdict, known.skipped, more.skipped) {
-        (Verdict::Skip, Some(Skipped::NotObserved), _) | (Verdict::Skip, _, Some(Skipped::NotObserved)) => {
-            Some(Skipped::NotObserved)
+        (Verdict::Skip, Some(SkipKind::NotObserved), _) | (Verdict::Skip, _, Some(SkipKind::NotObserved)) => {
+            Some(SkipKind::NotObserved)
         }
         (Verdict::Skip, own, other) => own.or(other),
         _ => None,

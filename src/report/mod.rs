@@ -58,11 +58,11 @@ pub use json::Json;
 pub use junit::Junit;
 pub use markdown::Markdown;
 #[doc(hidden)]
-pub use model::Fold;
+pub use model::ReportBuilder;
 pub use model::{FORMAT, FailOn, Options, Report, ReportError, Target, Tool};
 #[cfg(feature = "cli")]
 #[doc(hidden)]
-pub use progress::Live;
+pub use progress::ProgressReporter;
 pub use renderer::Renderer;
 pub use requirements::{Requirements, UnjudgedRequirements};
 pub use sarif::Sarif;

@@ -212,12 +212,12 @@ impl Report {
 
 /// Builds a [`Report`] from the events of a run.
 #[derive(Debug)]
-pub struct Fold {
+pub struct ReportBuilder {
     report: Report,
     pending: Vec<CaseResult>,
 }
 
-impl Fold {
+impl ReportBuilder {
     /// Starts with an empty report.
     #[must_use]
     pub fn new(report: Report) -> Self {
@@ -258,7 +258,7 @@ impl Fold {
     }
 }
 
-impl Sink for Fold {
+impl Sink for ReportBuilder {
     fn on(&mut self, event: &Event) -> io::Result<()> {
         match event {
             Event::RunStarted { server } => self.report.server.clone_from(server),
@@ -292,7 +292,7 @@ mod tests {
 
     fn folded(events: &[Event]) -> Report {
         let empty = Report { server: String::new(), targets: Vec::new(), summary: None, baseline: None, ..example() };
-        let mut fold = Fold::new(empty);
+        let mut fold = ReportBuilder::new(empty);
         for event in events {
             fold.on(event).expect("folding cannot fail");
         }

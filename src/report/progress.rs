@@ -19,7 +19,7 @@ use crate::verdict::Verdict;
 const MAX_LINE_CHARS: usize = 2000;
 
 /// Shows the progress of a run on the console.
-pub struct Live<W> {
+pub struct ProgressReporter<W> {
     out: W,
     palette: Palette,
     lines: bool,
@@ -28,7 +28,7 @@ pub struct Live<W> {
     failing: usize,
 }
 
-impl<W: Write + Send> Live<W> {
+impl<W: Write + Send> ProgressReporter<W> {
     /// Writes a line to `out` for each message and each case.
     #[must_use]
     pub fn lines(out: W, color: bool) -> Self {
@@ -140,7 +140,7 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is fixed").progress_chars("=> ")
 }
 
-impl<W: Write + Send> Sink for Live<W> {
+impl<W: Write + Send> Sink for ProgressReporter<W> {
     fn on(&mut self, event: &Event) -> io::Result<()> {
         self.update_bar(event);
         if self.notices
@@ -183,7 +183,7 @@ impl<W: Write + Send> Sink for Live<W> {
     }
 }
 
-impl<W> Drop for Live<W> {
+impl<W> Drop for ProgressReporter<W> {
     /// Removes the progress bar even if the run ends without its last event.
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
@@ -195,7 +195,7 @@ impl<W> Drop for Live<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::visible::is_treacherous;
+    use crate::report::visible::is_control_or_invisible;
     use crate::report::{HOSTILE, example};
     use crate::verdict::Evidence;
 
@@ -217,13 +217,13 @@ mod tests {
     #[test]
     fn each_case_and_each_message_is_one_escaped_line() {
         let mut bytes = Vec::new();
-        let mut reporter = Live::lines(&mut bytes, false);
+        let mut reporter = ProgressReporter::lines(&mut bytes, false);
         for event in events() {
             reporter.on(&event).expect("a vector takes all that is written");
         }
         drop(reporter);
         let text = String::from_utf8(bytes).expect("UTF-8");
-        assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)), "{text}");
+        assert!(!text.chars().any(|c| c != '\n' && is_control_or_invisible(c)), "{text}");
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 5, "{text}");
         assert_eq!(lines[1], "judging 2025-06-18: 1 case to run");
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn silent_output_writes_nothing() {
         let mut bytes = Vec::new();
-        let mut reporter = Live::silent(&mut bytes);
+        let mut reporter = ProgressReporter::silent(&mut bytes);
         for event in events() {
             reporter.on(&event).expect("a vector takes all that is written");
         }
@@ -253,7 +253,7 @@ mod tests {
                 Ok(())
             }
         }
-        let mut reporter = Live::lines(ClosedWriter, true);
+        let mut reporter = ProgressReporter::lines(ClosedWriter, true);
         let result = reporter.on(&events()[0]).map_err(|error| error.kind());
         assert_eq!(result, Err(io::ErrorKind::BrokenPipe));
     }

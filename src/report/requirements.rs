@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{CaseResult, Skipped};
+use crate::event::{CaseResult, SkipKind};
 use crate::verdict::Verdict;
 
 /// The requirements that the cases of a run check in one revision, by status.
@@ -53,8 +53,8 @@ impl Requirements {
             let status = match (result.verdict, result.skipped) {
                 (Verdict::Pass | Verdict::Fail | Verdict::Warn, _) => RequirementStatus::Judged,
                 (Verdict::Error, _) => RequirementStatus::NotJudged,
-                (Verdict::Skip, Some(Skipped::NotApplicable)) => RequirementStatus::NotApplicable,
-                (Verdict::Skip, Some(Skipped::NotObserved) | None) => RequirementStatus::NotObserved,
+                (Verdict::Skip, Some(SkipKind::NotApplicable)) => RequirementStatus::NotApplicable,
+                (Verdict::Skip, Some(SkipKind::NotObserved) | None) => RequirementStatus::NotObserved,
             };
             let reason = result.reason.as_deref().unwrap_or("no reason given");
             for requirement in &result.requirements {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::report::example;
 
-    fn result(requirements: &[&str], verdict: Verdict, reason: &str, skipped: Option<Skipped>) -> CaseResult {
+    fn result(requirements: &[&str], verdict: Verdict, reason: &str, skipped: Option<SkipKind>) -> CaseResult {
         let template = example().targets[0].results[0].clone();
         let requirements = requirements.iter().map(|id| (*id).to_owned()).collect();
         CaseResult { requirements, verdict, reason: Some(reason.to_owned()), skipped, ..template }
@@ -116,8 +116,8 @@ mod tests {
     #[test]
     fn a_case_that_judged_a_requirement_takes_precedence() {
         let results = [
-            result(&["a", "b", "c"], Verdict::Skip, "no image was returned", Some(Skipped::NotObserved)),
-            result(&["d", "c"], Verdict::Skip, "it is for servers with tasks", Some(Skipped::NotApplicable)),
+            result(&["a", "b", "c"], Verdict::Skip, "no image was returned", Some(SkipKind::NotObserved)),
+            result(&["d", "c"], Verdict::Skip, "it is for servers with tasks", Some(SkipKind::NotApplicable)),
             result(&["b"], Verdict::Warn, "", None),
             result(&["e", "a"], Verdict::Error, "the server had exited", None),
         ];

@@ -314,7 +314,7 @@ fn invocation(report: &Report) -> Invocation {
         let case = visible(&result.case);
         note(format!("{case} could not be judged in {}: {}", result.revision, excerpt(reason, 2000, 0)));
     }
-    report.baseline.iter().flat_map(super::BaselineComparison::complaints).for_each(note);
+    report.baseline.iter().flat_map(super::BaselineComparison::outdated_messages).for_each(note);
     Invocation {
         execution_successful: matches!(conclusion, Conclusion::Passed | Conclusion::Failed),
         exit_code: conclusion.code(),
@@ -343,7 +343,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::report::visible::is_treacherous;
+    use crate::report::visible::is_control_or_invisible;
     use crate::report::{HOSTILE, example, golden, poison};
 
     fn rendered(report: &Report) -> String {
@@ -469,7 +469,7 @@ mod tests {
         poison(&mut report, &format!("\"}}],\"x\":[{{](javascript:alert(1)) <img src=x> {HOSTILE}"));
         let text = rendered(&report);
         let value = assert_valid(&text);
-        assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));
+        assert!(!text.chars().any(|c| c != '\n' && is_control_or_invisible(c)));
         for rule in value["runs"][0]["tool"]["driver"]["rules"].as_array().expect("rules") {
             let markdown = rule["help"]["markdown"].as_str().expect("markdown");
             assert!(!golden::outside_code(markdown).contains("<img"), "{markdown}");

@@ -19,15 +19,16 @@ pub struct Tap;
 
 impl Renderer for Tap {
     fn render(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let complaints: Vec<String> = report.baseline.iter().flat_map(super::BaselineComparison::complaints).collect();
+        let outdated_messages: Vec<String> =
+            report.baseline.iter().flat_map(super::BaselineComparison::outdated_messages).collect();
         writeln!(out, "TAP version 14")?;
-        writeln!(out, "1..{}", report.results().count() + complaints.len())?;
+        writeln!(out, "1..{}", report.results().count() + outdated_messages.len())?;
         let mut number = 0;
         for result in report.results() {
             number += 1;
             write_point(report, number, result, out)?;
         }
-        for complaint in complaints {
+        for complaint in outdated_messages {
             number += 1;
             writeln!(out, "not ok {number} - baseline: {}", escaped(&excerpt(&complaint, 1000, 0)))?;
         }
@@ -98,7 +99,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::visible::is_treacherous;
+    use crate::report::visible::is_control_or_invisible;
     use crate::report::{HOSTILE, example, golden, poison};
 
     fn rendered(report: &Report) -> String {
@@ -171,6 +172,6 @@ mod tests {
         assert_eq!(points.iter().filter(|(.., directive)| directive.is_some()).count(), 3);
         assert_eq!(text.lines().filter(|line| line.starts_with("Bail out!")).count(), 1);
         assert_eq!(text.lines().filter(|line| *line == "  ...").count(), 6);
-        assert!(!text.chars().any(|c| c != '\n' && is_treacherous(c)));
+        assert!(!text.chars().any(|c| c != '\n' && is_control_or_invisible(c)));
     }
 }

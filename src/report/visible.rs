@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 /// Whether a character controls the terminal or is invisible: control characters, characters that change the text
 /// direction, and characters without a glyph.
 #[must_use]
-pub fn is_treacherous(c: char) -> bool {
+pub fn is_control_or_invisible(c: char) -> bool {
     // The fast path for printable ASCII.
     !matches!(c, ' '..='~')
         && matches!(c,
@@ -30,7 +30,7 @@ pub fn is_treacherous(c: char) -> bool {
 /// control a terminal.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_treacherous) {
+    if !text.chars().any(is_control_or_invisible) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
@@ -39,7 +39,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
             '\n' => shown.push_str("\\n"),
             '\r' => shown.push_str("\\r"),
             '\t' => shown.push_str("\\t"),
-            c if is_treacherous(c) => {
+            c if is_control_or_invisible(c) => {
                 write!(shown, "\\u{{{:x}}}", u32::from(c)).expect("a string takes all that is written");
             }
             c => shown.push(c),

@@ -393,12 +393,13 @@ fn hinted<'a>(case: &Case, inventory: &'a Inventory, session: &Session) -> Vec<B
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::plan::Calls;
+    use crate::run::plan::CallPolicy;
 
     #[test]
     fn arguments_for_2020_12_violate_prefix_items_and_nothing_else() {
         let tool = |schema: Value| {
-            Tool::new(&json!({"name": "pair", "inputSchema": schema}), Calls::NonDestructive).expect("it has a name")
+            Tool::new(&json!({"name": "pair", "inputSchema": schema}), CallPolicy::NonDestructive)
+                .expect("it has a name")
         };
         let pair = json!({"type": "array", "prefixItems": [{"type": "string"}]});
         let schema =

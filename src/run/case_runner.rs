@@ -17,7 +17,7 @@ use super::session::{OpeningFailure, RejectedOpening, Session, full_capabilities
 use super::shared_results::{self, is_shared};
 use super::target::{ClosedSession, Target, declares_needed_capabilities, missing_capabilities};
 use crate::case::{Act, Body, Case, Process};
-use crate::check::{self, Judged, Pass};
+use crate::check::{self, Judgement, Pass};
 use crate::transcript::SessionParameters;
 use crate::wire::MessageKind;
 
@@ -69,7 +69,7 @@ async fn run_disposable_queue(target: Target, cases: Vec<Arc<Case>>, permit_requ
         Ok(session) => in_sequence(target, session, cases, json!({}), "disposable session", Vec::new(), permit).await,
         Err(OpenError { reason, sessions }) => {
             for case in cases {
-                target.report(&case, Judged::error(reason.clone()), None);
+                target.report(&case, Judgement::error(reason.clone()), None);
             }
             sessions
         }
@@ -178,7 +178,7 @@ async fn in_sequence(
             done.push(close(&target, unusable).await);
         }
         if let Some(reason) = target.stop_reason() {
-            target.report(&case, Judged::error(reason), None);
+            target.report(&case, Judgement::error(reason), None);
             continue;
         }
         if session.is_none() {
@@ -196,7 +196,7 @@ async fn in_sequence(
             }
         }
         let Some(current) = session.as_mut() else {
-            target.report(&case, Judged::error("the server could not be restarted"), None);
+            target.report(&case, Judgement::error("the server could not be restarted"), None);
             continue;
         };
         let began = Instant::now();
@@ -231,9 +231,9 @@ pub(super) fn give_up_cut_off(target: &Target) {
 }
 
 /// The passes of a case, or its judgement if it did not run.
-pub(super) type CaseRun = Result<Vec<Pass>, Judged>;
+pub(super) type CaseRun = Result<Vec<Pass>, Judgement>;
 
-async fn run_case(target: &Target, case: &Case, body: &Act, session: &mut Session, inventory: &Inventory) -> Judged {
+async fn run_case(target: &Target, case: &Case, body: &Act, session: &mut Session, inventory: &Inventory) -> Judgement {
     let carried = carry_out_in(target, case, body, session, inventory).await;
     judge(target, case, body, carried)
 }
@@ -252,22 +252,22 @@ async fn carry_out_in(
         &inventory.session_parameters
     };
     if session_parameters.opening.is_some() && !declares_needed_capabilities(case, session_parameters) {
-        return Err(Judged::inapplicable(missing_capabilities(case)));
+        return Err(Judgement::inapplicable(missing_capabilities(case)));
     }
     let mut new_pass = || target.context.new_pass(&case.id);
     let limited = session.connection.rate_limited_requests();
     let carried_out = carry_out(case, body, session, inventory, &target.context.plan, &mut new_pass).await;
     if session.connection.rate_limited_requests() > limited {
         // Missing responses prove nothing while the server limits the rate.
-        return Err(Judged::error(RATE_LIMITED));
+        return Err(Judgement::error(RATE_LIMITED));
     }
-    carried_out.map_err(|Unfilled(reason)| Judged::skip(reason))
+    carried_out.map_err(|Unfilled(reason)| Judgement::skip(reason))
 }
 
 /// Judges a case by its passes.
-pub(super) fn judge(target: &Target, case: &Case, body: &Act, carried: CaseRun) -> Judged {
+pub(super) fn judge(target: &Target, case: &Case, body: &Act, carried: CaseRun) -> Judgement {
     match carried {
-        Ok(passes) => target.context.judging(|| check::act(case, body, target.revision, &passes)),
+        Ok(passes) => target.context.judging(|| check::judge_active(case, body, target.revision, &passes)),
         Err(judged) => judged,
     }
 }
@@ -297,7 +297,7 @@ async fn run_own_process(
         // No process is needed if the server does not send such requests.
         let inventory = target.inventory().await;
         if let Some(reason) = reason_without_client_request(&case, &inventory) {
-            target.report(&case, Judged::skip(reason), None);
+            target.report(&case, Judgement::skip(reason), None);
             return Vec::new();
         }
     }
@@ -305,27 +305,27 @@ async fn run_own_process(
         // No process is needed if there is no such tool.
         let inventory = target.inventory().await;
         if target.stop_reason().is_none() && !inventory.tools.iter().any(|tool| needed.fits(&tool.definition)) {
-            target.report(&case, Judged::skip("the server has no tool of the kind that the case needs"), None);
+            target.report(&case, Judgement::skip("the server has no tool of the kind that the case needs"), None);
             return Vec::new();
         }
     }
     let context = target.context.clone();
     let permit = permit_request.unwrap_or_else(|| context.request_permit()).granted().await;
     if let Some(reason) = target.stop_reason() {
-        target.report(&case, Judged::error(reason), None);
+        target.report(&case, Judgement::error(reason), None);
         return Vec::new();
     }
     let mut session = match open_for_case(&target, body, purpose_of(&case)).await {
         Ok(session) => session,
         Err(OpenError { reason, sessions }) => {
-            target.report(&case, Judged::error(reason), None);
+            target.report(&case, Judgement::error(reason), None);
             return sessions;
         }
     };
     let inventory = target.inventory().await;
     let began = Instant::now();
     let judged = match target.stop_reason() {
-        Some(reason) => Judged::error(reason),
+        Some(reason) => Judgement::error(reason),
         None => run_fresh(&target, &case, body, &mut session, &inventory).await,
     };
     target.report(&case, judged, Some(began));
@@ -366,7 +366,7 @@ pub(super) async fn run_fresh(
     body: &Act,
     session: &mut Session,
     inventory: &Inventory,
-) -> Judged {
+) -> Judgement {
     let carried = carry_out_fresh(target, case, body, session, inventory).await;
     judge(target, case, body, carried)
 }

@@ -193,7 +193,7 @@ impl Context {
     pub(super) async fn ready(&self) -> Result<(), HostError> {
         match &self.plan.launcher {
             Launcher::Http(server) => self.host.ensure_running(server, self.plan.startup_timeout).await,
-            Launcher::Command(_) | Launcher::BuiltIn(_) | Launcher::Within(_) => Ok(()),
+            Launcher::Command(_) | Launcher::Reference(_) | Launcher::InProcess(_) => Ok(()),
         }
     }
 
@@ -225,7 +225,7 @@ impl Context {
     pub(super) async fn lock_fuzzing(&self) -> Option<OwnedMutexGuard<()>> {
         match &self.plan.launcher {
             Launcher::Http(_) => Some(Arc::clone(&self.fuzzing_lock).lock_owned().await),
-            Launcher::Command(_) | Launcher::BuiltIn(_) | Launcher::Within(_) => None,
+            Launcher::Command(_) | Launcher::Reference(_) | Launcher::InProcess(_) => None,
         }
     }
 
@@ -522,7 +522,7 @@ pub(super) async fn host_problem(context: &Context, host_error: HostError) -> Pr
         hint: hint.to_owned(),
         stderr: match &context.plan.launcher {
             Launcher::Http(server) => context.host.output(server).await,
-            Launcher::Command(_) | Launcher::BuiltIn(_) | Launcher::Within(_) => String::new(),
+            Launcher::Command(_) | Launcher::Reference(_) | Launcher::InProcess(_) => String::new(),
         },
         evidence: Vec::new(),
     }

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use super::case_runner::{ClosedSessions, open_for_case, run_fresh};
 use super::target::Target;
 use crate::case::{Body, Case};
-use crate::check::Judged;
+use crate::check::Judgement;
 use crate::verdict::{Confirmation, Verdict};
 
 /// The maximum number of cases to confirm concurrently. If more fail, chance is not the explanation.
@@ -22,7 +22,7 @@ const MAX_CONCURRENT_CONFIRMATIONS: usize = 16;
 /// A failure that is not yet confirmed.
 pub(super) struct UnconfirmedResult {
     pub(super) case: Arc<Case>,
-    pub(super) judged: Judged,
+    pub(super) judged: Judgement,
     pub(super) took: Duration,
 }
 
@@ -48,7 +48,7 @@ pub(super) async fn confirm_all(
 }
 
 /// Repeats a failing case until it fails again, as often as the plan allows.
-async fn confirm(mut target: Target, case: &Case, judged: &mut Judged) {
+async fn confirm(mut target: Target, case: &Case, judged: &mut Judgement) {
     let Body::Act(body) = &case.body else { return };
     let context = target.context.clone();
     let inventory = target.inventory().await;
@@ -73,7 +73,7 @@ async fn confirm(mut target: Target, case: &Case, judged: &mut Judged) {
 }
 
 /// Counts a repetition for each failing finding; returns whether all of them are confirmed.
-fn count_repetition(judged: &mut Judged, repeated: &Judged) -> bool {
+fn count_repetition(judged: &mut Judgement, repeated: &Judgement) -> bool {
     let mut confirmed = true;
     for finding in judged.findings.iter_mut().filter(|finding| finding.verdict == Verdict::Fail) {
         let reproduced = repeated
@@ -89,7 +89,7 @@ fn count_repetition(judged: &mut Judged, repeated: &Judged) -> bool {
 }
 
 /// Turns failures that never occurred again into warnings.
-fn downgrade_unconfirmed(judged: &mut Judged) {
+fn downgrade_unconfirmed(judged: &mut Judgement) {
     for finding in &mut judged.findings {
         if finding.confirmation.is_some_and(|count| count.tried > 0 && count.failed == 0) {
             finding.verdict = Verdict::Warn;
@@ -106,14 +106,14 @@ mod tests {
     use crate::spec::{Catalogue, Revision};
     use crate::verdict::Finding;
 
-    fn judged(findings: &[(&str, Verdict)]) -> Judged {
+    fn judged(findings: &[(&str, Verdict)]) -> Judgement {
         let finding = |(requirement, verdict): &(&str, Verdict)| {
             let requirement = Catalogue::embedded().get(requirement).expect("it exists");
             Finding::new(requirement, Revision::V2025_06_18, *verdict)
         };
         let findings: Vec<Finding> = findings.iter().map(finding).collect();
         let verdict = findings.iter().map(|finding| finding.verdict).max().unwrap_or(Verdict::Pass);
-        Judged { verdict, reason: None, applies: true, seen: 1, notes: Vec::new(), findings }
+        Judgement { verdict, reason: None, applies: true, seen: 1, notes: Vec::new(), findings }
     }
 
     const A: &str = "tools-call-unknown-tool-error";

@@ -16,13 +16,13 @@ use super::example_arguments;
 use super::exchange::GIVEN_UP;
 use super::hint_requests::{HintOutcome, outcome_of, request};
 use super::inventory::Inventory;
-use super::plan::{HttpServer, Launcher, Plan};
+use super::plan::{HttpTarget, Launcher, Plan};
 use super::primitives;
 use super::revision_probe::probe;
 use super::session::Session;
 use super::target::declares_needed_capabilities;
 use crate::case::{Ask, Body, Case, Hint, Watch, WatchKind};
-use crate::check::{self, Connected, Watched};
+use crate::check::{self, IndexedConnections, RecordedConnection};
 use crate::client::WaitOutcome;
 use crate::event::{Event, Problem, ProblemKind, Sink};
 use crate::spec::{Revision, RevisionSet};
@@ -208,10 +208,12 @@ fn candidate_requests(
     not_called: &mut BTreeMap<String, String>,
 ) -> Vec<(Ask, bool)> {
     let places = match &plan.launcher {
-        Launcher::Command(server) | Launcher::Http(HttpServer { command: Some(server), .. }) => {
+        Launcher::Command(server) | Launcher::Http(HttpTarget { command: Some(server), .. }) => {
             example_arguments::known_paths(&server.command, server.directory.as_deref())
         }
-        Launcher::Http(HttpServer { command: None, .. }) | Launcher::BuiltIn(_) | Launcher::Within(_) => Vec::new(),
+        Launcher::Http(HttpTarget { command: None, .. }) | Launcher::Reference(_) | Launcher::InProcess(_) => {
+            Vec::new()
+        }
     };
     let mut candidate_requests = Vec::new();
     for tool in &inventory.tools {
@@ -267,8 +269,8 @@ impl<'a> PassiveCases<'a> {
             plain.entries.extend(events.map(|event| Arc::new(Entry { at: Duration::ZERO, event })));
         }
         let mut passive_cases = Self { revision: session.revision, lists, cases: Vec::new() };
-        let connected = [Connected { label: String::new(), transcript: plain }];
-        let watched = Watched::new(&connected, session.revision);
+        let connected = [RecordedConnection { label: String::new(), transcript: plain }];
+        let watched = IndexedConnections::new(&connected, session.revision);
         let fits = |case: &&Case| {
             declares_needed_capabilities(case, &session.session_parameters) && !passive_cases.observes(case, &watched)
         };
@@ -277,9 +279,9 @@ impl<'a> PassiveCases<'a> {
         passive_cases
     }
 
-    fn observes(&self, case: &Case, watched: &Watched<'_>) -> bool {
+    fn observes(&self, case: &Case, watched: &IndexedConnections<'_>) -> bool {
         match &case.body {
-            Body::Watch(passive) => check::watch(case, passive, self.revision, watched).seen > 0,
+            Body::Watch(passive) => check::judge_passive(case, passive, self.revision, watched).seen > 0,
             // Active cases send their own requests, so they count as satisfied.
             Body::Act(_) | Body::Fuzz(_) => true,
         }
@@ -308,8 +310,8 @@ impl<'a> PassiveCases<'a> {
         };
         let mut whole = self.lists.clone();
         whole.entries.extend(answered.entries.iter().cloned());
-        let connected = [Connected { label: String::new(), transcript: whole }];
-        let watched = Watched::new(&connected, self.revision);
+        let connected = [RecordedConnection { label: String::new(), transcript: whole }];
+        let watched = IndexedConnections::new(&connected, self.revision);
         let seeing = self.cases.iter().filter(concerns).filter(|case| self.observes(case, &watched));
         seeing
             .flat_map(|case| &case.requirements)

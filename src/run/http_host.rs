@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 
 use super::launch::command_of;
-use super::plan::{HttpServer, ServerCommand};
+use super::plan::{HttpTarget, ServerCommand};
 use crate::client::{BackgroundProcess, HttpEndpoint, LaunchError, ShutdownTimeouts};
 
 /// How often to poll whether the server listens: initially, and at most.
@@ -58,7 +58,7 @@ pub(super) enum HostState {
 }
 
 /// Whether a server accepts connections at its address, now or within a limit.
-pub(super) async fn is_listening(server: &HttpServer, limit: Duration) -> bool {
+pub(super) async fn is_listening(server: &HttpTarget, limit: Duration) -> bool {
     let Some((host, port)) = server.site.host_and_port() else { return false };
     let began = Instant::now();
     loop {
@@ -86,7 +86,7 @@ pub(super) struct HttpHost {
 
 impl HttpHost {
     /// Starts the server if the client is responsible for it and it is not running.
-    pub(super) async fn ensure_running(&self, server: &HttpServer, limit: Duration) -> Result<(), HostError> {
+    pub(super) async fn ensure_running(&self, server: &HttpTarget, limit: Duration) -> Result<(), HostError> {
         let Some(command) = &server.command else { return Ok(()) };
         let mut process = self.process.lock().await;
         if let Some(running) = process.as_ref() {
@@ -103,7 +103,7 @@ impl HttpHost {
     }
 
     /// Restarts the server if the client is responsible for it; returns the id of the new process.
-    pub(super) async fn restart(&self, server: &HttpServer, limit: Duration) -> Result<Option<i32>, HostError> {
+    pub(super) async fn restart(&self, server: &HttpTarget, limit: Duration) -> Result<Option<i32>, HostError> {
         let Some(command) = &server.command else { return Ok(None) };
         let mut process = self.process.lock().await;
         if let Some(process) = process.take() {
@@ -116,7 +116,7 @@ impl HttpHost {
     async fn start(
         &self,
         process: &mut Option<BackgroundProcess>,
-        server: &HttpServer,
+        server: &HttpTarget,
         command: &ServerCommand,
         limit: Duration,
     ) -> Result<(), HostError> {
@@ -143,7 +143,7 @@ impl HttpHost {
     }
 
     /// The exit status and the end of the output, if the client started the process and it exits within a limit.
-    pub(super) async fn wait_for_exit(&self, server: &HttpServer, limit: Duration) -> Option<(String, String)> {
+    pub(super) async fn wait_for_exit(&self, server: &HttpTarget, limit: Duration) -> Option<(String, String)> {
         let mut process = self.process.lock().await;
         let running = process.as_mut()?;
         let status = running.wait_for_exit(limit).await?;
@@ -161,7 +161,7 @@ impl HttpHost {
     }
 
     /// The end of its output.
-    pub(super) async fn output(&self, server: &HttpServer) -> String {
+    pub(super) async fn output(&self, server: &HttpTarget) -> String {
         if let Some(process) = self.process.lock().await.as_ref() {
             self.record_output(process, &server.site);
         }

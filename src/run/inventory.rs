@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::hint_requests::HintResult;
-use super::plan::Calls;
+use super::plan::CallPolicy;
 use super::primitives::Primitives;
 use crate::fuzz::{Dialect, ToolSchema};
 use crate::transcript::SessionParameters;
@@ -51,7 +51,7 @@ const MAX_CALL_DURATION_FOR_CASES: Duration = Duration::from_secs(1);
 
 impl Tool {
     /// Parses a tool definition; returns `None` without a name.
-    pub(super) fn new(definition: &Value, calls: Calls) -> Option<Self> {
+    pub(super) fn new(definition: &Value, calls: CallPolicy) -> Option<Self> {
         let name = definition.get("name")?.as_str()?.to_owned();
         let mut exclusion = exclusion(definition.get("annotations"), calls);
         let permitted = exclusion.is_none();
@@ -111,14 +111,14 @@ impl Tool {
 }
 
 /// Why a tool with these annotations must not be called.
-fn exclusion(annotations: Option<&Value>, calls: Calls) -> Option<String> {
+fn exclusion(annotations: Option<&Value>, calls: CallPolicy) -> Option<String> {
     let hint = |name: &str| annotations.and_then(|annotations| annotations.get(name)).and_then(Value::as_bool);
     let (read_only, destructive) = (hint("readOnlyHint"), hint("destructiveHint"));
     match calls {
-        Calls::Destructive => None,
+        CallPolicy::Destructive => None,
         _ if read_only == Some(true) => None,
-        Calls::ReadOnly => Some("it is not annotated readOnlyHint: true (--safe)".to_owned()),
-        Calls::NonDestructive => match (read_only, destructive) {
+        CallPolicy::ReadOnly => Some("it is not annotated readOnlyHint: true (--safe)".to_owned()),
+        CallPolicy::NonDestructive => match (read_only, destructive) {
             (_, Some(true)) => Some("it is annotated destructive (--call-destructive calls it)".to_owned()),
             (Some(false), None) => Some(
                 "it is annotated readOnlyHint: false, and destructiveHint is true by default (--call-destructive calls it)"
@@ -156,7 +156,7 @@ impl Inventory {
     }
 
     /// The tools of the pages of a list.
-    pub(super) fn from_pages(pages: &[Value], calls: Calls) -> Self {
+    pub(super) fn from_pages(pages: &[Value], calls: CallPolicy) -> Self {
         const MAX_TOOLS: usize = 500;
         let tools = pages
             .iter()
@@ -178,16 +178,16 @@ mod tests {
     #[test]
     fn annotations_and_their_defaults_decide_which_tools_may_be_called() {
         let rows = [
-            (json!(null), Calls::NonDestructive, true),
-            (json!(null), Calls::ReadOnly, false),
-            (json!({"readOnlyHint": true}), Calls::ReadOnly, true),
-            (json!({"readOnlyHint": true, "destructiveHint": true}), Calls::NonDestructive, true),
-            (json!({"destructiveHint": false}), Calls::NonDestructive, true),
-            (json!({"destructiveHint": true}), Calls::NonDestructive, false),
-            (json!({"readOnlyHint": false}), Calls::NonDestructive, false),
-            (json!({"readOnlyHint": false, "destructiveHint": false}), Calls::NonDestructive, true),
-            (json!({"title": "x"}), Calls::NonDestructive, true),
-            (json!({"destructiveHint": true}), Calls::Destructive, true),
+            (json!(null), CallPolicy::NonDestructive, true),
+            (json!(null), CallPolicy::ReadOnly, false),
+            (json!({"readOnlyHint": true}), CallPolicy::ReadOnly, true),
+            (json!({"readOnlyHint": true, "destructiveHint": true}), CallPolicy::NonDestructive, true),
+            (json!({"destructiveHint": false}), CallPolicy::NonDestructive, true),
+            (json!({"destructiveHint": true}), CallPolicy::NonDestructive, false),
+            (json!({"readOnlyHint": false}), CallPolicy::NonDestructive, false),
+            (json!({"readOnlyHint": false, "destructiveHint": false}), CallPolicy::NonDestructive, true),
+            (json!({"title": "x"}), CallPolicy::NonDestructive, true),
+            (json!({"destructiveHint": true}), CallPolicy::Destructive, true),
         ];
         for (annotations, calls, allowed) in rows {
             assert_eq!(exclusion(Some(&annotations), calls).is_none(), allowed, "{annotations} {calls:?}");

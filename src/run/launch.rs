@@ -51,11 +51,11 @@ pub(super) fn connect(
             let stateless = revision.era() == Era::Stateless;
             Ok(Connection::over_http(Arc::clone(&server.site), stateless, responder, keeping))
         }
-        Launcher::BuiltIn(faults) => {
+        Launcher::Reference(faults) => {
             let (pipe, server) = built_in(faults);
             Ok(Connection::in_process(pipe, server, reference::ignores_sigterm(faults), responder, keeping))
         }
-        Launcher::Within(server) => {
+        Launcher::InProcess(server) => {
             let (pipe, server) = server.start()?;
             Ok(Connection::in_process(pipe, server, false, responder, keeping))
         }
@@ -80,11 +80,11 @@ pub(super) fn connect_unrecorded(
             responder: Responder::new(full_capabilities(revision), Replies::default().answer()),
             mirrored: mirrored.clone(),
         })),
-        Launcher::BuiltIn(faults) => {
+        Launcher::Reference(faults) => {
             let (pipe, server) = built_in(faults);
             Ok(UnrecordedConnection::in_process(pipe, server))
         }
-        Launcher::Within(server) => {
+        Launcher::InProcess(server) => {
             let (pipe, server) = server.start()?;
             Ok(UnrecordedConnection::in_process(pipe, server))
         }

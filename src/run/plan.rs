@@ -48,7 +48,7 @@ impl Revisions {
 /// The default number of server processes that run in parallel: more than there are processors, because they mostly
 /// wait.
 #[must_use]
-pub(crate) fn side_by_side() -> usize {
+pub(crate) fn default_jobs() -> usize {
     processors().saturating_mul(2).max(4)
 }
 
@@ -59,7 +59,7 @@ pub(super) fn processors() -> usize {
 
 /// Which tools may be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Calls {
+pub enum CallPolicy {
     /// Only tools annotated `readOnlyHint: true`.
     ReadOnly,
     /// Also tools annotated `destructiveHint: false`, and tools without annotations.
@@ -166,7 +166,7 @@ impl fmt::Debug for ServerCommand {
 
 /// A server that is reached over HTTP.
 #[derive(Debug, Clone)]
-pub struct HttpServer {
+pub struct HttpTarget {
     /// The address and how it is connected to.
     pub site: Arc<HttpEndpoint>,
     /// The command that starts the server; `None` if it is already running.
@@ -179,11 +179,11 @@ pub enum Launcher {
     /// Starts a process and speaks over its standard streams.
     Command(ServerCommand),
     /// Connects over HTTP.
-    Http(HttpServer),
+    Http(HttpTarget),
     /// Runs the built-in reference server with these faults in this process.
-    BuiltIn(Arc<FaultSet>),
-    /// Calls a function of the user that serves or opens a connection in this process.
-    Within(InProcessServer),
+    Reference(Arc<FaultSet>),
+    /// CallPolicy a function of the user that serves or opens a connection in this process.
+    InProcess(InProcessServer),
 }
 
 /// The plan of a run.
@@ -199,7 +199,7 @@ pub struct Plan {
     /// they have no result.
     pub stimuli: BTreeSet<String>,
     /// Which tools may be called.
-    pub calls: Calls,
+    pub calls: CallPolicy,
     /// The requests from the user's hint file, sent in addition to those of the cases.
     pub hints: Vec<Hint>,
     /// The time limit of a request.
@@ -234,8 +234,8 @@ impl Plan {
                 command.join(" ")
             }
             Launcher::Http(server) => server.site.address().to_owned(),
-            Launcher::Within(_) => "the server in this process".to_owned(),
-            Launcher::BuiltIn(faults) => {
+            Launcher::InProcess(_) => "the server in this process".to_owned(),
+            Launcher::Reference(faults) => {
                 let names: Vec<&str> = faults.iter().map(crate::reference::Fault::name).collect();
                 if names.is_empty() {
                     "the built-in server".to_owned()
@@ -257,7 +257,7 @@ impl Plan {
     pub fn transport(&self) -> Transport {
         match &self.launcher {
             Launcher::Http(_) => Transport::Http,
-            Launcher::Command(_) | Launcher::BuiltIn(_) | Launcher::Within(_) => Transport::Stdio,
+            Launcher::Command(_) | Launcher::Reference(_) | Launcher::InProcess(_) => Transport::Stdio,
         }
     }
 
@@ -278,15 +278,15 @@ impl Plan {
 
     /// The command that replays the failing call saved in a file.
     #[must_use]
-    pub fn replay_file(&self, file: &str) -> String {
+    pub fn replay_command(&self, file: &str) -> String {
         // `replay` takes none of the options that select cases and tools.
         format!("mcp-conformance replay {}{}", quoted(file), self.reproduce_suffix)
     }
 
     /// The command that runs these cases in a revision, to reproduce a finding.
     #[must_use]
-    pub fn replay(&self, cases: &[&str], revision: Revision) -> String {
-        if let Launcher::Within(_) = &self.launcher {
+    pub fn reproduce_command(&self, cases: &[&str], revision: Revision) -> String {
+        if let Launcher::InProcess(_) = &self.launcher {
             // No command line reaches this server, so the finding shows the settings of `Judge` instead.
             let select: Vec<String> = cases.iter().map(|case| format!("{case:?}.into()")).collect();
             return format!(
@@ -315,7 +315,7 @@ impl<const N: usize> From<[Revision; N]> for Revisions {
 }
 
 /// Words quoted for a POSIX shell. What is not Unicode cannot be shown and is replaced.
-pub(crate) fn shell_words<Word: AsRef<OsStr>>(words: impl IntoIterator<Item = Word>) -> String {
+pub(crate) fn quote_shell_words<Word: AsRef<OsStr>>(words: impl IntoIterator<Item = Word>) -> String {
     let words: Vec<String> = words.into_iter().map(|word| quoted(&word.as_ref().to_string_lossy())).collect();
     words.join(" ")
 }
@@ -335,8 +335,8 @@ mod tests {
 
     #[test]
     fn words_are_quoted_only_where_a_shell_would_change_them() {
-        assert_eq!(shell_words(["node", "a b", "it's", "$x", ""]), r"node 'a b' 'it'\''s' '$x' ''");
-        assert_eq!(shell_words(["./my-server", "--root=/srv"]), "./my-server --root=/srv");
+        assert_eq!(quote_shell_words(["node", "a b", "it's", "$x", ""]), r"node 'a b' 'it'\''s' '$x' ''");
+        assert_eq!(quote_shell_words(["./my-server", "--root=/srv"]), "./my-server --root=/srv");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::inventory::Inventory;
 use super::session::full_capabilities;
 use super::target::{ClosedSession, Target};
 use crate::case::{Act, Action, Case, Delivery, Process, Step};
-use crate::check::{Judged, Pass};
+use crate::check::{Judgement, Pass};
 use crate::spec::{Era, Transport};
 use crate::transcript::SessionParameters;
 
@@ -81,12 +81,12 @@ pub(super) async fn report_shared(mut target: Target, case: &Arc<Case>, body: &A
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(OpenError { reason, sessions }) => {
-            target.report(case, Judged::error(reason), None);
+            target.report(case, Judgement::error(reason), None);
             return sessions;
         }
     };
     let judged = if let Some(reason) = target.stop_reason() {
-        Judged::error(reason)
+        Judgement::error(reason)
     } else {
         let own = |pass: &Pass| Pass { offered: inventory.listed_names(), ..pass.clone() };
         let own = |passes: &Vec<Pass>| passes.iter().map(own).collect();

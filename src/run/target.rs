@@ -18,8 +18,8 @@ use super::hint_requests::HintResult;
 use super::inventory::{FirstCallOutcome, Inventory};
 use super::session::Session;
 use crate::case::{Act, Body, Case, Process, Step};
-use crate::check::{self, Connected, Judged, Watched, stderr_of};
-use crate::event::{CaseResult, Event, FuzzSummary, Launch, Problem, ProblemKind, Skipped, TargetSummary, ToolNote};
+use crate::check::{self, IndexedConnections, Judgement, RecordedConnection, stderr_of};
+use crate::event::{CaseResult, Event, FuzzSummary, Launch, Problem, ProblemKind, SkipKind, TargetSummary, ToolNote};
 use crate::spec::{Revision, Transport};
 use crate::transcript::{self, SessionParameters, Transcript, without_rate_limited};
 use crate::verdict::{Totals, Verdict};
@@ -63,7 +63,7 @@ impl Target {
     }
 
     /// Reports the result of an active case; a failure is confirmed first.
-    pub(super) fn report(&self, case: &Arc<Case>, judged: Judged, began: Option<Instant>) {
+    pub(super) fn report(&self, case: &Arc<Case>, judged: Judgement, began: Option<Instant>) {
         if !self.context.plan.reports(case) {
             return;
         }
@@ -80,13 +80,13 @@ impl Target {
     }
 
     /// Turns a judgement into a result and reports it.
-    pub(super) fn report_now(&self, case: &Case, mut judged: Judged, took: Option<Duration>) {
+    pub(super) fn report_now(&self, case: &Case, mut judged: Judgement, took: Option<Duration>) {
         for finding in &mut judged.findings {
             let origin = finding.origin.and_then(|pass| self.context.case_of(pass));
             let cases: Vec<&str> = std::iter::once(case.id.as_str()).chain(origin.as_deref()).collect();
             finding.reproduce = match finding.counterexample.as_ref().and_then(|example| example.file.as_deref()) {
-                Some(file) => self.context.plan.replay_file(file),
-                None => self.context.plan.replay(&cases, self.revision),
+                Some(file) => self.context.plan.replay_command(file),
+                None => self.context.plan.reproduce_command(&cases, self.revision),
             };
         }
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).add(judged.verdict);
@@ -99,9 +99,9 @@ impl Target {
             verdict: judged.verdict,
             reason: judged.reason,
             skipped: (judged.verdict == Verdict::Skip).then_some(if judged.applies {
-                Skipped::NotObserved
+                SkipKind::NotObserved
             } else {
-                Skipped::NotApplicable
+                SkipKind::NotApplicable
             }),
             observed: judged.seen,
             notes: judged.notes,
@@ -146,7 +146,7 @@ pub(super) fn judge(
         unconfirmed: (context.plan.retries > 0).then_some(unconfirmed),
     };
     for case in inapplicable {
-        target.report(&case, Judged::inapplicable("it is for another kind of server"), None);
+        target.report(&case, Judgement::inapplicable("it is for another kind of server"), None);
     }
     let acting = |process: Process| -> Vec<Arc<Case>> {
         cases
@@ -289,9 +289,9 @@ pub(super) async fn judge_cases_without_session(context: &Context, revision: Rev
 
 /// Judges the passive cases by every session of the revision.
 async fn report_passive_cases(target: &Target, cases: &[Arc<Case>], done: &ClosedSessions) {
-    let connected: Vec<Connected> = done
+    let connected: Vec<RecordedConnection> = done
         .iter()
-        .map(|session| Connected {
+        .map(|session| RecordedConnection {
             label: session.ended.purpose.clone(),
             transcript: Transcript {
                 entries: without_rate_limited(&session.ended.entries),
@@ -302,13 +302,13 @@ async fn report_passive_cases(target: &Target, cases: &[Arc<Case>], done: &Close
     let cases: Vec<Arc<Case>> = cases.iter().filter(|case| matches!(case.body, Body::Watch { .. })).cloned().collect();
     let revision = target.revision;
     let judging = target.context.judge_in_background(move || {
-        let watched = Watched::new(&connected, revision);
+        let watched = IndexedConnections::new(&connected, revision);
         let judge = |case: Arc<Case>| {
             let Body::Watch(passive) = &case.body else { return None };
             let judged = if are_needs_met(&case, &connected) {
-                check::watch(&case, passive, revision, &watched)
+                check::judge_passive(&case, passive, revision, &watched)
             } else {
-                Judged::inapplicable(missing_capabilities(&case))
+                Judgement::inapplicable(missing_capabilities(&case))
             };
             Some((case, judged))
         };
@@ -320,7 +320,7 @@ async fn report_passive_cases(target: &Target, cases: &[Arc<Case>], done: &Close
     }
 }
 
-fn are_needs_met(case: &Case, connected: &[Connected]) -> bool {
+fn are_needs_met(case: &Case, connected: &[RecordedConnection]) -> bool {
     case.needs.capabilities.is_empty()
         || connected.iter().any(|c| {
             c.transcript.session_parameters.opening.is_some()

@@ -2,7 +2,7 @@
 //!
 //! Arguments only ever excuse: a path that the client sent is no leak, and strings of the arguments are not part of a
 //! signature. So a response without violations to a call without arguments has none for any call of the same
-//! [`Rank`]. The result depends on the response and the rank alone, as neither the call nor its arguments are known.
+//! [`ValidityClass`]. The result depends on the response and the rank alone, as neither the call nor its arguments are known.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::verdict::CallKind;
 
 /// What matters about the validity of a call's arguments to the judge of its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rank {
+pub enum ValidityClass {
     /// The schema allows the arguments.
     Valid,
     /// They violate a keyword that a server has to assert.
@@ -33,7 +33,7 @@ pub enum Rank {
     Unknown,
 }
 
-impl Rank {
+impl ValidityClass {
     /// How many there are.
     pub const COUNT: usize = 6;
 
@@ -70,7 +70,7 @@ impl Rank {
 
 /// Whether a response has no violation for any call of a rank with its id.
 #[must_use]
-pub fn is_in_order(subject: &Subject, response: &Value, id: i64, rank: Rank) -> bool {
+pub fn has_no_violation(subject: &Subject, response: &Value, id: i64, rank: ValidityClass) -> bool {
     let call = Call {
         kind: CallKind::Valid,
         standing: rank.example(),
@@ -133,8 +133,8 @@ mod tests {
         ];
         let (mut fine, mut odd) = (0, 0);
         for (standing, answer) in standings.iter().flat_map(|s| answers.iter().map(move |a| (s, a))) {
-            let rank = Rank::of(standing).expect("it requires a response");
-            let in_order = is_in_order(&subject, answer, 7, rank);
+            let rank = ValidityClass::of(standing).expect("it requires a response");
+            let in_order = has_no_violation(&subject, answer, 7, rank);
             for arguments in &arguments {
                 let call = Call {
                     kind: CallKind::Invalid,

@@ -6,7 +6,7 @@ use super::call::{Arguments, Standing};
 use super::exchange::Exchange;
 use super::message_text::{excerpt, skeleton};
 use super::response_class::{outcome_of, text_of};
-use super::violation::Breach;
+use super::violation::OracleViolation;
 use crate::case::Oracle;
 use crate::event::CallOutcome;
 use crate::fuzz::{Constraint, Grammar};
@@ -28,7 +28,7 @@ pub(super) fn is_annotation(site: &Constraint) -> bool {
 }
 
 /// A call with invalid arguments that the server served.
-pub(super) fn invalid_arguments_accepted(exchange: &Exchange, response: &Value) -> Option<Breach> {
+pub(super) fn invalid_arguments_accepted(exchange: &Exchange, response: &Value) -> Option<OracleViolation> {
     let Standing::Breaks(site) = &exchange.call.standing else { return None };
     if outcome_of(response) != CallOutcome::Success || is_annotation(site) {
         return None;
@@ -41,7 +41,7 @@ pub(super) fn invalid_arguments_accepted(exchange: &Exchange, response: &Value) 
         _ => format!("arguments that violate `{}` are accepted", site.keyword),
     };
     Some(
-        Breach::new(Oracle::InvalidAccepted, verdict, message)
+        OracleViolation::new(Oracle::InvalidAccepted, verdict, message)
             .actual(format!("a success, although the arguments violate {site}"))
             .signature(format!("{} {}", site.keyword, verdict.as_str())),
     )
@@ -87,7 +87,7 @@ const VALIDATION_PHRASES: [&str; 8] = [
 ];
 
 /// A call with valid arguments that the server rejects as invalid.
-pub(super) fn valid_arguments_rejected(exchange: &Exchange, response: &Value) -> Option<Breach> {
+pub(super) fn valid_arguments_rejected(exchange: &Exchange, response: &Value) -> Option<OracleViolation> {
     if exchange.call.standing != Standing::Valid {
         return None;
     }
@@ -100,7 +100,7 @@ pub(super) fn valid_arguments_rejected(exchange: &Exchange, response: &Value) ->
         _ => return None,
     };
     Some(
-        Breach::new(
+        OracleViolation::new(
             Oracle::ValidRefused,
             Verdict::Warn,
             "arguments that the inputSchema allows are rejected as invalid",
@@ -111,13 +111,14 @@ pub(super) fn valid_arguments_rejected(exchange: &Exchange, response: &Value) ->
 }
 
 /// An error whose code does not fit its cause.
-pub(super) fn error_class(exchange: &Exchange, error: &Value) -> Option<Breach> {
+pub(super) fn error_class(exchange: &Exchange, error: &Value) -> Option<OracleViolation> {
     let code = error.get("code").and_then(Value::as_i64)?;
     let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
     let actual = || format!("the error {code}: {}", excerpt(message, 300));
     let signature = skeleton(message, &exchange.call.arguments);
     if code == INTERNAL_ERROR {
-        let found = Breach::new(Oracle::InternalError, Verdict::Warn, "arguments cause an internal error (-32603)");
+        let found =
+            OracleViolation::new(Oracle::InternalError, Verdict::Warn, "arguments cause an internal error (-32603)");
         return Some(found.actual(actual()).signature(signature));
     }
     let (expected, requirement) = match &exchange.call.standing {
@@ -132,10 +133,11 @@ pub(super) fn error_class(exchange: &Exchange, error: &Value) -> Option<Breach> 
         }
         _ => return None,
     };
-    let mut found = Breach::new(Oracle::ErrorClass, Verdict::Warn, "the code of an error does not match its cause")
-        .of_requirement(requirement)
-        .actual(actual())
-        .signature(format!("{code} {requirement}"));
+    let mut found =
+        OracleViolation::new(Oracle::ErrorClass, Verdict::Warn, "the code of an error does not match its cause")
+            .of_requirement(requirement)
+            .actual(actual())
+            .signature(format!("{code} {requirement}"));
     expected.clone_into(&mut found.expected);
     Some(found)
 }

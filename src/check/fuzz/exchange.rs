@@ -30,7 +30,8 @@ pub enum Fate {
 }
 
 /// The status of a server over HTTP that closed the connection but is still running.
-pub const DROPPED: &str = "it closed the connection without a response, twice, and still accepts connections";
+pub const CONNECTION_DROPPED: &str =
+    "it closed the connection without a response, twice, and still accepts connections";
 
 /// A call and its responses.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use super::call::Arguments;
 use super::exchange::{Exchange, Fate};
 use super::message_text::excerpt;
-use super::violation::Breach;
+use super::violation::OracleViolation;
 use crate::case::Case;
 use crate::check::evidence::milliseconds;
 use crate::spec::{Catalogue, Revision};
@@ -18,7 +18,7 @@ pub fn finding(
     case: &Case,
     revision: Revision,
     tool: &str,
-    violation: &Breach,
+    violation: &OracleViolation,
     exchanges: &[Exchange],
 ) -> Option<Finding> {
     let named = violation.requirement.and_then(|id| Catalogue::embedded().get(id));

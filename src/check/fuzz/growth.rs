@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::violation::Breach;
+use super::violation::OracleViolation;
 use crate::case::Oracle;
 
 /// The resources of a server at a moment.
@@ -25,7 +25,7 @@ const JUDGED_INTERVALS: usize = 4;
 
 /// Memory that grew evenly in every interval of so many calls.
 #[must_use]
-pub fn grows(samples: &[Sample], calls: u64) -> Option<Breach> {
+pub fn memory_growth(samples: &[Sample], calls: u64) -> Option<OracleViolation> {
     // The first intervals fill caches and heaps.
     let tail = samples.get(samples.len().checked_sub(JUDGED_INTERVALS + 1)?..)?;
     let gains: Vec<u64> = tail.windows(2).map(|pair| pair[1].memory.saturating_sub(pair[0].memory)).collect();
@@ -35,7 +35,7 @@ pub fn grows(samples: &[Sample], calls: u64) -> Option<Breach> {
     let whole = tail.last()?.memory.saturating_sub(samples.first()?.memory);
     (even && whole >= MIN_TOTAL_BYTES).then(|| {
         let each = mean / calls.max(1) / 1024;
-        Breach::of_many(
+        OracleViolation::from_many_calls(
             Oracle::Memory,
             "memory grows with every call",
             format!(
@@ -49,7 +49,7 @@ pub fn grows(samples: &[Sample], calls: u64) -> Option<Breach> {
 
 /// Whether memory can still be found to [grow](grows) after the last interval, so that measuring is worth going on.
 #[must_use]
-pub fn may_grow(samples: &[Sample], calls: u64, intervals: usize) -> bool {
+pub fn may_show_memory_growth(samples: &[Sample], calls: u64, intervals: usize) -> bool {
     match samples {
         [.., before, last] if samples.len() + JUDGED_INTERVALS > intervals + 1 => {
             last.memory.saturating_sub(before.memory) >= calls * MIN_BYTES_PER_CALL
@@ -60,7 +60,7 @@ pub fn may_grow(samples: &[Sample], calls: u64, intervals: usize) -> bool {
 
 /// Files or processes whose number grew evenly in every interval of so many calls.
 #[must_use]
-pub fn piles_up(samples: &[Sample], calls: u64) -> Option<Breach> {
+pub fn descriptor_growth(samples: &[Sample], calls: u64) -> Option<OracleViolation> {
     // A pool is filled after fewer intervals.
     const MIN_INTERVALS: usize = 5;
     let count_of = |what: &str, of: fn(&Sample) -> u64| {
@@ -69,7 +69,7 @@ pub fn piles_up(samples: &[Sample], calls: u64) -> Option<Breach> {
             let even = run.windows(2).all(|pair| of(&pair[1]) >= of(&pair[0]) + (calls / 8).max(1));
             let gained = of(run.last()?).saturating_sub(of(run.first()?));
             (even && gained >= 12).then(|| {
-                Breach::of_many(
+                OracleViolation::from_many_calls(
                     Oracle::Descriptors,
                     format!("the number of {what} grows with every call"),
                     format!("{gained} more after {} calls", calls * MIN_INTERVALS as u64),
@@ -82,7 +82,7 @@ pub fn piles_up(samples: &[Sample], calls: u64) -> Option<Breach> {
 
 /// Response times of the same calls, repeated, that increase throughout.
 #[must_use]
-pub fn climbs(times: &[Duration]) -> Option<Breach> {
+pub fn latency_growth(times: &[Duration]) -> Option<OracleViolation> {
     const MIN_REPETITIONS: usize = 12;
     const MIN_SLOWDOWN: Duration = Duration::from_millis(3);
     if times.len() < MIN_REPETITIONS {
@@ -92,7 +92,7 @@ pub fn climbs(times: &[Duration]) -> Option<Breach> {
     let (first, last) = (*medians.first()?, *medians.last()?);
     let rising = medians.windows(2).all(|pair| pair[1] > pair[0].mul_f64(1.15));
     (rising && last > first * 3 && last > first + MIN_SLOWDOWN).then(|| {
-        Breach::of_many(
+        OracleViolation::from_many_calls(
             Oracle::LatencyClimb,
             "responses take longer with every call",
             format!("the same calls took {first:.1?} at first and {last:.1?} after {} repetitions", times.len()),
@@ -116,23 +116,23 @@ mod tests {
 
     #[test]
     fn only_even_growth_is_a_leak() {
-        assert!(grows(&memory(&[10, 20, 30, 40, 50, 60]), 100).is_some());
-        assert!(grows(&memory(&[10, 60, 61, 61, 61, 61]), 100).is_none());
-        assert!(grows(&memory(&[10, 20, 30, 15, 25, 35]), 100).is_none());
-        assert!(grows(&memory(&[10, 11, 12, 13, 14, 15]), 100).is_none());
-        assert!(grows(&memory(&[10]), 100).is_none());
+        assert!(memory_growth(&memory(&[10, 20, 30, 40, 50, 60]), 100).is_some());
+        assert!(memory_growth(&memory(&[10, 60, 61, 61, 61, 61]), 100).is_none());
+        assert!(memory_growth(&memory(&[10, 20, 30, 15, 25, 35]), 100).is_none());
+        assert!(memory_growth(&memory(&[10, 11, 12, 13, 14, 15]), 100).is_none());
+        assert!(memory_growth(&memory(&[10]), 100).is_none());
     }
 
     #[test]
     fn an_interval_without_growth_ends_the_measurement_only_if_it_is_judged() {
-        let seven = |mebibytes: &[u64]| may_grow(&memory(mebibytes), 100, 7);
+        let seven = |mebibytes: &[u64]| may_show_memory_growth(&memory(mebibytes), 100, 7);
         assert!(seven(&[10]));
         assert!(seven(&[10, 10]) && seven(&[10, 10, 10]) && seven(&[10, 10, 10, 10]), "caches and heaps fill first");
         assert!(!seven(&[10, 20, 30, 40, 40]));
         assert!(seven(&[10, 10, 10, 10, 11]));
         // Only what it allows to continue can be growth.
-        assert!(grows(&memory(&[10, 10, 10, 10, 20, 30, 40, 50]), 100).is_some());
-        assert!(grows(&memory(&[10, 20, 30, 40, 40, 50, 60, 70]), 100).is_none());
+        assert!(memory_growth(&memory(&[10, 10, 10, 10, 20, 30, 40, 50]), 100).is_some());
+        assert!(memory_growth(&memory(&[10, 20, 30, 40, 40, 50, 60, 70]), 100).is_none());
     }
 
     #[test]
@@ -140,16 +140,16 @@ mod tests {
         let files = |counts: &[u64]| -> Vec<Sample> {
             counts.iter().map(|files| Sample { files: *files, ..Sample::default() }).collect()
         };
-        assert!(piles_up(&files(&[5, 25, 45, 65, 85, 105]), 20).is_some());
-        assert!(piles_up(&files(&[5, 25, 30, 30, 30, 30]), 20).is_none());
+        assert!(descriptor_growth(&files(&[5, 25, 45, 65, 85, 105]), 20).is_some());
+        assert!(descriptor_growth(&files(&[5, 25, 30, 30, 30, 30]), 20).is_none());
     }
 
     #[test]
     fn times_increase_only_if_every_quarter_is_slower() {
         let times =
             |of: fn(u64) -> u64| -> Vec<Duration> { (0..100).map(|at| Duration::from_millis(of(at))).collect() };
-        assert!(climbs(&times(|at| 1 + at)).is_some());
-        assert!(climbs(&times(|_| 5)).is_none());
-        assert!(climbs(&times(|at| if at > 90 { 50 } else { 5 })).is_none());
+        assert!(latency_growth(&times(|at| 1 + at)).is_some());
+        assert!(latency_growth(&times(|_| 5)).is_none());
+        assert!(latency_growth(&times(|at| if at > 90 { 50 } else { 5 })).is_none());
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::message_text::excerpt;
-use super::violation::Breach;
+use super::violation::OracleViolation;
 use crate::case::Oracle;
 use crate::fuzz::{Constraint, ToolSchema};
 
@@ -28,9 +28,9 @@ const BOUNDS: [(&str, &[&str]); 15] = [
 
 /// A schema that no value satisfies.
 #[must_use]
-pub fn unsatisfiable(schema: &ToolSchema) -> Option<Breach> {
+pub fn unsatisfiable(schema: &ToolSchema) -> Option<OracleViolation> {
     schema.is_unsatisfiable().then(|| {
-        Breach::of_many(
+        OracleViolation::from_many_calls(
             Oracle::SchemaContradiction,
             "an inputSchema contradicts itself",
             "no arguments satisfy it, so no client can call the tool with valid arguments",
@@ -42,11 +42,11 @@ pub fn unsatisfiable(schema: &ToolSchema) -> Option<Breach> {
 ///
 /// `most` describes the response to most of the calls.
 #[must_use]
-pub fn never_succeeds(schema: &Value, calls: u64, most: Option<&str>) -> Breach {
+pub fn never_succeeds(schema: &Value, calls: u64, most: Option<&str>) -> OracleViolation {
     let most = most.map_or_else(String::new, |most| format!("; the response to most is {}", excerpt(most, 160)));
     let names = seed_value_options(schema);
     let remedy = if names.is_empty() { "--seed-value NAME=VALUE".to_owned() } else { names.join(" ") };
-    Breach::of_many(
+    OracleViolation::from_many_calls(
         Oracle::NeverSucceeds,
         "no call that the inputSchema allows succeeds, so the tool was hardly tested",
         format!(
@@ -77,7 +77,7 @@ fn seed_value_options(schema: &Value) -> Vec<String> {
 /// Whether a keyword without effect is a mistake of its author: it applies to another type than the schema's, or the
 /// schema lists its values.
 #[must_use]
-pub fn misplaced_bound(schema: &Value, site: &Constraint) -> bool {
+pub fn is_misplaced_keyword(schema: &Value, site: &Constraint) -> bool {
     let Some((_, types)) = BOUNDS.iter().find(|(keyword, _)| *keyword == site.keyword) else { return false };
     // With a list of values a limit has no effect, unless it excludes some of them.
     if schema.pointer(&site.pointer).is_some_and(|subschema| subschema.get("enum").or(subschema.get("const")).is_some())
@@ -96,9 +96,9 @@ pub fn misplaced_bound(schema: &Value, site: &Constraint) -> bool {
 
 /// The violation by misplaced limits.
 #[must_use]
-pub fn lints(misplaced: &[String]) -> Option<Breach> {
+pub fn misplaced_keywords(misplaced: &[String]) -> Option<OracleViolation> {
     (!misplaced.is_empty()).then(|| {
-        Breach::of_many(
+        OracleViolation::from_many_calls(
             Oracle::SchemaWithoutEffect,
             "a keyword in an inputSchema has no effect",
             format!("without effect: {}", misplaced.join(", ")),
@@ -116,7 +116,7 @@ mod tests {
         let schema = json!({"properties": {"n": {"type": "integer", "minLength": 1, "minimum": 1}}});
         let site =
             |keyword: &str| Constraint { pointer: "/properties/n".to_owned(), keyword: keyword.to_owned(), name: None };
-        assert!(misplaced_bound(&schema, &site("minLength")));
-        assert!(!misplaced_bound(&schema, &site("minimum")));
+        assert!(is_misplaced_keyword(&schema, &site("minLength")));
+        assert!(!is_misplaced_keyword(&schema, &site("minimum")));
     }
 }

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::exchange::{Exchange, Fate, Subject};
-use super::violation::Breach;
+use super::violation::OracleViolation;
 use super::{argument_validity, leak, response};
 
 /// The violations by the response to a call, the gravest first.
 #[must_use]
-pub fn judge(subject: &Subject, exchange: &Exchange) -> Vec<Breach> {
+pub fn judge(subject: &Subject, exchange: &Exchange) -> Vec<OracleViolation> {
     let mut violations = Vec::new();
     if let Fate::Ended { status, stderr } = &exchange.fate {
         violations.push(response::crash(exchange, status, stderr));

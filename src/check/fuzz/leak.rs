@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::call::Arguments;
 use super::exchange::{Exchange, Subject};
 use super::message_text::{excerpt, strings};
-use super::violation::Breach;
+use super::violation::OracleViolation;
 use crate::case::Oracle;
 use crate::verdict::Verdict;
 
@@ -64,7 +64,7 @@ impl AsciiSet {
 }
 
 /// An error that contains internals of the server.
-pub(super) fn information_leak(subject: &Subject, exchange: &Exchange, error: &Value) -> Option<Breach> {
+pub(super) fn information_leak(subject: &Subject, exchange: &Exchange, error: &Value) -> Option<OracleViolation> {
     let mut found = Vec::new();
     strings(error, &mut found);
     found.iter().find_map(|text| {
@@ -72,7 +72,7 @@ pub(super) fn information_leak(subject: &Subject, exchange: &Exchange, error: &V
         let (what, at) = find(text, |part| is_known(subject, exchange, part))?;
         let message = format!("an error contains {what}");
         let around: String = text[at..].chars().take(160).collect();
-        Some(Breach::new(Oracle::Leak, Verdict::Warn, message).actual(excerpt(&around, 160)).signature(what))
+        Some(OracleViolation::new(Oracle::Leak, Verdict::Warn, message).actual(excerpt(&around, 160)).signature(what))
     })
 }
 

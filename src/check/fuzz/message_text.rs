@@ -72,7 +72,7 @@ pub fn skeleton(message: &str, arguments: &Arguments) -> String {
 
 /// Whether a message repeats a string of the arguments, which its skeleton does not contain.
 #[must_use]
-pub fn echoes(message: &str, arguments: &Arguments) -> bool {
+pub fn repeats_arguments(message: &str, arguments: &Arguments) -> bool {
     fn is_repeated(message: &str, value: &Value) -> bool {
         match value {
             Value::String(text) => {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::call::Standing;
-use super::exchange::{DROPPED, Exchange, Fate, Subject};
+use super::exchange::{CONNECTION_DROPPED, Exchange, Fate, Subject};
 use super::message_text::{excerpt, skeleton};
-use super::violation::Breach;
+use super::violation::OracleViolation;
 use crate::case::Oracle;
 use crate::spec::Revision;
 use crate::transcript::messages;
@@ -15,9 +15,9 @@ use crate::verdict::Verdict;
 use crate::wire::same_id;
 
 /// The process exited.
-pub(super) fn crash(exchange: &Exchange, status: &str, stderr: &str) -> Breach {
-    if status == DROPPED {
-        return Breach::new(
+pub(super) fn crash(exchange: &Exchange, status: &str, stderr: &str) -> OracleViolation {
+    if status == CONNECTION_DROPPED {
+        return OracleViolation::new(
             Oracle::Crash,
             Verdict::Fail,
             "the server closes the connection instead of answering a call",
@@ -28,7 +28,7 @@ pub(super) fn crash(exchange: &Exchange, status: &str, stderr: &str) -> Breach {
     let last = failure_line(stderr);
     let said = last.map_or_else(String::new, |line| format!("; standard error: {}", excerpt(line, 200)));
     let signature = format!("{status} {}", skeleton(last.unwrap_or_default(), &exchange.call.arguments));
-    Breach::new(Oracle::Crash, Verdict::Fail, "a call makes the server exit")
+    OracleViolation::new(Oracle::Crash, Verdict::Fail, "a call makes the server exit")
         .actual(format!("the server exited before it answered ({status}){said}"))
         .signature(signature)
 }
@@ -43,16 +43,16 @@ fn failure_line(stderr: &str) -> Option<&str> {
 }
 
 /// The server did not respond.
-pub(super) fn hang(exchange: &Exchange, waited: Duration) -> Breach {
+pub(super) fn hang(exchange: &Exchange, waited: Duration) -> OracleViolation {
     let kind = exchange.call.kind.as_str();
-    Breach::new(Oracle::Hang, Verdict::Fail, "a call is never answered")
+    OracleViolation::new(Oracle::Hang, Verdict::Fail, "a call is never answered")
         .actual(format!("no response within {waited:.1?}, confirmed on a new process"))
         .signature(if kind == "invalid" || kind == "malformed" { kind } else { "valid" })
 }
 
 /// A line that is no message.
-pub(super) fn stdout_noise(line: &str) -> Breach {
-    Breach::new(
+pub(super) fn stdout_noise(line: &str) -> OracleViolation {
+    OracleViolation::new(
         Oracle::StdoutNoise,
         Verdict::Fail,
         "a call makes the server write something to standard output that is no message",
@@ -62,9 +62,11 @@ pub(super) fn stdout_noise(line: &str) -> Breach {
 }
 
 /// A response that is malformed, or more than one response.
-pub(super) fn malformed(subject: &Subject, exchange: &Exchange) -> Option<Breach> {
+pub(super) fn malformed(subject: &Subject, exchange: &Exchange) -> Option<OracleViolation> {
     let violation = |message: &str, requirement: &'static str| {
-        Breach::new(Oracle::MalformedAnswer, Verdict::Fail, message).of_requirement(requirement).signature(message)
+        OracleViolation::new(Oracle::MalformedAnswer, Verdict::Fail, message)
+            .of_requirement(requirement)
+            .signature(message)
     };
     let is_new_schema = subject.revision >= Revision::V2025_11_25;
     let Some(first) = exchange.answers.first() else {
@@ -110,9 +112,9 @@ pub(super) fn malformed(subject: &Subject, exchange: &Exchange) -> Option<Breach
 }
 
 /// A result that does not have the shape that the revision requires.
-pub(super) fn result_shape(subject: &Subject, result: &Value) -> Option<Breach> {
+pub(super) fn result_shape(subject: &Subject, result: &Value) -> Option<OracleViolation> {
     let violation = |message: &str, requirement: &'static str| {
-        let found = Breach::new(Oracle::ResultShape, Verdict::Fail, message).of_requirement(requirement);
+        let found = OracleViolation::new(Oracle::ResultShape, Verdict::Fail, message).of_requirement(requirement);
         Some(found.signature(message).actual(excerpt(&result.to_string(), 200)).value(result))
     };
     if !result.is_object() {
@@ -145,7 +147,7 @@ pub(super) fn result_shape(subject: &Subject, result: &Value) -> Option<Breach> 
 }
 
 /// A structured result that does not conform to the tool's `outputSchema`.
-pub(super) fn output_schema(subject: &Subject, result: &Value) -> Option<Breach> {
+pub(super) fn output_schema(subject: &Subject, result: &Value) -> Option<OracleViolation> {
     let validator = subject.output.as_ref()?;
     let is_final = result.get("resultType").is_none_or(|kind| kind == "complete") && result.get("task").is_none();
     if result.get("isError") == Some(&Value::Bool(true)) || !is_final {
@@ -153,14 +155,18 @@ pub(super) fn output_schema(subject: &Subject, result: &Value) -> Option<Breach>
     }
     let Some(structured) = result.get("structuredContent") else {
         let message = "a tool with an outputSchema returns no structuredContent";
-        let found = Breach::new(Oracle::OutputSchema, Verdict::Fail, message).of_requirement("structured-present");
+        let found =
+            OracleViolation::new(Oracle::OutputSchema, Verdict::Fail, message).of_requirement("structured-present");
         return Some(found.signature("absent").actual(excerpt(&result.to_string(), 200)).value(result));
     };
     let error = validator.iter_errors(structured).next()?;
     let path = error.instance_path().to_string();
-    let found =
-        Breach::new(Oracle::OutputSchema, Verdict::Fail, "structuredContent does not conform to the outputSchema")
-            .of_requirement("structured-conforms");
+    let found = OracleViolation::new(
+        Oracle::OutputSchema,
+        Verdict::Fail,
+        "structuredContent does not conform to the outputSchema",
+    )
+    .of_requirement("structured-conforms");
     let path = if path.is_empty() { "the root".to_owned() } else { path };
     let signature = format!("{path} {}", error.schema_path());
     Some(found.signature(signature).actual(excerpt(&format!("at {path}: {error}"), 300)).value(structured))

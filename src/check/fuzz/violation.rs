@@ -7,7 +7,7 @@ use crate::verdict::Verdict;
 
 /// A violation of an oracle's rule in the responses to a tool's calls.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Breach {
+pub struct OracleViolation {
     /// The oracle whose rule is violated.
     pub oracle: Oracle,
     /// The requirement that is violated, if the case names several.
@@ -26,7 +26,7 @@ pub struct Breach {
     pub signature: String,
 }
 
-impl Breach {
+impl OracleViolation {
     pub(super) fn new(oracle: Oracle, verdict: Verdict, message: impl Into<String>) -> Self {
         Self {
             oracle,
@@ -63,13 +63,13 @@ impl Breach {
 
     /// Whether it has the same root cause as another: the same rule, violated in the same way.
     #[must_use]
-    pub fn is_like(&self, other: &Self) -> bool {
+    pub fn has_same_cause_as(&self, other: &Self) -> bool {
         self.oracle == other.oracle && self.signature == other.signature
     }
 
     /// A violation that only many calls together show.
     #[must_use]
-    pub fn of_many(oracle: Oracle, message: impl Into<String>, actual: impl Into<String>) -> Self {
+    pub fn from_many_calls(oracle: Oracle, message: impl Into<String>, actual: impl Into<String>) -> Self {
         Self::new(oracle, Verdict::Warn, message).actual(actual).signature(oracle.as_str())
     }
 }

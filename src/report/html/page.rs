@@ -137,7 +137,7 @@ impl<'a> Page<'a> {
             outdated: report
                 .baseline
                 .iter()
-                .flat_map(|comparison| comparison.complaints().chain(comparison.reminders()))
+                .flat_map(|comparison| comparison.outdated_messages().chain(comparison.expiry_messages()))
                 .map(|message| display(&message))
                 .collect(),
             open: &findings.open,
@@ -279,7 +279,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::report::visible::is_treacherous;
+    use crate::report::visible::is_control_or_invisible;
     use crate::report::{HOSTILE, example, golden, poison};
 
     fn rendered(report: &Report) -> String {
@@ -363,7 +363,7 @@ mod tests {
         assert!(allowed.len() > 60, "{}", allowed.len());
         for attack in ATTACKS {
             let page = markup(&rendered(&poisoned(attack)));
-            let strange: Vec<char> = page.chars().filter(|c| *c != '\n' && is_treacherous(*c)).collect();
+            let strange: Vec<char> = page.chars().filter(|c| *c != '\n' && is_control_or_invisible(*c)).collect();
             assert_eq!(strange, Vec::<char>::new(), "{attack:?}");
             let found = skeleton(&page);
             let new: Vec<_> = found

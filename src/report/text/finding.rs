@@ -73,7 +73,7 @@ impl Page {
     /// Writes what is outdated in the baseline, and the findings that it does not list.
     pub(super) fn write_baseline(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let Some(comparison) = &report.baseline else { return Ok(()) };
-        let sentences: Vec<String> = comparison.complaints().chain(comparison.reminders()).collect();
+        let sentences: Vec<String> = comparison.outdated_messages().chain(comparison.expiry_messages()).collect();
         if !sentences.is_empty() {
             self.write_heading("The baseline is out of date", out)?;
             for sentence in &sentences {

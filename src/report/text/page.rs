@@ -20,7 +20,7 @@ pub enum Detail {
     Verdict,
     /// Findings, what was not judged or called, and the summary.
     #[default]
-    Usual,
+    Standard,
     /// Additionally every warning in full, notes, reasons for skips, processes and stderr.
     Everything,
 }
@@ -233,7 +233,7 @@ pub(super) fn join_revisions(of: &[Revision]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::visible::is_treacherous;
+    use crate::report::visible::is_control_or_invisible;
     use crate::report::{HOSTILE, example, golden, poison};
 
     fn rendered(report: &Report, text: Text) -> String {
@@ -258,9 +258,9 @@ mod tests {
         let mut report = example();
         // Every text of the report is hostile.
         poison(&mut report, HOSTILE);
-        for detail in [Detail::Verdict, Detail::Usual, Detail::Everything] {
+        for detail in [Detail::Verdict, Detail::Standard, Detail::Everything] {
             let text = rendered(&report, Text { detail, ..Text::default() });
-            let strange: Vec<char> = text.chars().filter(|c| *c != '\n' && is_treacherous(*c)).collect();
+            let strange: Vec<char> = text.chars().filter(|c| *c != '\n' && is_control_or_invisible(*c)).collect();
             assert_eq!(strange, Vec::<char>::new());
             assert!(!text.lines().any(|line| line.starts_with("PASS")), "a server forged a line");
         }

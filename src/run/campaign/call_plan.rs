@@ -1,6 +1,6 @@
 //! Plans the calls of one tool: the phases of fuzzing in order, derived from one seed.
 //!
-//! Calls are planned round by round. A round depends only on the seed and on the responses to earlier rounds, never
+//! CallPolicy are planned round by round. A round depends only on the seed and on the responses to earlier rounds, never
 //! on time, so the same seed yields the same calls.
 
 use std::collections::VecDeque;
@@ -377,7 +377,7 @@ impl CallPlan {
         self.served.iter().rev().step_by(step).cloned().collect()
     }
 
-    /// Calls that use values from earlier results, at most `limit`; fewer if no values fit.
+    /// CallPolicy that use values from earlier results, at most `limit`; fewer if no values fit.
     pub(super) fn stateful(&mut self, limit: u64, pool: &ValuePool) -> Vec<FuzzCall> {
         const ATTEMPTS_PER_CALL: u64 = 4;
         let schema = Arc::clone(&self.builder.schema);

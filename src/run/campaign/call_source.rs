@@ -1,4 +1,4 @@
-//! Calls that are planned but not yet built.
+//! CallPolicy that are planned but not yet built.
 //!
 //! The source of each call is chosen in order, because it depends on the seed and on earlier responses. Building the
 //! call is most of the work and depends only on its source, so it can run on another thread, concurrently with

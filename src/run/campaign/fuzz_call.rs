@@ -1,4 +1,4 @@
-//! Calls as they are sent, the values they reuse from earlier results, and the results of bursts of calls.
+//! CallPolicy as they are sent, the values they reuse from earlier results, and the results of bursts of calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,9 +90,9 @@ pub(super) struct RecognizedResponse {
 pub(super) struct Burst {
     /// Answered calls, by index.
     pub(super) done: Vec<(usize, Exchange)>,
-    /// Calls whose responses were recognized.
+    /// CallPolicy whose responses were recognized.
     pub(super) recognized: Vec<RecognizedResponse>,
-    /// Calls that were sent and not answered.
+    /// CallPolicy that were sent and not answered.
     pub(super) open: Vec<(usize, Exchange)>,
     /// The index of the first call that was not sent.
     pub(super) unsent: usize,

@@ -45,8 +45,11 @@ use super::inventory::{FirstCallOutcome, Inventory, Tool};
 use super::plan::{FuzzPlan, Launcher};
 use super::target::Target;
 use crate::case::{Body, Case, Oracle};
-use crate::check::Judged;
-use crate::check::fuzz::{Arguments, Breach, Call, Standing, Subject, finding, lints, misplaced_bound, never_succeeds};
+use crate::check::Judgement;
+use crate::check::fuzz::{
+    Arguments, Call, OracleViolation, Standing, Subject, finding, is_misplaced_keyword, misplaced_keywords,
+    never_succeeds,
+};
 use crate::event::{Event, FuzzSummary, ToolFuzz};
 use crate::fuzz::ToolSchema;
 use crate::spec::Transport;
@@ -126,7 +129,7 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], inventory: &Inven
     }
     if let Some(reason) = target.stop_reason() {
         for (case, _) in oracle_cases {
-            target.report(case, Judged::error(reason.clone()), None);
+            target.report(case, Judgement::error(reason.clone()), None);
         }
         return None;
     }
@@ -248,7 +251,8 @@ impl CampaignResult {
             had_process: workers.iter().any(|worker| worker.process.had_process()),
         };
         for found in workers.into_iter().flat_map(|worker| worker.found) {
-            let is_known = |known: &&mut Failure| known.tool == found.tool && known.breach.is_like(&found.breach);
+            let is_known =
+                |known: &&mut Failure| known.tool == found.tool && known.breach.has_same_cause_as(&found.breach);
             match result.found.iter_mut().find(is_known) {
                 Some(known) => known.count += found.count,
                 None => result.found.push(found),
@@ -311,9 +315,11 @@ async fn fuzz_tool(worker: &mut Worker<'_>, work: &mut ToolProgress<'_>) {
     call_plan.compile_all();
     let schema = call_plan.schema().schema();
     let idle = call_plan.targets.iter().filter(|target| target.is_without_effect());
-    let misplaced: Vec<String> =
-        idle.filter(|target| misplaced_bound(schema, &target.site)).map(|target| target.site.to_string()).collect();
-    if let Some(breach) = lints(&misplaced) {
+    let misplaced: Vec<String> = idle
+        .filter(|target| is_misplaced_keyword(schema, &target.site))
+        .map(|target| target.site.to_string())
+        .collect();
+    if let Some(breach) = misplaced_keywords(&misplaced) {
         worker.note(call_plan.tool, breach);
     }
     work.note = match outcome {
@@ -488,7 +494,7 @@ impl Worker<'_> {
     }
 
     /// Adds a failure of the tool as a whole.
-    fn note(&mut self, tool: usize, breach: Breach) {
+    fn note(&mut self, tool: usize, breach: OracleViolation) {
         self.found.push(Failure {
             tool,
             breach,
@@ -532,14 +538,14 @@ fn report(
             of_oracle.map(|(_, path)| format!("{path} no longer fails and can be deleted")).collect();
         let observed = observed + notes.len();
         let judged = match verdict {
-            Some(verdict) => Judged { verdict, reason: None, applies: true, seen: observed, notes, findings },
-            None if observed == 0 => Judged::skip("no tool was called"),
+            Some(verdict) => Judgement { verdict, reason: None, applies: true, seen: observed, notes, findings },
+            None if observed == 0 => Judgement::skip("no tool was called"),
             None if !result.had_process && matches!(oracle, Oracle::Memory | Oracle::Descriptors) => {
-                Judged::inapplicable("the resource usage of the server's process is not visible")
+                Judgement::inapplicable("the resource usage of the server's process is not visible")
             }
             // The few responses prove nothing.
-            None if result.given_up => Judged::skip(result.stop_reason.clone().unwrap_or_default()),
-            None => Judged { verdict: Verdict::Pass, reason: None, applies: true, seen: observed, notes, findings },
+            None if result.given_up => Judgement::skip(result.stop_reason.clone().unwrap_or_default()),
+            None => Judgement { verdict: Verdict::Pass, reason: None, applies: true, seen: observed, notes, findings },
         };
         target.report(case, judged, Some(began));
     }
@@ -550,7 +556,7 @@ fn known_strings(launcher: &Launcher) -> Vec<String> {
     let server = match launcher {
         Launcher::Command(server) => Some(server),
         Launcher::Http(server) => server.command.as_ref(),
-        Launcher::BuiltIn(_) | Launcher::Within(_) => None,
+        Launcher::Reference(_) | Launcher::InProcess(_) => None,
     };
     let Some(server) = server else { return Vec::new() };
     let folder = server.directory.clone().or_else(|| std::env::current_dir().ok());

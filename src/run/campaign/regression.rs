@@ -14,7 +14,7 @@ use super::shrink::{FailureTest, ShrinkBudget};
 use super::value_pool::Origin;
 use super::worker::{Failure, Worker};
 use crate::case::Oracle;
-use crate::check::fuzz::{Arguments, Breach, Call, Exchange, Fate, Standing, judge};
+use crate::check::fuzz::{Arguments, Call, Exchange, Fate, OracleViolation, Standing, judge};
 use crate::fuzz::{Constraint, Malformed};
 use crate::spec::Revision;
 use crate::verdict::{CallKind, Confirmation, Verdict};
@@ -158,7 +158,12 @@ impl Regression {
 
 impl Worker<'_> {
     /// Saves a failure; returns the path of the file.
-    pub(super) fn save_regression(&self, test: &FailureTest, breach: &Breach, calls: &[FuzzCall]) -> Option<String> {
+    pub(super) fn save_regression(
+        &self,
+        test: &FailureTest,
+        breach: &OracleViolation,
+        calls: &[FuzzCall],
+    ) -> Option<String> {
         let folder = self.plan.regressions.as_ref()?;
         let (fuzz_call, preceding) = calls.split_last()?;
         let name = |fuzz_call: &FuzzCall| self.subjects[fuzz_call.tool].name.clone();
@@ -305,7 +310,7 @@ impl Worker<'_> {
         if matches!(test, FailureTest::Response) {
             return self.replay_response(oracle, calls, message).await;
         }
-        let mut breach = Breach::of_many(oracle, message, "it still fails, as in an earlier run");
+        let mut breach = OracleViolation::from_many_calls(oracle, message, "it still fails, as in an earlier run");
         breach.verdict = Verdict::Warn;
         let mut budget = ShrinkBudget::new(self.process.startup());
         let Some(observation) = self.reproduces(test, calls, &breach, true, &mut budget).await? else {
@@ -341,7 +346,11 @@ impl Worker<'_> {
     }
 
     /// Makes calls and returns the violation of an oracle in the response to the last one, if there is one.
-    async fn response_to(&mut self, oracle: Oracle, calls: &[FuzzCall]) -> Result<Option<(Breach, Exchange)>, String> {
+    async fn response_to(
+        &mut self,
+        oracle: Oracle,
+        calls: &[FuzzCall],
+    ) -> Result<Option<(OracleViolation, Exchange)>, String> {
         let Some((last, preceding)) = calls.split_last() else { return Ok(None) };
         let mut served: Vec<ServedCall> = Vec::new();
         for earlier in preceding {
@@ -362,7 +371,7 @@ impl Worker<'_> {
     fn reproduced_failure(
         &self,
         calls: &[FuzzCall],
-        breach: Breach,
+        breach: OracleViolation,
         observation: Vec<Exchange>,
         restart: bool,
     ) -> Option<Failure> {

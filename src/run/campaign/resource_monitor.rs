@@ -7,7 +7,9 @@ use super::fuzz_call::FuzzCall;
 use super::shrink::{FailureTest, without_large_values};
 use super::worker::{Failure, Worker};
 use crate::case::Oracle;
-use crate::check::fuzz::{Breach, Fate, Sample, climbs, grows, may_grow, piles_up};
+use crate::check::fuzz::{
+    Fate, OracleViolation, Sample, descriptor_growth, latency_growth, may_show_memory_growth, memory_growth,
+};
 
 /// The number of calls per block; the calls of all blocks are the same.
 const CALLS_PER_BLOCK: usize = 16;
@@ -141,7 +143,11 @@ impl Worker<'_> {
 
     /// What grows on a fresh process. Heaps and caches grow on every server for a while, so the growth must first
     /// continue on the process where it was seen; only then is a fresh one started.
-    async fn confirmed_trends(&mut self, suspicion: Suspicion, fuzz_calls: &[FuzzCall]) -> Result<Vec<Breach>, String> {
+    async fn confirmed_trends(
+        &mut self,
+        suspicion: Suspicion,
+        fuzz_calls: &[FuzzCall],
+    ) -> Result<Vec<OracleViolation>, String> {
         if suspicion == Suspicion::Memory && !self.goes_on_growing(fuzz_calls).await? {
             return Ok(Vec::new());
         }
@@ -153,7 +159,7 @@ impl Worker<'_> {
             self.process.restart().await?;
         }
         let mut found = self.run_blocks(fuzz_calls, BLOCKS).await?;
-        let is_climb = |breach: &Breach| breach.oracle == Oracle::LatencyClimb;
+        let is_climb = |breach: &OracleViolation| breach.oracle == Oracle::LatencyClimb;
         if found.iter().any(is_climb) && !self.climbs_by_itself(fuzz_calls).await? {
             found.retain(|breach| !is_climb(breach));
         }
@@ -174,11 +180,14 @@ impl Worker<'_> {
             let burst = self.process.burst(&many, in_flight, self.timeout(), None).await?;
             samples.extend(self.process.process_id().and_then(sample));
             let is_spent = began.elapsed() > MAX_BLOCKS_TIME * 3;
-            if burst.end.is_some() || is_spent || !may_grow(&samples, calls, BLOCKS / BLOCKS_PER_MEMORY_SAMPLE) {
+            if burst.end.is_some()
+                || is_spent
+                || !may_show_memory_growth(&samples, calls, BLOCKS / BLOCKS_PER_MEMORY_SAMPLE)
+            {
                 return Ok(false);
             }
         }
-        Ok(grows(&samples, calls).is_some())
+        Ok(memory_growth(&samples, calls).is_some())
     }
 
     /// Whether the latency grows because of the process rather than the load on the machine: a fresh process is
@@ -217,7 +226,7 @@ impl Worker<'_> {
         &mut self,
         tool: usize,
         test: &FailureTest,
-        breach: Breach,
+        breach: OracleViolation,
         calls: &[FuzzCall],
     ) -> Result<Option<Failure>, String> {
         let Some((fuzz_call, before)) = calls.split_last() else { return Ok(None) };
@@ -235,7 +244,11 @@ impl Worker<'_> {
     }
 
     /// Runs blocks of calls and returns what grows.
-    pub(super) async fn run_blocks(&mut self, fuzz_calls: &[FuzzCall], most: usize) -> Result<Vec<Breach>, String> {
+    pub(super) async fn run_blocks(
+        &mut self,
+        fuzz_calls: &[FuzzCall],
+        most: usize,
+    ) -> Result<Vec<OracleViolation>, String> {
         let began = Instant::now();
         let (mut samples, mut times) = (Vec::new(), Vec::new());
         samples.extend(self.process.process_id().and_then(sample));
@@ -250,8 +263,11 @@ impl Worker<'_> {
         }
         let calls = fuzz_calls.len() as u64;
         let joined: Vec<Sample> = samples.iter().copied().step_by(BLOCKS_PER_MEMORY_SAMPLE).collect();
-        let found =
-            [grows(&joined, calls * BLOCKS_PER_MEMORY_SAMPLE as u64), piles_up(&samples, calls), climbs(&times)];
+        let found = [
+            memory_growth(&joined, calls * BLOCKS_PER_MEMORY_SAMPLE as u64),
+            descriptor_growth(&samples, calls),
+            latency_growth(&times),
+        ];
         Ok(found.into_iter().flatten().collect())
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::check::fuzz::{Call, Rank, Subject, echoes, is_in_order, kind_of};
+use crate::check::fuzz::{Call, Subject, ValidityClass, classify_response, has_no_violation, repeats_arguments};
 use crate::event::CallOutcome;
 use crate::wire::MessageKind;
 
@@ -39,8 +39,8 @@ struct CachedResponse {
     after_id: Vec<u8>,
     id: i64,
     known: Arc<KnownResponse>,
-    /// Whether it is valid for each [`Rank`], as far as that was evaluated.
-    in_order: [Option<bool>; Rank::COUNT],
+    /// Whether it is valid for each [`ValidityClass`], as far as that was evaluated.
+    in_order: [Option<bool>; ValidityClass::COUNT],
     /// How often it was recognized recently.
     hits: u32,
 }
@@ -76,12 +76,13 @@ impl<'a> ResponseCache<'a> {
 
     /// A cached response, if it needs no further judgement as the response to this call.
     pub(super) fn lookup(&mut self, at: usize, call: &Call) -> Option<&Arc<KnownResponse>> {
-        let rank = Rank::of(&call.standing)?;
+        let rank = ValidityClass::of(&call.standing)?;
         let response = &mut self.responses[at];
         let subject = self.subject;
         let in_order = *response.in_order[rank as usize]
-            .get_or_insert_with(|| is_in_order(subject, &response.known.message, response.id, rank));
-        let is_all = in_order && response.known.text.as_ref().is_none_or(|text| !echoes(text, &call.arguments));
+            .get_or_insert_with(|| has_no_violation(subject, &response.known.message, response.id, rank));
+        let is_all =
+            in_order && response.known.text.as_ref().is_none_or(|text| !repeats_arguments(text, &call.arguments));
         is_all.then_some(&response.known)
     }
 
@@ -108,7 +109,7 @@ impl<'a> ResponseCache<'a> {
         if !is_id_position(before, after, message, id) {
             return;
         }
-        let (outcome, class, text) = kind_of(message);
+        let (outcome, class, text) = classify_response(message);
         if outcome == CallOutcome::Malformed {
             return;
         }
@@ -117,7 +118,7 @@ impl<'a> ResponseCache<'a> {
             after_id: after.to_vec(),
             id,
             known: Arc::new(KnownResponse { message: message.clone(), outcome, class, text }),
-            in_order: [None; Rank::COUNT],
+            in_order: [None; ValidityClass::COUNT],
             hits: 0,
         };
         if self.responses.len() < MAX_RESPONSES {

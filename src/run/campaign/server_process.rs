@@ -12,7 +12,7 @@ use self::in_flight::PendingCall;
 use super::fuzz_call::{BurstEnd, FuzzCall};
 use super::slow_process::SlowProcess;
 use super::standby::StandbyProcesses;
-use crate::check::fuzz::{DROPPED, Exchange, Fate, is_noise};
+use crate::check::fuzz::{CONNECTION_DROPPED, Exchange, Fate, is_noise};
 use crate::client::headers::mirrored;
 use crate::client::{EndReason, Responder, ShutdownTimeouts, UnrecordedConnection, WaitOutcome};
 use crate::run::conductor::Context;
@@ -71,7 +71,7 @@ pub(super) struct ServerProcess {
     /// The last calls to this process, oldest first.
     history: VecDeque<(i64, FuzzCall, usize)>,
     history_bytes: usize,
-    /// Calls that left the history, to be dropped by the thread that built them.
+    /// CallPolicy that left the history, to be dropped by the thread that built them.
     discarded: Vec<FuzzCall>,
     /// Second responses, with the calls they belong to.
     duplicates: Vec<(FuzzCall, Exchange)>,
@@ -331,7 +331,9 @@ impl ServerProcess {
                         self.gone = true;
                         BurstEnd::Ended { status: NOT_LISTENING.to_owned(), stderr: String::new() }
                     }
-                    HostState::Listening => BurstEnd::Ended { status: DROPPED.to_owned(), stderr: String::new() },
+                    HostState::Listening => {
+                        BurstEnd::Ended { status: CONNECTION_DROPPED.to_owned(), stderr: String::new() }
+                    }
                 })
             }
         }

@@ -2,27 +2,27 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::check::fuzz::Breach;
+use crate::check::fuzz::OracleViolation;
 
 /// The failures that any worker has started to shrink.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SharedFailures(Arc<Mutex<Vec<(usize, Breach)>>>);
+pub(super) struct SharedFailures(Arc<Mutex<Vec<(usize, OracleViolation)>>>);
 
 impl SharedFailures {
-    fn failures(&self) -> MutexGuard<'_, Vec<(usize, Breach)>> {
+    fn failures(&self) -> MutexGuard<'_, Vec<(usize, OracleViolation)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether another tool failed in the same way before.
-    pub(super) fn is_known_from_another_tool(&self, tool: usize, breach: &Breach) -> bool {
-        self.failures().iter().any(|(of, known)| *of != tool && known.is_like(breach))
+    pub(super) fn is_known_from_another_tool(&self, tool: usize, breach: &OracleViolation) -> bool {
+        self.failures().iter().any(|(of, known)| *of != tool && known.has_same_cause_as(breach))
     }
 
     /// Records a failure; returns whether another tool failed in the same way before.
-    pub(super) fn record(&self, tool: usize, breach: &Breach) -> bool {
+    pub(super) fn record(&self, tool: usize, breach: &OracleViolation) -> bool {
         let is_known_from_another_tool = self.is_known_from_another_tool(tool, breach);
         let mut failures = self.failures();
-        if !failures.iter().any(|(of, known)| *of == tool && known.is_like(breach)) {
+        if !failures.iter().any(|(of, known)| *of == tool && known.has_same_cause_as(breach)) {
             failures.push((tool, breach.clone()));
         }
         is_known_from_another_tool
@@ -33,14 +33,14 @@ impl SharedFailures {
 mod tests {
     use super::SharedFailures;
     use crate::case::Oracle;
-    use crate::check::fuzz::Breach;
+    use crate::check::fuzz::OracleViolation;
 
     #[test]
     fn a_failure_is_known_only_from_other_tools() {
         let (failures, unrelated) = (SharedFailures::default(), SharedFailures::default());
         let clone = failures.clone();
-        let crash = Breach::of_many(Oracle::Crash, "it ended", "at once");
-        let hang = Breach::of_many(Oracle::Hang, "it hangs", "for ever");
+        let crash = OracleViolation::from_many_calls(Oracle::Crash, "it ended", "at once");
+        let hang = OracleViolation::from_many_calls(Oracle::Hang, "it hangs", "for ever");
         assert!(!failures.record(0, &crash));
         assert!(!failures.record(0, &crash), "a failure of the same tool does not count");
         assert!(clone.is_known_from_another_tool(1, &crash) && clone.record(1, &crash));

@@ -10,7 +10,7 @@ use super::call_plan::CallPlan;
 use super::fuzz_call::{FuzzCall, ServedCall};
 use super::worker::{Failure, Worker};
 use crate::case::Oracle;
-use crate::check::fuzz::{Arguments, Breach, Call, Exchange, Fate, Standing, excerpt, judge, outcome};
+use crate::check::fuzz::{Arguments, Call, Exchange, Fate, OracleViolation, Standing, excerpt, judge, outcome};
 use crate::event::CallOutcome;
 use crate::fuzz::{ChoiceSequence, Malformed, Shrinker};
 use crate::verdict::{Confirmation, Verdict};
@@ -89,7 +89,7 @@ impl Worker<'_> {
     pub(super) async fn investigate(
         &mut self,
         test: &FailureTest,
-        breach: Breach,
+        breach: OracleViolation,
         fuzz_call: Option<(FuzzCall, &Exchange)>,
         calls: Vec<FuzzCall>,
         call_plan: &CallPlan,
@@ -106,7 +106,7 @@ impl Worker<'_> {
     async fn shrink(
         &mut self,
         test: &FailureTest,
-        breach: Breach,
+        breach: OracleViolation,
         fuzz_call: Option<(FuzzCall, &Exchange)>,
         calls: Vec<FuzzCall>,
         call_plan: &CallPlan,
@@ -184,7 +184,7 @@ impl Worker<'_> {
     fn failure_from(
         &self,
         test: &FailureTest,
-        breach: Breach,
+        breach: OracleViolation,
         fuzz_call: Option<&(FuzzCall, &Exchange)>,
         needed: &[FuzzCall],
         observation: Observation,
@@ -197,7 +197,8 @@ impl Worker<'_> {
         };
         let judged = judge(&self.subjects[tool], &observation.exchange);
         // The hanging call had a longer timeout originally than while shrinking.
-        let repeated = judged.into_iter().find(|repeated| repeated.is_like(&breach) && repeated.oracle != Oracle::Hang);
+        let repeated =
+            judged.into_iter().find(|repeated| repeated.has_same_cause_as(&breach) && repeated.oracle != Oracle::Hang);
         let breach = repeated.unwrap_or(breach);
         let original = fuzz_call.map_or(&observation.exchange, |(_, exchange)| exchange);
         let mut counterexample = self.counterexample(tool, original, &observation.exchange, before, budget.attempts);
@@ -215,7 +216,7 @@ impl Worker<'_> {
         test: &FailureTest,
         calls: &[FuzzCall],
         observed: Option<Observation>,
-        breach: &Breach,
+        breach: &OracleViolation,
         times: usize,
         budget: &mut ShrinkBudget,
     ) -> Result<(Option<Observation>, usize), String> {
@@ -236,7 +237,7 @@ impl Worker<'_> {
         &mut self,
         test: &FailureTest,
         calls: &[FuzzCall],
-        breach: &Breach,
+        breach: &OracleViolation,
         restart: bool,
         budget: &mut ShrinkBudget,
     ) -> Result<Option<Observation>, String> {
@@ -259,8 +260,8 @@ impl Worker<'_> {
             if exchange.fate != Fate::Answered {
                 // The failure may occur in an earlier call.
                 let judged = judge(&self.subjects[earlier.tool], &exchange);
-                let like =
-                    judged.iter().any(|repeated| repeated.is_like(breach)) && matches!(test, FailureTest::Response);
+                let like = judged.iter().any(|repeated| repeated.has_same_cause_as(breach))
+                    && matches!(test, FailureTest::Response);
                 return Ok(like.then(|| Observation { exchange, supporting: Vec::new(), taken: at + 1 }));
             }
         }
@@ -272,7 +273,7 @@ impl Worker<'_> {
         let supporting = match test {
             FailureTest::Response => {
                 let judged = judge(&self.subjects[fuzz_call.tool], &exchange);
-                judged.iter().any(|repeated| repeated.is_like(breach)).then(Vec::new)
+                judged.iter().any(|repeated| repeated.has_same_cause_as(breach)).then(Vec::new)
             }
             // These show in no single response and are not shrunk.
             FailureTest::Growth | FailureTest::Concurrent => None,
@@ -319,7 +320,7 @@ impl Worker<'_> {
         test: &FailureTest,
         calls: Vec<FuzzCall>,
         fixed: bool,
-        breach: &Breach,
+        breach: &OracleViolation,
         budget: &mut ShrinkBudget,
     ) -> Result<Vec<FuzzCall>, String> {
         let mut needed = calls;
@@ -420,7 +421,7 @@ impl Worker<'_> {
         &mut self,
         test: &FailureTest,
         calls: &mut [FuzzCall],
-        breach: &Breach,
+        breach: &OracleViolation,
         call_plan: &CallPlan,
         budget: &mut ShrinkBudget,
     ) -> Result<Option<Observation>, String> {
@@ -441,7 +442,7 @@ impl Worker<'_> {
         at: usize,
         test: &FailureTest,
         calls: &mut [FuzzCall],
-        breach: &Breach,
+        breach: &OracleViolation,
         call_plan: &CallPlan,
         budget: &mut ShrinkBudget,
     ) -> Result<Option<Observation>, String> {

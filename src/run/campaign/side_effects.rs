@@ -11,12 +11,12 @@ use super::fuzz_call::{FuzzCall, ServedCall};
 use super::shrink::{FailureTest, both_differ, result_of};
 use super::worker::{Failure, Worker};
 use crate::case::Oracle;
-use crate::check::fuzz::{Breach, Call, Exchange, excerpt, outcome};
+use crate::check::fuzz::{Call, Exchange, OracleViolation, excerpt, outcome};
 use crate::event::CallOutcome;
 
 /// How many other tools to call again after the calls of a tool.
 const MAX_CANARIES: usize = 16;
-/// Calls that take longer are not repeated.
+/// CallPolicy that take longer are not repeated.
 const MAX_CANARY_DURATION: Duration = Duration::from_millis(250);
 /// How many pages of a list are compared.
 const MAX_PAGES: usize = 16;
@@ -100,7 +100,7 @@ impl Worker<'_> {
         if before.is_none() || after.is_none() || before == after || after != self.read_lists().await? {
             return Ok(());
         }
-        let breach = Breach::of_many(
+        let breach = OracleViolation::from_many_calls(
             Oracle::ReadOnly,
             "a tool annotated readOnlyHint changes what the server lists",
             "a list has different contents before and after the calls",
@@ -139,7 +139,7 @@ impl Worker<'_> {
                 || "it is not answered".to_owned(),
                 |answer| format!("the response is {}", excerpt(&answer.to_string(), 200)),
             );
-            let breach = Breach::of_many(
+            let breach = OracleViolation::from_many_calls(
                 Oracle::WorseAfter,
                 format!("after some calls, a plain call of {name} no longer succeeds"),
                 actual,
@@ -160,7 +160,7 @@ impl Worker<'_> {
             if !Arc::ptr_eq(&pair[0].call, &pair[1].call) || !both_differ(&pair[0], &pair[1]) {
                 continue;
             }
-            let breach = Breach::of_many(
+            let breach = OracleViolation::from_many_calls(
                 Oracle::Idempotent,
                 "a tool annotated idempotentHint returns a different result when the same call is repeated",
                 "the second result differs, while the first results of fresh processes do not",
@@ -270,7 +270,7 @@ impl Worker<'_> {
         let fuzz_calls: Vec<FuzzCall> = picked.into_iter().map(|(fuzz_call, _)| fuzz_call).collect();
         let Some((exchange, other)) = swapped.filter(|_| occurrences > 1) else { return Ok(None) };
         let other_arguments = excerpt(&String::from_utf8_lossy(&fuzz_calls[other].call.arguments.bytes()), 120);
-        let mut breach = Breach::of_many(
+        let mut breach = OracleViolation::from_many_calls(
             Oracle::AnswersSwapped,
             "a call made concurrently with others gets the response to another call",
             format!("the response belongs to the call with {other_arguments}"),

@@ -151,8 +151,8 @@ async fn handshake(
     loop {
         let WaitOutcome::Ready(frame) = pipe.next(limit.saturating_sub(began.elapsed())).await else {
             return Err(pipe
-                .over()
-                .map_or_else(|| REOPEN_FAILED.to_owned(), |over| format!("{REOPEN_FAILED}: {}", over.describe())));
+                .end_reason()
+                .map_or_else(|| REOPEN_FAILED.to_owned(), |reason| format!("{REOPEN_FAILED}: {}", reason.describe())));
         };
         for message in frame.json().into_iter().flat_map(messages) {
             match MessageKind::of(message) {

@@ -33,14 +33,14 @@ const MAX_TOOLS_PER_MALFORMATION: usize = 2;
 /// Counts of unanswered calls and server exits.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FailureCounters {
-    /// Calls of the current tool that ended the server, and those that went unanswered.
+    /// CallPolicy of the current tool that ended the server, and those that went unanswered.
     pub(super) server_ends: usize,
     unanswered: usize,
     /// Consecutive malformed responses of the current tool.
     malformed_in_a_row: usize,
-    /// Calls of any tool that went unanswered for the full timeout.
+    /// CallPolicy of any tool that went unanswered for the full timeout.
     full_timeouts: usize,
-    /// Calls of the current tool that went unanswered for less than the full timeout.
+    /// CallPolicy of the current tool that went unanswered for less than the full timeout.
     short_timeouts: usize,
     /// Consecutive abandoned tools.
     abandoned_tools: usize,

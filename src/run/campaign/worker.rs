@@ -16,7 +16,7 @@ use super::shrink::{FailureTest, without_large_values};
 use super::timeouts::FailureCounters;
 use super::value_pool::ValuePool;
 use crate::case::Oracle;
-use crate::check::fuzz::{Breach, Call, Exchange, Fate, Standing, Subject, class_of, judge, outcome};
+use crate::check::fuzz::{Call, Exchange, Fate, OracleViolation, Standing, Subject, judge, outcome, response_class};
 use crate::event::CallOutcome;
 use crate::fuzz::ToolSchema;
 use crate::run::conductor::Context;
@@ -34,7 +34,7 @@ const MAX_FAILURES_PER_TOOL: usize = 48;
 #[derive(Debug, Clone)]
 pub(super) struct Failure {
     pub(super) tool: usize,
-    pub(super) breach: Breach,
+    pub(super) breach: OracleViolation,
     pub(super) count: usize,
     /// The evidence.
     pub(super) exchanges: Vec<Exchange>,
@@ -233,7 +233,7 @@ impl Worker<'_> {
             self.concurrency.record_round(fuzz_calls.len(), began.elapsed());
         }
         if self.context.is_judging_cases() {
-            // Calls are slower while cases run.
+            // CallPolicy are slower while cases run.
             self.exclude_from_time_slice(began.elapsed());
         }
         Ok(())
@@ -327,11 +327,11 @@ impl Worker<'_> {
         exchange: &Exchange,
         counts: &mut ToolCounts,
         call_plan: &mut CallPlan,
-    ) -> Vec<Breach> {
+    ) -> Vec<OracleViolation> {
         self.failure_counters.record_response(exchange);
         let alone = (exchange.alone && exchange.fate == Fate::Answered).then_some(exchange.took);
         let answered = alone.filter(|_| !exchange.answers.is_empty());
-        let is_new = counts.count(&exchange.call, outcome(exchange), &class_of(exchange), answered);
+        let is_new = counts.count(&exchange.call, outcome(exchange), &response_class(exchange), answered);
         let result = exchange.answers.first().and_then(|answer| answer.get("result"));
         self.learn(&exchange.call, outcome(exchange), is_new, result, alone, call_plan);
         judge(&self.subjects[call_plan.tool], exchange)
@@ -381,7 +381,7 @@ impl Worker<'_> {
         &mut self,
         tool: usize,
         exchange: &Exchange,
-        breaches: Vec<Breach>,
+        breaches: Vec<OracleViolation>,
         record: &[(i64, FuzzCall)],
         call_plan: &mut CallPlan,
     ) -> Result<(), String> {
@@ -427,15 +427,15 @@ impl Worker<'_> {
         Ok(())
     }
 
-    pub(super) fn known_failure(&mut self, tool: usize, breach: &Breach) -> Option<&mut Failure> {
-        self.found.iter_mut().find(|found| found.tool == tool && found.breach.is_like(breach))
+    pub(super) fn known_failure(&mut self, tool: usize, breach: &OracleViolation) -> Option<&mut Failure> {
+        self.found.iter_mut().find(|found| found.tool == tool && found.breach.has_same_cause_as(breach))
     }
 
     /// A failure that is not shrunk.
     pub(super) fn unshrunk_failure(
         &self,
         tool: usize,
-        breach: Breach,
+        breach: OracleViolation,
         exchange: &Exchange,
         attempts: usize,
     ) -> Failure {

@@ -175,7 +175,7 @@ impl ServerProcess {
                 self.wait_for_rate_limit().await;
                 now = None;
             }
-            // Calls that are sent together share a timestamp.
+            // CallPolicy that are sent together share a timestamp.
             let since = *now.get_or_insert_with(Instant::now);
             let alone = state.pending.is_empty() && max_in_flight == 1;
             let pending_call = self.send(state.burst.unsent, fuzz_call, alone, since);
