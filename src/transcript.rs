@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use self::http::{
+pub(crate) use self::http::{
     HttpEnd, HttpExchange, HttpHead, HttpRequest, SseEventSummary, exchange_to_json, summarize, without_rate_limited,
 };
 use crate::wire::{Frame, Id, MessageKind, same_id, same_id_loosely};
@@ -288,7 +288,7 @@ impl Transcript {
 /// Whether one of the last messages of a case may be answered without a usable id: a line that is not a
 /// message, an array, a notification, or a malformed request.
 #[must_use]
-pub fn allows_null_id_response(before: &[Arc<Entry>]) -> bool {
+pub(crate) fn allows_null_id_response(before: &[Arc<Entry>]) -> bool {
     const LAST: usize = 2;
     let sent = before.iter().rev().filter_map(|entry| match &entry.event {
         Event::Sent { frame, step_id: Some(_) } => Some(frame),
@@ -351,7 +351,7 @@ fn expects_response(message: &Value) -> bool {
 }
 
 /// The messages of a line: the elements of a batch, or the value itself.
-pub fn messages(value: &Value) -> impl Iterator<Item = &Value> {
+pub(crate) fn messages(value: &Value) -> impl Iterator<Item = &Value> {
     match value {
         Value::Array(items) => items.iter(),
         other => std::slice::from_ref(other).iter(),
@@ -360,12 +360,12 @@ pub fn messages(value: &Value) -> impl Iterator<Item = &Value> {
 
 /// Whether a result asks the client for input instead of completing the request.
 #[must_use]
-pub fn is_input_required(result: &Value) -> bool {
+pub(crate) fn is_input_required(result: &Value) -> bool {
     result.get("resultType").is_some_and(|kind| kind == "input_required")
 }
 
 /// The input requests of a result with their keys; empty unless the result asks for input.
-pub fn input_requests(result: &Value) -> impl Iterator<Item = (&str, &Value)> {
+pub(crate) fn input_requests(result: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let requests = result.get("inputRequests").filter(|_| is_input_required(result)).and_then(Value::as_object);
     requests.into_iter().flatten().map(|(key, request)| (key.as_str(), request))
 }

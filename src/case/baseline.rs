@@ -20,10 +20,10 @@ use crate::spec::RevisionSet;
 use crate::verdict::Verdict;
 
 /// The closed JSON Schema of baselines, for editors and for validation.
-pub const BASELINE_SCHEMA: &str = include_str!("../../reports/baseline-schema.json");
+pub(crate) const BASELINE_SCHEMA: &str = include_str!("../../reports/baseline-schema.json");
 
 /// The placeholder for the reason of a new entry.
-pub const NO_REASON_YET: &str = "TODO: explain why this finding is accepted";
+pub(crate) const NO_REASON_YET: &str = "TODO: explain why this finding is accepted";
 
 /// The maximum number of errors that are reported.
 const MAX_FAULTS: usize = 50;

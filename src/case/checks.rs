@@ -412,7 +412,7 @@ names! {
 /// A check that a rule names, or a rule with parameters.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-pub enum Check {
+pub(crate) enum Check {
     /// It checks one value.
     Value(ValueCheck),
     /// It checks a connection.
@@ -423,14 +423,14 @@ pub enum Check {
 
 impl Check {
     /// The names of all checks without parameters, of a connection or of a value.
-    pub fn names(of_connection: bool) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn names(of_connection: bool) -> impl Iterator<Item = &'static str> {
         let values = ValueCheck::ALL.iter().filter(move |_| !of_connection).map(|check| check.as_str());
         values.chain(ConnectionCheck::ALL.iter().filter(move |_| of_connection).map(|check| check.as_str()))
     }
 
     /// Whether it checks a connection as a whole, not one value.
     #[must_use]
-    pub fn is_of_connection(&self) -> bool {
+    pub(crate) fn is_of_connection(&self) -> bool {
         !matches!(self, Self::Value(_))
     }
 }

@@ -11,10 +11,10 @@ use super::path_pattern::escape;
 use super::problem::Flaw;
 
 /// The JSON Schema of case files, for completion in editors.
-pub const SCHEMA: &str = include_str!("../../cases/schema.json");
+pub(crate) const SCHEMA: &str = include_str!("../../cases/schema.json");
 
 /// The JSON Schema of hint files, for completion in editors.
-pub const HINTS_SCHEMA: &str = include_str!("../../cases/hints-schema.json");
+pub(crate) const HINTS_SCHEMA: &str = include_str!("../../cases/hints-schema.json");
 
 /// The kind of a file, which decides on its schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

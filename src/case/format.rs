@@ -8,7 +8,7 @@ use jsonschema::ValidationOptions;
 type Format = (&'static str, fn(&str) -> bool);
 
 /// The formats of our own, by name.
-pub const FORMATS: [Format; 6] = [
+pub(crate) const FORMATS: [Format; 6] = [
     ("base64", is_base64),
     ("absolute-uri", is_absolute_uri),
     ("iso-8601", is_iso_8601),
@@ -19,7 +19,7 @@ pub const FORMATS: [Format; 6] = [
 
 /// Teaches the formats of our own to a JSON Schema compiler.
 #[must_use]
-pub fn with_formats(options: ValidationOptions<'_>) -> ValidationOptions<'_> {
+pub(crate) fn with_formats(options: ValidationOptions<'_>) -> ValidationOptions<'_> {
     FORMATS.into_iter().fold(options, |options, (name, fits)| options.with_format(name, fits))
 }
 

@@ -22,10 +22,10 @@ use super::shapes::{self, Shapes};
 use super::stimuli::{BadStimulus, bad_stimuli};
 
 /// The largest case file that is read, in bytes (1 MiB).
-pub const MAX_FILE_BYTES: usize = 1024 * 1024;
+pub(crate) const MAX_FILE_BYTES: usize = 1024 * 1024;
 
 /// The largest number of case files that are read from a directory.
-pub const MAX_FILES: usize = 10_000;
+pub(crate) const MAX_FILES: usize = 10_000;
 
 /// The largest number of directory entries, of whatever kind, that are read.
 const MAX_ENTRIES: usize = 10 * MAX_FILES;
@@ -242,7 +242,7 @@ fn is_shape(path: &Path) -> bool {
 /// Reads every case and shape below a directory, except hidden entries.
 ///
 /// The texts are added to `texts`, and what could not be read to `faults`.
-pub fn read_directory(directory: &Path, texts: &mut Vec<CaseText>, faults: &mut Vec<CaseFault>) {
+pub(crate) fn read_directory(directory: &Path, texts: &mut Vec<CaseText>, faults: &mut Vec<CaseFault>) {
     let files = match list(directory) {
         Ok(files) => files,
         Err(fault) => return faults.push(fault),

@@ -29,28 +29,31 @@ mod shapes;
 mod shard;
 mod stimuli;
 
-pub use baseline::{BASELINE_SCHEMA, Baseline, BaselineEntry, Change, NO_REASON_YET};
-pub use checks::{
-    Absence, AtMostPerSecond, Audience, CapabilityUse, Check, Comparison, ConnectionCheck, ConnectionRule, EqualValues,
+pub(crate) use baseline::NO_REASON_YET;
+pub use baseline::{Baseline, BaselineEntry, Change};
+pub(crate) use checks::{
+    Absence, AtMostPerSecond, Audience, CapabilityUse, Comparison, ConnectionCheck, ConnectionRule,
     ListChangesAnnounced, ListKind, OnlyAfterRequest, Oracle, RepeatedItem, RequiresCapability, ResponseMember,
-    SameAcrossPages, Unique, UnknownName, ValueCheck,
+    SameAcrossPages, Unique, ValueCheck,
 };
-pub use client_response::ClientResponse;
+pub(crate) use client_response::ClientResponse;
 pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, reasons};
-pub use file_schema::{HINTS_SCHEMA, SCHEMA};
-pub use format::{FORMATS, with_formats};
 pub use hint::{Ask, Hint, load_hints, understand_hints};
-pub use http_step::{HeaderValues, HttpCall, HttpKind, Status, Until};
+pub(crate) use http_step::Until;
+pub use http_step::{HttpCall, HttpKind};
 pub use lazy_schema::Pattern;
-pub use load::{CaseText, MAX_FILE_BYTES, MAX_FILES, Trust, load, read_directory, read_embedded, understand};
-pub use model::{
-    Act, Action, Body, Case, ConnectionAssertion, Delivery, Expected, ExpectedResponse, ForEach, InputResponses,
-    MAX_WAIT_MS, Meta, Methods, Needs, Otherwise, Outcome, Passive, Poll, Process, RawLine, RequestState, Retry, Rule,
-    SavedPointers, Shutdown, Source, Step, Together, ValueRule, Watch, WatchKind, WatchedValues,
+pub use load::{CaseText, Trust, load, read_embedded, understand};
+pub(crate) use model::{
+    Act, ExpectedResponse, InputResponses, Methods, Outcome, Poll, RequestState, Retry, Together, WatchedValues,
 };
-pub use path_pattern::{Place, PlaceError};
-pub use placeholder::{MAX_TEXT, Placeholder, UnknownPlaceholder, fill, fill_text, find};
-pub use problem::{CaseFault, LoadError};
+pub use model::{
+    Action, Body, Case, ConnectionAssertion, Delivery, Expected, ForEach, Meta, Passive, Process, RawLine, Rule,
+    SavedPointers, Shutdown, Source, Step, ValueRule, Watch, WatchKind,
+};
+pub use path_pattern::Place;
+pub use placeholder::{Placeholder, find};
+pub(crate) use placeholder::{fill, fill_text};
+pub use problem::LoadError;
 pub use select::{SelectError, SelectedCases, Selection};
-pub use shard::{NoShard, Shard, stable_hash};
-pub use stimuli::stimuli;
+pub use shard::Shard;
+pub(crate) use shard::stable_hash;

@@ -28,7 +28,7 @@ use crate::spec::{Catalogue, Requirement, Revision, RevisionSet, Transport};
 use crate::verdict::Verdict;
 
 /// The longest delay between two steps, in milliseconds.
-pub const MAX_WAIT_MS: u64 = 5_000;
+pub(crate) const MAX_WAIT_MS: u64 = 5_000;
 
 /// Where a case comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]

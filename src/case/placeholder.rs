@@ -9,7 +9,7 @@ use std::str::FromStr;
 use serde_json::{Map, Value};
 
 /// The length of the longest string that `${text.N}` inserts, in characters.
-pub const MAX_TEXT: usize = 1_000_000;
+pub(crate) const MAX_TEXT: usize = 1_000_000;
 
 /// A value that is inserted when a message is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -276,7 +276,7 @@ pub fn find(text: &str) -> Vec<(Range<usize>, Placeholder)> {
 ///
 /// # Errors
 /// The first that `value_of` gives.
-pub fn fill<E>(value: &Value, value_of: &mut impl FnMut(&Placeholder) -> Result<Value, E>) -> Result<Value, E> {
+pub(crate) fn fill<E>(value: &Value, value_of: &mut impl FnMut(&Placeholder) -> Result<Value, E>) -> Result<Value, E> {
     Ok(match value {
         Value::String(text) => match find(text).as_slice() {
             [(range, placeholder)] if *range == (0..text.len()) => value_of(placeholder)?,
@@ -299,7 +299,10 @@ pub fn fill<E>(value: &Value, value_of: &mut impl FnMut(&Placeholder) -> Result<
 ///
 /// # Errors
 /// The first that `value_of` gives.
-pub fn fill_text<E>(text: &str, value_of: &mut impl FnMut(&Placeholder) -> Result<Value, E>) -> Result<String, E> {
+pub(crate) fn fill_text<E>(
+    text: &str,
+    value_of: &mut impl FnMut(&Placeholder) -> Result<Value, E>,
+) -> Result<String, E> {
     splice(text, &find(text), value_of)
 }
 

@@ -63,7 +63,7 @@ impl TryFrom<String> for Shard {
 
 /// A hash that is the same on every machine and in every version: FNV-1a of 64 bits.
 #[must_use]
-pub fn stable_hash(text: &str) -> u64 {
+pub(crate) fn stable_hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 

@@ -27,7 +27,7 @@ pub(super) struct BadStimulus {
 ///
 /// Names that mean nothing are passed over: the loader reports them.
 #[must_use]
-pub fn stimuli<'a>(of: &[&'a Case], all: &'a [Case]) -> Vec<&'a Case> {
+pub(crate) fn stimuli<'a>(of: &[&'a Case], all: &'a [Case]) -> Vec<&'a Case> {
     let given: BTreeSet<&str> = of.iter().map(|case| case.id.as_str()).collect();
     let names = of.iter().flat_map(|case| case.provoked_by()).map(String::as_str).collect();
     named_stimuli(names, all).into_iter().filter(|case| !given.contains(case.id.as_str())).collect()

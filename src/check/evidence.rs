@@ -12,7 +12,7 @@ const MAX_LINE_BYTES: usize = 4_000;
 
 /// An entry as evidence.
 #[must_use]
-pub fn evidence(entry: &Entry) -> Evidence {
+pub(crate) fn evidence(entry: &Entry) -> Evidence {
     let (direction, text) = match &entry.event {
         Event::Sent { frame, .. } => (Direction::Sent, frame.text()),
         Event::Received(frame) => (Direction::Received, frame.text()),
@@ -106,7 +106,7 @@ pub(super) fn evidence_of(entries: &[Arc<Entry>], positions: &[usize]) -> Vec<Ev
 
 /// The end of what the server wrote to standard error, at most `limit` bytes.
 #[must_use]
-pub fn stderr_of(entries: &[Arc<Entry>], limit: usize) -> String {
+pub(crate) fn stderr_of(entries: &[Arc<Entry>], limit: usize) -> String {
     let mut text = String::new();
     for entry in entries {
         if let Event::Stderr(part) = &entry.event {

@@ -13,7 +13,7 @@ mod client_request;
 mod connection;
 mod evidence;
 mod execution;
-pub mod fuzz;
+pub(crate) mod fuzz;
 mod handshake;
 mod http_stream;
 mod index;
@@ -41,7 +41,7 @@ mod task_tests;
 mod tests;
 
 pub use active::judge_active;
-pub use evidence::{evidence, stderr_of};
+pub(crate) use evidence::{evidence, stderr_of};
 pub use execution::Pass;
 pub use index::{IndexedConnections, RecordedConnection};
 pub use judgement::Judgement;

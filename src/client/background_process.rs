@@ -15,7 +15,7 @@ const MAX_OUTPUT_BYTES: usize = 64 << 10;
 
 /// A running process, of whose output only the end is kept.
 #[derive(Debug)]
-pub struct BackgroundProcess {
+pub(crate) struct BackgroundProcess {
     process: Process,
     output: Arc<Mutex<Vec<u8>>>,
     readers: Vec<JoinHandle<()>>,
@@ -28,7 +28,7 @@ impl BackgroundProcess {
     ///
     /// # Errors
     /// When the command cannot be started.
-    pub fn start(program: &str, command: Command) -> Result<Self, LaunchError> {
+    pub(crate) fn start(program: &str, command: Command) -> Result<Self, LaunchError> {
         let (process, streams) =
             Process::start(command).map_err(|source| LaunchError::Start { program: program.to_owned(), source })?;
         let output = Arc::new(Mutex::new(Vec::new()));
@@ -41,29 +41,29 @@ impl BackgroundProcess {
 
     /// The exit status as text, once the process has ended.
     #[must_use]
-    pub fn status(&self) -> Option<String> {
+    pub(crate) fn status(&self) -> Option<String> {
         self.process.status()
     }
 
     /// The process id.
     #[must_use]
-    pub fn process_id(&self) -> i32 {
+    pub(crate) fn process_id(&self) -> i32 {
         self.process.id()
     }
 
     /// The exit status as text, if the process ends within a limit.
-    pub async fn wait_for_exit(&mut self, limit: Duration) -> Option<String> {
+    pub(crate) async fn wait_for_exit(&mut self, limit: Duration) -> Option<String> {
         self.process.wait_for_exit(limit).await
     }
 
     /// The end of its standard output and standard error.
     #[must_use]
-    pub fn output(&self) -> String {
+    pub(crate) fn output(&self) -> String {
         String::from_utf8_lossy(&self.output.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
     /// Ends the process: waits, sends SIGTERM, waits, kills its process group.
-    pub async fn end(mut self, patience: ShutdownTimeouts) {
+    pub(crate) async fn end(mut self, patience: ShutdownTimeouts) {
         let _step = self.process.end(patience).await;
     }
 }

@@ -36,7 +36,7 @@ pub enum LaunchError {
 
 /// The outcome of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WaitOutcome<T> {
+pub(crate) enum WaitOutcome<T> {
     /// The awaited event happened.
     Ready(T),
     /// The time limit passed.
@@ -47,7 +47,7 @@ pub enum WaitOutcome<T> {
 
 /// How long a server may take at each step of its shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ShutdownTimeouts {
+pub(crate) struct ShutdownTimeouts {
     /// After its standard input was closed.
     pub input_closed: Duration,
     /// After SIGTERM.
@@ -66,7 +66,7 @@ enum Peer {
 }
 
 /// A connection to a server.
-pub struct Connection {
+pub(crate) struct Connection {
     record: Arc<Record>,
     input: Option<mpsc::Sender<Vec<u8>>>,
     peer: Peer,
@@ -86,7 +86,7 @@ impl Connection {
     ///
     /// # Errors
     /// When the command cannot be started.
-    pub fn start(
+    pub(crate) fn start(
         program: &str,
         command: Command,
         responder: Responder,
@@ -104,7 +104,7 @@ impl Connection {
 
     /// Connects to a server in this process; `server` runs at the other end of the pipe.
     #[must_use]
-    pub fn in_process(
+    pub(crate) fn in_process(
         pipe: DuplexStream,
         server: JoinHandle<()>,
         ignores_sigterm: bool,
@@ -118,7 +118,7 @@ impl Connection {
     /// Connects to a server over HTTP; nothing is sent before the first message. `stateless` selects the era without
     /// a handshake, in which every request is self-contained.
     #[must_use]
-    pub fn over_http(
+    pub(crate) fn over_http(
         endpoint: Arc<HttpEndpoint>,
         stateless: bool,
         responder: Responder,
@@ -138,32 +138,32 @@ impl Connection {
 
     /// Whether the connection uses HTTP.
     #[must_use]
-    pub fn is_http(&self) -> bool {
+    pub(crate) fn is_http(&self) -> bool {
         matches!(self.peer, Peer::Http(_))
     }
 
     /// Whether the response to a message arrives in the HTTP response to the request that carries it.
     #[must_use]
-    pub fn responds_inline(&self) -> bool {
+    pub(crate) fn responds_inline(&self) -> bool {
         matches!(&self.peer, Peer::Http(http) if http.responds_inline())
     }
 
     /// Marks the connection as one whose server was started without the package runner in its command.
     #[must_use]
-    pub fn without_package_runner(mut self) -> Self {
+    pub(crate) fn without_package_runner(mut self) -> Self {
         self.without_package_runner = true;
         self
     }
 
     /// Whether the server was started without the package runner in its command.
     #[must_use]
-    pub fn is_without_package_runner(&self) -> bool {
+    pub(crate) fn is_without_package_runner(&self) -> bool {
         self.without_package_runner
     }
 
     /// The id of the server's process, if the connection started one.
     #[must_use]
-    pub fn process_id(&self) -> Option<i32> {
+    pub(crate) fn process_id(&self) -> Option<i32> {
         match &self.peer {
             Peer::Process(process) => Some(process.id()),
             Peer::Task { .. } | Peer::Http(_) => None,
@@ -172,7 +172,7 @@ impl Connection {
 
     /// The HTTP session that the server opened, if there is one.
     #[must_use]
-    pub fn http_session(&self) -> Option<String> {
+    pub(crate) fn http_session(&self) -> Option<String> {
         match &self.peer {
             Peer::Http(http) => http.session(),
             Peer::Process(_) | Peer::Task { .. } => None,
@@ -183,7 +183,7 @@ impl Connection {
     ///
     /// # Errors
     /// When the connection is not over HTTP, or the request cannot be made.
-    pub fn probe(&self, order: &ProbeRequest) -> Result<Probe, ProbeError> {
+    pub(crate) fn probe(&self, order: &ProbeRequest) -> Result<Probe, ProbeError> {
         match &self.peer {
             Peer::Http(http) => http.probe(order),
             Peer::Process(_) | Peer::Task { .. } => Err(ProbeError::NoHttp),
@@ -210,7 +210,7 @@ impl Connection {
 
     /// Sends a line (a newline is added) and records it. Waits at most `limit` for a server that does not read; if
     /// the server has closed its input, this shows when it closes its output.
-    pub async fn send(&self, frame: Frame, step_id: Option<StepId>, limit: Duration) {
+    pub(crate) async fn send(&self, frame: Frame, step_id: Option<StepId>, limit: Duration) {
         if let Peer::Http(http) = &self.peer {
             http.send(frame, step_id, limit).await;
             return;
@@ -226,48 +226,48 @@ impl Connection {
 
     /// The number of entries so far.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.record.state().entries.len()
     }
 
     /// Whether nothing has been recorded yet.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The entries from a position on.
     #[must_use]
-    pub fn entries_from(&self, position: usize) -> Vec<Arc<Entry>> {
+    pub(crate) fn entries_from(&self, position: usize) -> Vec<Arc<Entry>> {
         self.record.state().entries.get(position..).map(<[_]>::to_vec).unwrap_or_default()
     }
 
     /// Whether the server closed its output, exited or was disconnected.
     #[must_use]
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.record.state().closed
     }
 
     /// The time from the start to the server's first line.
     #[must_use]
-    pub fn first_line(&self) -> Option<Duration> {
+    pub(crate) fn first_line(&self) -> Option<Duration> {
         self.record.state().first_line
     }
 
     /// Records an event for the caller.
-    pub fn record(&self, event: Event) {
+    pub(crate) fn record(&self, event: Event) {
         self.record.add(event);
     }
 
     /// The number of requests that the server rejected over HTTP because of its rate limit.
     #[must_use]
-    pub fn rate_limited_requests(&self) -> usize {
+    pub(crate) fn rate_limited_requests(&self) -> usize {
         self.record.limited()
     }
 
     /// Whether the server was disconnected because it wrote more than is kept.
     #[must_use]
-    pub fn has_overflowed(&self) -> bool {
+    pub(crate) fn has_overflowed(&self) -> bool {
         self.record.state().entries.iter().rev().any(|entry| entry.event == Event::Overflow)
     }
 
@@ -275,7 +275,7 @@ impl Connection {
     ///
     /// A process that has exited counts as closed even if a child process holds its output open, unless the child
     /// keeps writing.
-    pub async fn wait<T>(
+    pub(crate) async fn wait<T>(
         &self,
         position: usize,
         limit: Duration,
@@ -286,7 +286,7 @@ impl Connection {
 
     /// As [`Connection::wait`], for the first response of a starting process: gives up early once the process has
     /// neither written anything nor used a processor or a disk for `idle`, as far as the system shows this.
-    pub async fn wait_for_start<T>(
+    pub(crate) async fn wait_for_start<T>(
         &self,
         limit: Duration,
         idle: Duration,
@@ -345,12 +345,12 @@ impl Connection {
 
     /// Shuts the server down: closes its input, waits, sends SIGTERM, waits, kills its process group. Returns the
     /// step at which it ended, with the whole record.
-    pub async fn shut_down(mut self, patience: ShutdownTimeouts) -> (ShutdownStep, Vec<Arc<Entry>>) {
+    pub(crate) async fn shut_down(mut self, patience: ShutdownTimeouts) -> (ShutdownStep, Vec<Arc<Entry>>) {
         self.shut_down_stepwise(patience).await
     }
 
     /// As [`Connection::shut_down`], for a case that judges the shutdown.
-    pub async fn end(&mut self, grace: Duration) -> (ShutdownStep, Vec<Arc<Entry>>) {
+    pub(crate) async fn end(&mut self, grace: Duration) -> (ShutdownStep, Vec<Arc<Entry>>) {
         self.shut_down_stepwise(ShutdownTimeouts { input_closed: grace, sigterm: grace }).await
     }
 

@@ -15,15 +15,15 @@ mod responder;
 mod unrecorded;
 mod wait_budget;
 
-pub use self::http::{
-    CLIENT_HEADER_VALUE, EndReason, HttpEndpoint, HttpEndpointError, Probe, ProbeError, ProbeRequest, ReadUntil,
-    UnrecordedHttpOptions, error_text, header as headers,
+pub(crate) use self::http::{
+    CLIENT_HEADER_VALUE, EndReason, Probe, ProbeRequest, ReadUntil, UnrecordedHttpOptions, error_text,
 };
-pub use background_process::BackgroundProcess;
-pub use connection::{Connection, LaunchError, ShutdownTimeouts, WaitOutcome};
-pub use in_process::InProcessServer;
-pub use package_runner::{PackagedProgram, is_package_runner};
+pub use self::http::{HttpEndpoint, HttpEndpointError, header as headers};
+pub(crate) use background_process::BackgroundProcess;
+pub(crate) use connection::{Connection, LaunchError, ShutdownTimeouts, WaitOutcome};
+pub(crate) use in_process::InProcessServer;
+pub(crate) use package_runner::{PackagedProgram, is_package_runner};
 pub use process::{adopt_orphans, end_every_process};
-pub use record::{EntryObserver, MemoryBudget, RecordLimits, RecordOptions};
-pub use responder::{RequestHandler, Responder};
-pub use unrecorded::UnrecordedConnection;
+pub(crate) use record::{MemoryBudget, RecordOptions};
+pub(crate) use responder::{RequestHandler, Responder};
+pub(crate) use unrecorded::UnrecordedConnection;

@@ -21,7 +21,7 @@ const PACKAGE_DIRECTORY: &str = "node_modules";
 
 /// A program that a package runner started, which can be started again without the runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PackagedProgram {
+pub(crate) struct PackagedProgram {
     program: PathBuf,
     /// The arguments, beginning with the program name (`argv[0]`).
     arguments: Vec<OsString>,
@@ -31,7 +31,7 @@ pub struct PackagedProgram {
 
 /// Whether a command uses a package runner: `npx …`, `npm exec …` or `npm x …`.
 #[must_use]
-pub fn is_package_runner(command: &[OsString]) -> bool {
+pub(crate) fn is_package_runner(command: &[OsString]) -> bool {
     let Some((program, arguments)) = command.split_first() else { return false };
     let mut arguments = arguments.iter().map(|argument| argument.to_str().unwrap_or_default());
     let first = arguments.find(|argument| !argument.starts_with('-'));
@@ -46,7 +46,7 @@ impl PackagedProgram {
     /// The program that the runner with this process id has started and that still runs, if it can be identified with
     /// certainty: the only child, or the only child of its shell, with the same streams and within a package directory.
     #[must_use]
-    pub fn of(runner: i32) -> Option<Self> {
+    pub(crate) fn of(runner: i32) -> Option<Self> {
         let entries = processes();
         let mut pid = only_child(&entries, runner)?;
         if is_shell(&fs::read(format!("/proc/{pid}/cmdline")).ok()?) {
@@ -68,7 +68,7 @@ impl PackagedProgram {
 
     /// The command that starts it.
     #[must_use]
-    pub fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         if let Some((name, arguments)) = self.arguments.split_first() {
             command.arg0(name).args(arguments);

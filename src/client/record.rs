@@ -16,7 +16,7 @@ use crate::wire::{Frame, FramingError, MessageKind};
 /// A server decides how much it writes, so responses to requests are counted separately from unsolicited messages:
 /// responses may be large, while a flood of unsolicited messages ends the connection early.
 #[derive(Debug, Clone, Copy)]
-pub struct RecordLimits {
+pub(crate) struct RecordLimits {
     /// Lines that answer no request of the client.
     pub unsolicited: usize,
     /// Memory for these lines, in bytes.
@@ -49,7 +49,7 @@ const LARGE: usize = 2 << 20;
 
 /// A memory budget that several connections share.
 #[derive(Debug)]
-pub struct MemoryBudget {
+pub(crate) struct MemoryBudget {
     all: AtomicUsize,
     large: AtomicUsize,
 }
@@ -57,7 +57,7 @@ pub struct MemoryBudget {
 impl MemoryBudget {
     /// A budget of `all` bytes for messages, of which `large` bytes may go to large ones.
     #[must_use]
-    pub fn new(all: usize, large: usize) -> Self {
+    pub(crate) fn new(all: usize, large: usize) -> Self {
         Self { all: AtomicUsize::new(all), large: AtomicUsize::new(large) }
     }
 
@@ -78,11 +78,11 @@ impl Default for MemoryBudget {
 }
 
 /// A callback that sees every entry at the moment it is recorded.
-pub type EntryObserver = Arc<dyn Fn(&Entry) + Send + Sync>;
+pub(crate) type EntryObserver = Arc<dyn Fn(&Entry) + Send + Sync>;
 
 /// How a connection is recorded.
 #[derive(Clone, Default)]
-pub struct RecordOptions {
+pub(crate) struct RecordOptions {
     /// How much is kept.
     pub limits: RecordLimits,
     /// The memory budget that it shares with other connections.

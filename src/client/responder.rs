@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 /// Computes the result or error for a request of the server, from its method and params.
-pub type RequestHandler = Arc<dyn Fn(&str, Option<&Value>) -> Result<Value, Value> + Send + Sync>;
+pub(crate) type RequestHandler = Arc<dyn Fn(&str, Option<&Value>) -> Result<Value, Value> + Send + Sync>;
 
 /// Answers the server's requests: `ping` always, other methods only if their capability was declared.
 ///
 /// The caller provides the results; a request for an undeclared capability is answered as an unknown method.
 #[derive(Clone)]
-pub struct Responder {
+pub(crate) struct Responder {
     capabilities: Value,
     answer: RequestHandler,
 }
@@ -26,13 +26,13 @@ impl fmt::Debug for Responder {
 impl Responder {
     /// A responder for a client that declared these capabilities.
     #[must_use]
-    pub fn new(capabilities: Value, answer: RequestHandler) -> Self {
+    pub(crate) fn new(capabilities: Value, answer: RequestHandler) -> Self {
         Self { capabilities, answer }
     }
 
     /// The response to a request of the server.
     #[must_use]
-    pub fn answer(&self, id: &Value, method: &str, params: Option<&Value>) -> Value {
+    pub(crate) fn answer(&self, id: &Value, method: &str, params: Option<&Value>) -> Value {
         let declared = |name: &str| self.capabilities.get(name).is_some();
         let answer = match method {
             "ping" => Ok(json!({})),

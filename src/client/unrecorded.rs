@@ -30,7 +30,7 @@ const EXIT_STATUS_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A connection that keeps nothing but unread input.
 #[derive(Debug)]
-pub struct UnrecordedConnection(Peer);
+pub(crate) struct UnrecordedConnection(Peer);
 
 /// The server side of a connection.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl UnrecordedConnection {
     ///
     /// # Errors
     /// When the command cannot be started.
-    pub fn start(program: &str, command: Command) -> Result<Self, LaunchError> {
+    pub(crate) fn start(program: &str, command: Command) -> Result<Self, LaunchError> {
         let (process, streams) =
             Process::start(command).map_err(|source| LaunchError::Start { program: program.to_owned(), source })?;
         let errors = Arc::new(Mutex::new(String::new()));
@@ -84,7 +84,7 @@ impl UnrecordedConnection {
 
     /// Connects to a server in this process; `server` runs at the other end of the pipe.
     #[must_use]
-    pub fn in_process(pipe: DuplexStream, server: JoinHandle<()>) -> Self {
+    pub(crate) fn in_process(pipe: DuplexStream, server: JoinHandle<()>) -> Self {
         let (output, input) = tokio::io::split(pipe);
         let mut pipe = Streams::over(output, input, Arc::default());
         pipe.tasks.push(server);
@@ -94,12 +94,12 @@ impl UnrecordedConnection {
     /// Connects to a server over HTTP; nothing is sent before the first line. The connection itself answers the
     /// server's requests.
     #[must_use]
-    pub fn over_http(order: UnrecordedHttpOptions) -> Self {
+    pub(crate) fn over_http(order: UnrecordedHttpOptions) -> Self {
         Self(Peer::Http(Box::new(UnrecordedHttp::new(order))))
     }
 
     /// Queues a line, which is sent during the next wait.
-    pub fn queue(&mut self, line: &[u8]) {
+    pub(crate) fn queue(&mut self, line: &[u8]) {
         match &mut self.0 {
             Peer::Streams(streams) => streams.queue(line),
             Peer::Http(http) => http.queue(line),
@@ -108,7 +108,7 @@ impl UnrecordedConnection {
 
     /// Queues a line that `write` appends to the output buffer, and returns its length: for thousands of lines, this
     /// saves copying each.
-    pub fn queue_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
+    pub(crate) fn queue_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         match &mut self.0 {
             Peer::Streams(streams) => {
                 let before = streams.outgoing.len();
@@ -127,7 +127,7 @@ impl UnrecordedConnection {
     }
 
     /// The next line of the server; queued lines are sent meanwhile.
-    pub async fn next(&mut self, limit: Duration) -> WaitOutcome<Frame> {
+    pub(crate) async fn next(&mut self, limit: Duration) -> WaitOutcome<Frame> {
         loop {
             match self.next_unless(limit, |_| false).await {
                 WaitOutcome::Ready(Some(frame)) => return WaitOutcome::Ready(frame),
@@ -140,7 +140,7 @@ impl UnrecordedConnection {
 
     /// The next line of the server that `take` does not consume; `take` sees each line before it is parsed. `None` if
     /// it consumed every line of one read. Over HTTP `take` is not called.
-    pub async fn next_unless(
+    pub(crate) async fn next_unless(
         &mut self,
         limit: Duration,
         take: impl FnMut(&[u8]) -> bool + Send,
@@ -157,7 +157,7 @@ impl UnrecordedConnection {
 
     /// Whether the server closed its output, exited or was disconnected.
     #[must_use]
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         match &self.0 {
             Peer::Streams(streams) => streams.closed,
             Peer::Http(http) => http.end_reason().is_some(),
@@ -166,7 +166,7 @@ impl UnrecordedConnection {
 
     /// The id of the server's process, if the connection started one.
     #[must_use]
-    pub fn process_id(&self) -> Option<i32> {
+    pub(crate) fn process_id(&self) -> Option<i32> {
         match &self.0 {
             Peer::Streams(streams) => streams.process.as_ref().map(Process::id),
             Peer::Http(_) => None,
@@ -175,7 +175,7 @@ impl UnrecordedConnection {
 
     /// Why an HTTP connection has ended, if it has.
     #[must_use]
-    pub fn end_reason(&self) -> Option<&EndReason> {
+    pub(crate) fn end_reason(&self) -> Option<&EndReason> {
         match &self.0 {
             Peer::Streams(_) => None,
             Peer::Http(http) => http.end_reason(),
@@ -184,7 +184,7 @@ impl UnrecordedConnection {
 
     /// The end of the server's standard error.
     #[must_use]
-    pub fn stderr(&self) -> String {
+    pub(crate) fn stderr(&self) -> String {
         match &self.0 {
             Peer::Streams(streams) => streams.errors.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             Peer::Http(_) => String::new(),
@@ -192,7 +192,7 @@ impl UnrecordedConnection {
     }
 
     /// How a server that closed its output ended, as text.
-    pub async fn exit_description(&mut self) -> String {
+    pub(crate) async fn exit_description(&mut self) -> String {
         match &mut self.0 {
             Peer::Streams(streams) => streams.exit_description().await,
             Peer::Http(http) => http.end_reason().map_or_else(String::new, EndReason::describe),
@@ -201,7 +201,7 @@ impl UnrecordedConnection {
 
     /// Ends the server: closes its input, waits, sends SIGTERM, waits, kills its process group. Over HTTP it only ends
     /// the session.
-    pub async fn end(self, patience: ShutdownTimeouts) {
+    pub(crate) async fn end(self, patience: ShutdownTimeouts) {
         match self.0 {
             Peer::Streams(mut streams) => {
                 streams.input = None;

@@ -27,9 +27,10 @@ mod shared_results;
 mod subscription;
 mod target;
 
-pub use campaign::{PrecedingCall, Regression, RegressionError, ReusedArgument};
+pub use campaign::{Regression, RegressionError};
 pub use conductor::{Stop, run};
 pub use hint_discovery::{DiscoveredHint, DiscoveredHints, discover_hints};
+pub(crate) use plan::FuzzPlan;
 pub(crate) use plan::default_jobs;
 pub(crate) use plan::quote_shell_words;
-pub use plan::{CallPolicy, FuzzPlan, HttpTarget, Launcher, Plan, Revisions, ServerCommand};
+pub use plan::{CallPolicy, HttpTarget, Launcher, Plan, Revisions, ServerCommand};

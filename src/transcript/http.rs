@@ -95,7 +95,7 @@ const MAX_SUMMARY_STRING_BYTES: usize = 1_000;
 /// The small members of a message, which show its kind and the request it belongs to: the message itself is
 /// recorded separately.
 #[must_use]
-pub fn summarize(message: &Value) -> Value {
+pub(crate) fn summarize(message: &Value) -> Value {
     let is_small = |value: &Value| match value {
         Value::String(text) => text.len() <= MAX_SUMMARY_STRING_BYTES,
         Value::Array(_) | Value::Object(_) => has_few_parts(value, &mut 40),
@@ -189,7 +189,7 @@ impl Transcript {
 
 /// An exchange as a JSON value, as far as it is known.
 #[must_use]
-pub fn exchange_to_json(request: &HttpRequest, head: Option<&HttpHead>, end: Option<&HttpEnd>) -> Value {
+pub(crate) fn exchange_to_json(request: &HttpRequest, head: Option<&HttpHead>, end: Option<&HttpEnd>) -> Value {
     let mut own = json!({
         "method": request.method, "target": request.target, "headers": object(&request.headers),
     });
@@ -223,7 +223,7 @@ fn end_value(end: &HttpEnd) -> Value {
 /// A record without the requests that the server rejected with status 429, and without the messages that only
 /// these requests carried: they say nothing about the server's behaviour.
 #[must_use]
-pub fn without_rate_limited(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
+pub(crate) fn without_rate_limited(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
     let limited: BTreeSet<usize> = entries
         .iter()
         .filter_map(|entry| match &entry.event {

@@ -8,13 +8,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// The longest message that is kept, in bytes (8 MiB). A longer one is counted and dropped.
-pub const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
+pub(crate) const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 
 /// The deepest nesting that is parsed.
-pub const MAX_DEPTH: usize = 120;
+pub(crate) const MAX_DEPTH: usize = 120;
 
 /// The maximum number of values in a message that is parsed; an array or an object counts as 6.
-pub const MAX_VALUES: usize = 200_000;
+pub(crate) const MAX_VALUES: usize = 200_000;
 
 /// The number of plain values that take as much memory as an array or object with one value in it.
 const VALUES_PER_CONTAINER: usize = 6;

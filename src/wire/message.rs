@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 /// The identifier of a request, as a JSON value: a string, a number, or whatever a peer sent.
-pub type Id = Value;
+pub(crate) type Id = Value;
 
 /// The kind of JSON-RPC message that a JSON value is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum MessageKind<'a> {
+pub(crate) enum MessageKind<'a> {
     /// A method with an id.
     Request {
         /// The identifier, of any type.
@@ -34,7 +34,7 @@ pub enum MessageKind<'a> {
 impl<'a> MessageKind<'a> {
     /// Classifies a value by its members alone.
     #[must_use]
-    pub fn of(value: &'a Value) -> Self {
+    pub(crate) fn of(value: &'a Value) -> Self {
         let object = match value {
             Value::Object(object) => object,
             Value::Array(items) => return Self::Batch(items),
@@ -54,7 +54,7 @@ impl<'a> MessageKind<'a> {
 
 /// Whether two ids are the same in value and JSON type; `1` and `1.0` are the same number.
 #[must_use]
-pub fn same_id(a: &Id, b: &Id) -> bool {
+pub(crate) fn same_id(a: &Id, b: &Id) -> bool {
     match (a, b) {
         (Value::Number(x), Value::Number(y)) => {
             x == y || (x.as_i64().is_none() || y.as_i64().is_none()) && x.as_f64().is_some() && x.as_f64() == y.as_f64()
@@ -65,7 +65,7 @@ pub fn same_id(a: &Id, b: &Id) -> bool {
 
 /// Whether an id looks like an altered copy of another: the same text in another JSON type, or null.
 #[must_use]
-pub fn same_id_loosely(sent: &Id, got: &Id) -> bool {
+pub(crate) fn same_id_loosely(sent: &Id, got: &Id) -> bool {
     let text = |id: &Id| match id {
         Value::String(text) => text.clone(),
         other => other.to_string(),

@@ -5,6 +5,7 @@ mod frame;
 mod message;
 mod sse;
 
-pub use frame::{Frame, FramingError, Line, MAX_DEPTH, MAX_MESSAGE_BYTES, MAX_VALUES, Splitter};
-pub use message::{Id, MessageKind, same_id, same_id_loosely};
+pub use frame::{Frame, FramingError, Splitter};
+pub(crate) use frame::{Line, MAX_DEPTH, MAX_MESSAGE_BYTES};
+pub(crate) use message::{Id, MessageKind, same_id, same_id_loosely};
 pub use sse::{SseDecoder, SseEvent};

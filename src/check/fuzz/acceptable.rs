@@ -18,7 +18,7 @@ use crate::verdict::CallKind;
 
 /// What matters about the validity of a call's arguments to the judge of its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ValidityClass {
+pub(crate) enum ValidityClass {
     /// The schema allows the arguments.
     Valid,
     /// They violate a keyword that a server has to assert.
@@ -35,11 +35,11 @@ pub enum ValidityClass {
 
 impl ValidityClass {
     /// How many there are.
-    pub const COUNT: usize = 6;
+    pub(crate) const COUNT: usize = 6;
 
     /// The rank of a validity; none if no response is required.
     #[must_use]
-    pub fn of(standing: &Standing) -> Option<Self> {
+    pub(crate) fn of(standing: &Standing) -> Option<Self> {
         match standing {
             Standing::Valid => Some(Self::Valid),
             Standing::Breaks(site) if is_annotation(site) => Some(Self::BreaksAnnotation),
@@ -70,7 +70,7 @@ impl ValidityClass {
 
 /// Whether a response has no violation for any call of a rank with its id.
 #[must_use]
-pub fn has_no_violation(subject: &Subject, response: &Value, id: i64, rank: ValidityClass) -> bool {
+pub(crate) fn has_no_violation(subject: &Subject, response: &Value, id: i64, rank: ValidityClass) -> bool {
     let call = Call {
         kind: CallKind::Valid,
         standing: rank.example(),

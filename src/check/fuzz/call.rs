@@ -9,7 +9,7 @@ use crate::verdict::CallKind;
 
 /// The arguments of a call, as they are sent.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Arguments {
+pub(crate) enum Arguments {
     /// A JSON value.
     Json(Value),
     /// Bytes that need not be JSON.
@@ -19,7 +19,7 @@ pub enum Arguments {
 impl Arguments {
     /// The bytes that represent them in a message.
     #[must_use]
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         match self {
             Self::Json(value) => value.to_string().into_bytes(),
             Self::Raw(bytes) => bytes.clone(),
@@ -37,7 +37,7 @@ impl Arguments {
 
 /// Whether the arguments of a call satisfy the tool's `inputSchema`.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Standing {
+pub(crate) enum Standing {
     /// They satisfy it.
     Valid,
     /// They violate exactly this keyword.
@@ -50,7 +50,7 @@ pub enum Standing {
 
 /// A call that was made.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call {
+pub(crate) struct Call {
     /// Why it was made.
     pub kind: CallKind,
     /// Whether its arguments satisfy the schema.
@@ -63,7 +63,7 @@ pub struct Call {
 
 /// The choices that arguments were generated from, by which a call is mutated and shrunk.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Choices {
+pub(crate) enum Choices {
     /// Those drawn from a seed.
     Drawn(u64),
     /// Those listed here.
@@ -73,7 +73,7 @@ pub enum Choices {
 impl Choices {
     /// The choices one by one, as the generator requested them.
     #[must_use]
-    pub fn by(&self, generator: &Generator) -> Vec<u64> {
+    pub(crate) fn by(&self, generator: &Generator) -> Vec<u64> {
         match self {
             Self::Drawn(seed) => {
                 let mut tape = ChoiceSequence::record(*seed);
@@ -89,7 +89,7 @@ impl Choices {
 impl Call {
     /// Whether it is sent as a line that is no message, or that a parser may reject, so that no response is required.
     #[must_use]
-    pub fn is_unparsable(&self) -> bool {
+    pub(crate) fn is_unparsable(&self) -> bool {
         matches!(self.standing, Standing::Malformed(Grammar::NotJson | Grammar::Beyond, _))
     }
 }

@@ -12,7 +12,7 @@ use crate::spec::Revision;
 
 /// How waiting for the response to a call ended.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Fate {
+pub(crate) enum Fate {
     /// The server responded, or no response is required.
     Answered,
     /// The server did not respond, and neither did a new process that was given more time.
@@ -30,12 +30,12 @@ pub enum Fate {
 }
 
 /// The status of a server over HTTP that closed the connection but is still running.
-pub const CONNECTION_DROPPED: &str =
+pub(crate) const CONNECTION_DROPPED: &str =
     "it closed the connection without a response, twice, and still accepts connections";
 
 /// A call and its responses.
 #[derive(Debug, Clone)]
-pub struct Exchange {
+pub(crate) struct Exchange {
     /// The call.
     pub call: Arc<Call>,
     /// The line that was sent.
@@ -56,7 +56,7 @@ pub struct Exchange {
 
 /// A tool whose calls are judged.
 #[derive(Debug)]
-pub struct Subject {
+pub(crate) struct Subject {
     /// Its name.
     pub name: String,
     /// The revision that it is called in.
@@ -70,7 +70,7 @@ pub struct Subject {
 impl Subject {
     /// A tool by its definition.
     #[must_use]
-    pub fn new(definition: &Value, revision: Revision, known: Vec<String>) -> Self {
+    pub(crate) fn new(definition: &Value, revision: Revision, known: Vec<String>) -> Self {
         let schema = definition.get("outputSchema").filter(|_| revision >= Revision::V2025_06_18);
         // The cases about tool definitions judge a schema that cannot be compiled safely.
         let is_safe = |schema: &&Value| ToolSchema::compile_for(schema, Dialect::Draft202012, Domain::Any).is_ok();

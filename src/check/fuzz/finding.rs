@@ -14,7 +14,7 @@ const MAX_LINE_BYTES: usize = 4_000;
 
 /// The finding for a violation, with exchanges as its evidence; `None` if the case has no requirement in the revision.
 #[must_use]
-pub fn finding(
+pub(crate) fn finding(
     case: &Case,
     revision: Revision,
     tool: &str,
@@ -66,7 +66,7 @@ fn evidence(exchange: &Exchange) -> Vec<Evidence> {
 impl Arguments {
     /// The arguments as a report shows them: truncated to a string if they are very large or not JSON.
     #[must_use]
-    pub fn shown(&self) -> serde_json::Value {
+    pub(crate) fn shown(&self) -> serde_json::Value {
         const MAX_BYTES: usize = 4_000;
         let bytes = match self {
             Self::Json(value) => {

@@ -7,7 +7,7 @@ use crate::case::Oracle;
 
 /// The resources of a server at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sample {
+pub(crate) struct Sample {
     /// Bytes of memory, including those of its children.
     pub memory: u64,
     /// Open files.
@@ -25,7 +25,7 @@ const JUDGED_INTERVALS: usize = 4;
 
 /// Memory that grew evenly in every interval of so many calls.
 #[must_use]
-pub fn memory_growth(samples: &[Sample], calls: u64) -> Option<OracleViolation> {
+pub(crate) fn memory_growth(samples: &[Sample], calls: u64) -> Option<OracleViolation> {
     // The first intervals fill caches and heaps.
     let tail = samples.get(samples.len().checked_sub(JUDGED_INTERVALS + 1)?..)?;
     let gains: Vec<u64> = tail.windows(2).map(|pair| pair[1].memory.saturating_sub(pair[0].memory)).collect();
@@ -49,7 +49,7 @@ pub fn memory_growth(samples: &[Sample], calls: u64) -> Option<OracleViolation> 
 
 /// Whether memory can still be found to [grow](grows) after the last interval, so that measuring is worth going on.
 #[must_use]
-pub fn may_show_memory_growth(samples: &[Sample], calls: u64, intervals: usize) -> bool {
+pub(crate) fn may_show_memory_growth(samples: &[Sample], calls: u64, intervals: usize) -> bool {
     match samples {
         [.., before, last] if samples.len() + JUDGED_INTERVALS > intervals + 1 => {
             last.memory.saturating_sub(before.memory) >= calls * MIN_BYTES_PER_CALL
@@ -60,7 +60,7 @@ pub fn may_show_memory_growth(samples: &[Sample], calls: u64, intervals: usize) 
 
 /// Files or processes whose number grew evenly in every interval of so many calls.
 #[must_use]
-pub fn descriptor_growth(samples: &[Sample], calls: u64) -> Option<OracleViolation> {
+pub(crate) fn descriptor_growth(samples: &[Sample], calls: u64) -> Option<OracleViolation> {
     // A pool is filled after fewer intervals.
     const MIN_INTERVALS: usize = 5;
     let count_of = |what: &str, of: fn(&Sample) -> u64| {
@@ -82,7 +82,7 @@ pub fn descriptor_growth(samples: &[Sample], calls: u64) -> Option<OracleViolati
 
 /// Response times of the same calls, repeated, that increase throughout.
 #[must_use]
-pub fn latency_growth(times: &[Duration]) -> Option<OracleViolation> {
+pub(crate) fn latency_growth(times: &[Duration]) -> Option<OracleViolation> {
     const MIN_REPETITIONS: usize = 12;
     const MIN_SLOWDOWN: Duration = Duration::from_millis(3);
     if times.len() < MIN_REPETITIONS {

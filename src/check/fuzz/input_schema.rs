@@ -28,7 +28,7 @@ const BOUNDS: [(&str, &[&str]); 15] = [
 
 /// A schema that no value satisfies.
 #[must_use]
-pub fn unsatisfiable(schema: &ToolSchema) -> Option<OracleViolation> {
+pub(crate) fn unsatisfiable(schema: &ToolSchema) -> Option<OracleViolation> {
     schema.is_unsatisfiable().then(|| {
         OracleViolation::from_many_calls(
             Oracle::SchemaContradiction,
@@ -42,7 +42,7 @@ pub fn unsatisfiable(schema: &ToolSchema) -> Option<OracleViolation> {
 ///
 /// `most` describes the response to most of the calls.
 #[must_use]
-pub fn never_succeeds(schema: &Value, calls: u64, most: Option<&str>) -> OracleViolation {
+pub(crate) fn never_succeeds(schema: &Value, calls: u64, most: Option<&str>) -> OracleViolation {
     let most = most.map_or_else(String::new, |most| format!("; the response to most is {}", excerpt(most, 160)));
     let names = seed_value_options(schema);
     let remedy = if names.is_empty() { "--seed-value NAME=VALUE".to_owned() } else { names.join(" ") };
@@ -77,7 +77,7 @@ fn seed_value_options(schema: &Value) -> Vec<String> {
 /// Whether a keyword without effect is a mistake of its author: it applies to another type than the schema's, or the
 /// schema lists its values.
 #[must_use]
-pub fn is_misplaced_keyword(schema: &Value, site: &Constraint) -> bool {
+pub(crate) fn is_misplaced_keyword(schema: &Value, site: &Constraint) -> bool {
     let Some((_, types)) = BOUNDS.iter().find(|(keyword, _)| *keyword == site.keyword) else { return false };
     // With a list of values a limit has no effect, unless it excludes some of them.
     if schema.pointer(&site.pointer).is_some_and(|subschema| subschema.get("enum").or(subschema.get("const")).is_some())
@@ -96,7 +96,7 @@ pub fn is_misplaced_keyword(schema: &Value, site: &Constraint) -> bool {
 
 /// The violation by misplaced limits.
 #[must_use]
-pub fn misplaced_keywords(misplaced: &[String]) -> Option<OracleViolation> {
+pub(crate) fn misplaced_keywords(misplaced: &[String]) -> Option<OracleViolation> {
     (!misplaced.is_empty()).then(|| {
         OracleViolation::from_many_calls(
             Oracle::SchemaWithoutEffect,

@@ -8,7 +8,7 @@ use super::{argument_validity, leak, response};
 
 /// The violations by the response to a call, the gravest first.
 #[must_use]
-pub fn judge(subject: &Subject, exchange: &Exchange) -> Vec<OracleViolation> {
+pub(crate) fn judge(subject: &Subject, exchange: &Exchange) -> Vec<OracleViolation> {
     let mut violations = Vec::new();
     if let Fate::Ended { status, stderr } = &exchange.fate {
         violations.push(response::crash(exchange, status, stderr));

@@ -13,7 +13,7 @@ const MIN_STRING_BYTES: usize = 3;
 
 /// A message without the parts that vary from call to call: strings of the arguments, quotations and numbers.
 #[must_use]
-pub fn skeleton(message: &str, arguments: &Arguments) -> String {
+pub(crate) fn skeleton(message: &str, arguments: &Arguments) -> String {
     const MAX_MESSAGE_CHARS: usize = 2_000;
     let end = message
         .char_indices()
@@ -72,7 +72,7 @@ pub fn skeleton(message: &str, arguments: &Arguments) -> String {
 
 /// Whether a message repeats a string of the arguments, which its skeleton does not contain.
 #[must_use]
-pub fn repeats_arguments(message: &str, arguments: &Arguments) -> bool {
+pub(crate) fn repeats_arguments(message: &str, arguments: &Arguments) -> bool {
     fn is_repeated(message: &str, value: &Value) -> bool {
         match value {
             Value::String(text) => {
@@ -108,7 +108,7 @@ pub(super) fn strings<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
 
 /// The beginning of a text, as one line.
 #[must_use]
-pub fn excerpt(text: &str, max_chars: usize) -> String {
+pub(crate) fn excerpt(text: &str, max_chars: usize) -> String {
     let mut short: String = text.chars().take(max_chars).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.chars().nth(max_chars).is_some() {
         short.push('…');

@@ -174,7 +174,7 @@ pub(super) fn output_schema(subject: &Subject, result: &Value) -> Option<OracleV
 
 /// Whether a line is no JSON-RPC message at all; `value` is what it was parsed to.
 #[must_use]
-pub fn is_noise(value: Option<&Value>) -> bool {
+pub(crate) fn is_noise(value: Option<&Value>) -> bool {
     let Some(value) = value else { return true };
     let is_message =
         |message: &Value| ["method", "result", "error", "id"].iter().any(|member| message.get(member).is_some());

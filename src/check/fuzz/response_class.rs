@@ -9,7 +9,7 @@ use crate::event::CallOutcome;
 
 /// The outcome of a call.
 #[must_use]
-pub fn outcome(exchange: &Exchange) -> CallOutcome {
+pub(crate) fn outcome(exchange: &Exchange) -> CallOutcome {
     match &exchange.fate {
         Fate::Silent { .. } => return CallOutcome::NoResponse,
         Fate::Ended { .. } => return CallOutcome::Closed,
@@ -44,7 +44,7 @@ pub(super) fn outcome_of(response: &Value) -> CallOutcome {
 
 /// The class of a response: its outcome, its code, and its message or its structure without the parts that vary.
 #[must_use]
-pub fn response_class(exchange: &Exchange) -> String {
+pub(crate) fn response_class(exchange: &Exchange) -> String {
     let outcome = outcome(exchange);
     match (&exchange.fate, exchange.answers.first()) {
         (Fate::Ended { status, .. }, _) => format!("{}: {status}", outcome.as_str()),
@@ -55,7 +55,7 @@ pub fn response_class(exchange: &Exchange) -> String {
 
 /// The outcome of a response, its class for arguments that it does not repeat, and the message that could repeat them.
 #[must_use]
-pub fn classify_response(response: &Value) -> (CallOutcome, String, Option<String>) {
+pub(crate) fn classify_response(response: &Value) -> (CallOutcome, String, Option<String>) {
     let outcome = outcome_of(response);
     let class = class_of_response(response, outcome, &Arguments::Raw(Vec::new()));
     (outcome, class, message_of(response, outcome).map(str::to_owned))

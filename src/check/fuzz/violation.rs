@@ -7,7 +7,7 @@ use crate::verdict::Verdict;
 
 /// A violation of an oracle's rule in the responses to a tool's calls.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OracleViolation {
+pub(crate) struct OracleViolation {
     /// The oracle whose rule is violated.
     pub oracle: Oracle,
     /// The requirement that is violated, if the case names several.
@@ -63,13 +63,13 @@ impl OracleViolation {
 
     /// Whether it has the same root cause as another: the same rule, violated in the same way.
     #[must_use]
-    pub fn has_same_cause_as(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_cause_as(&self, other: &Self) -> bool {
         self.oracle == other.oracle && self.signature == other.signature
     }
 
     /// A violation that only many calls together show.
     #[must_use]
-    pub fn from_many_calls(oracle: Oracle, message: impl Into<String>, actual: impl Into<String>) -> Self {
+    pub(crate) fn from_many_calls(oracle: Oracle, message: impl Into<String>, actual: impl Into<String>) -> Self {
         Self::new(oracle, Verdict::Warn, message).actual(actual).signature(oracle.as_str())
     }
 }

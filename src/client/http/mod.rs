@@ -11,7 +11,7 @@
 mod cancel;
 mod connection;
 mod endpoint;
-pub mod error_text;
+pub(crate) mod error_text;
 mod event_summary;
 pub mod header;
 mod probe;
@@ -24,6 +24,6 @@ mod url_relation;
 
 pub(super) use connection::HttpConnection;
 pub use endpoint::{HttpEndpoint, HttpEndpointError};
-pub use probe::{CLIENT_HEADER_VALUE, Probe, ProbeError, ProbeRequest, ReadUntil};
+pub(crate) use probe::{CLIENT_HEADER_VALUE, Probe, ProbeError, ProbeRequest, ReadUntil};
 pub(super) use unrecorded::UnrecordedHttp;
-pub use unrecorded::{EndReason, UnrecordedHttpOptions};
+pub(crate) use unrecorded::{EndReason, UnrecordedHttpOptions};

@@ -24,14 +24,14 @@ use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, SseEventSummary, 
 use crate::wire::{Frame, Id, MessageKind, SseDecoder, SseEvent, same_id};
 
 /// A placeholder in a header value for the value that the client would send.
-pub const CLIENT_HEADER_VALUE: &str = "${header}";
+pub(crate) const CLIENT_HEADER_VALUE: &str = "${header}";
 
 /// The maximum size of a response that is read, in bytes.
 const MAX_RESPONSE_BYTES: usize = 4 << 20;
 
 /// How far the response is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReadUntil {
+pub(crate) enum ReadUntil {
     /// To the end of its head.
     Head,
     /// To the first event of a stream.
@@ -44,7 +44,7 @@ pub enum ReadUntil {
 
 /// A request that a case makes directly.
 #[derive(Debug, Clone)]
-pub struct ProbeRequest {
+pub(crate) struct ProbeRequest {
     /// The method.
     pub method: String,
     /// The path and query, or a URL of the same origin; by default the URL for messages.
@@ -67,7 +67,7 @@ pub struct ProbeRequest {
 
 /// Why the request cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ProbeError {
+pub(crate) enum ProbeError {
     /// The connection is not over HTTP.
     #[error("the server is not connected over HTTP")]
     NoHttp,
@@ -92,7 +92,7 @@ struct Progress {
 
 /// A request that was made, and its response as it arrives.
 #[derive(Debug)]
-pub struct Probe {
+pub(crate) struct Probe {
     request: HttpRequest,
     progress: watch::Receiver<Progress>,
     task: AbortHandle,
@@ -110,12 +110,12 @@ impl std::fmt::Debug for Finisher {
 
 impl Probe {
     /// Waits until the response was read as far as requested.
-    pub async fn wait_for_end(&mut self) {
+    pub(crate) async fn wait_for_end(&mut self) {
         let _gone = self.progress.wait_for(|progress| progress.done).await;
     }
 
     /// Waits for the head of the response, and then for the first event of a stream.
-    pub async fn wait_for_head(&mut self, head: Duration, event: Duration) {
+    pub(crate) async fn wait_for_head(&mut self, head: Duration, event: Duration) {
         let began = self.progress.wait_for(|progress| progress.done || progress.head.is_some());
         let _slow = tokio::time::timeout(head, began).await.is_ok();
         let some = self.progress.wait_for(|progress| progress.done || !progress.end.events.is_empty());
@@ -124,13 +124,13 @@ impl Probe {
 
     /// What is known of the exchange.
     #[must_use]
-    pub fn value(&self) -> Value {
+    pub(crate) fn value(&self) -> Value {
         let progress = self.progress.borrow();
         exchange_to_json(&self.request, progress.head.as_ref(), Some(&progress.end))
     }
 
     /// Closes the response, if it is still being read.
-    pub fn close(self) {
+    pub(crate) fn close(self) {
         let end = {
             let progress = self.progress.borrow();
             (!progress.done).then(|| progress.end.clone())

@@ -33,7 +33,7 @@ const HEADER_MISMATCH: i64 = -32020;
 
 /// The parameters of a connection.
 #[derive(Debug)]
-pub struct UnrecordedHttpOptions {
+pub(crate) struct UnrecordedHttpOptions {
     /// The server's endpoint.
     pub endpoint: Arc<HttpEndpoint>,
     /// Whether the connection is of the era without a handshake.
@@ -46,7 +46,7 @@ pub struct UnrecordedHttpOptions {
 
 /// Why a connection has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EndReason {
+pub(crate) enum EndReason {
     /// No connection is accepted, or a request and its repetition both broke off without a response.
     ConnectionLost(String),
     /// The session is no longer known.
@@ -62,7 +62,7 @@ pub enum EndReason {
 impl EndReason {
     /// The reason as a sentence.
     #[must_use]
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self {
             Self::ConnectionLost(trouble) => trouble.clone(),
             Self::SessionUnknown => "the server no longer knows the session (HTTP status 404)".to_owned(),

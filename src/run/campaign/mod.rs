@@ -55,7 +55,7 @@ use crate::fuzz::ToolSchema;
 use crate::spec::Transport;
 use crate::verdict::{CallKind, Finding, Verdict};
 
-pub use self::regression::{PrecedingCall, Regression, RegressionError, ReusedArgument};
+pub use self::regression::{Regression, RegressionError};
 
 /// The default time limit of fuzzing per revision.
 const DEFAULT_TIME: Duration = Duration::from_secs(60);
