@@ -236,7 +236,12 @@ fn files_below(directory: &str, extensions: &[&str]) -> Result<Vec<PathBuf>, Str
 
 /// The layout of JSON files below `cases`: an object or a list is on one line where it fits.
 fn layout() -> Configuration {
-    ConfigurationBuilder::new().line_width(120).indent_width(2).prefer_single_line(true).trailing_commas(TrailingCommaKind::Jsonc).build()
+    ConfigurationBuilder::new()
+        .line_width(120)
+        .indent_width(2)
+        .prefer_single_line(true)
+        .trailing_commas(TrailingCommaKind::Jsonc)
+        .build()
 }
 
 fn case_files_are_formatted() -> Result<(), String> {

@@ -35,7 +35,7 @@ pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, reasons};
 pub use file_schema::{HINTS_SCHEMA, SCHEMA};
 pub use format::{FORMATS, with_formats};
 pub use hint::{Ask, Hint, load_hints, understand_hints};
-pub use http_step::{HeaderValues, HttpCall, HttpKind, Status, Until};
+pub use http_step::{HeaderValues, HttpCall, HttpKind, StatusPattern, Until};
 pub use lazy_schema::Pattern;
 pub use load::{CaseText, MAX_FILE_BYTES, MAX_FILES, Trust, load, read_directory, read_embedded, understand};
 pub use model::{

@@ -285,6 +285,8 @@ fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> 
 
 #[cfg(test)]
 mod tests {
+    use mcp_conformance::case::{Expected, Meta, SavedPointers};
+
     use super::*;
 
     fn explained(name: &str) -> Result<String, CliError> {
@@ -322,10 +324,17 @@ mod tests {
 
     #[test]
     fn steps_are_told_in_words() {
-        let step: Step = serde_json::from_value(serde_json::json!({
-            "send": {"method": "tools/call", "params": {"name": "x"}}, "control": true, "revisions": "2025-06-18.."
-        }))
-        .expect("a step");
+        let step = Step {
+            name: None,
+            revisions: Some("2025-06-18..".parse().expect("a set of revisions")),
+            action: Action::Request {
+                message: serde_json::json!({"method": "tools/call", "params": {"name": "x"}}),
+                meta: Meta::AsRequired,
+                delivery: Delivery::Awaited,
+                save: SavedPointers::new(),
+                expected: Expected::Served,
+            },
+        };
         assert_eq!(
             deed(&step),
             "sends the request tools/call with {\"name\":\"x\"} (the control: it has to be served; only in 2025-06-18..)"
