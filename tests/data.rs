@@ -234,12 +234,13 @@ fn files_below(directory: &str, extensions: &[&str]) -> Result<Vec<PathBuf>, Str
     Ok(files)
 }
 
-/// The layout of JSON files below `cases`: an object or a list is on one line where it fits.
+/// The layout of JSON files below `cases`: an object is on one line where it fits; a list may be on one line or several, as
+/// comments between its items need.
 fn layout() -> Configuration {
     ConfigurationBuilder::new()
         .line_width(120)
         .indent_width(2)
-        .prefer_single_line(true)
+        .object_prefer_single_line(true)
         .trailing_commas(TrailingCommaKind::Jsonc)
         .build()
 }

@@ -131,7 +131,7 @@ fn an_invalid_baseline_starts_no_server() -> Result<(), String> {
     write(folder, "b.jsonc", "{\"findings\": [{\"case\": \"a/b\", \"requirment\": \"x\", \"reason\": \"\"}]}")?;
     let invalid = ["--baseline", "b.jsonc", "--", "/no/such/server"];
     let ran = program(folder, &invalid)?.with_code(2)?;
-    ran.says("unknown member `requirment`")?.says("did you mean `requirement`?")?.says("it is empty")?;
+    ran.says("unknown member `requirment`")?.says("did you mean `requirement`?")?.says("it must not be empty")?;
     let nowhere = ["--baseline", "missing/b.jsonc", "--update-baseline", "--", "/no/such/server"];
     program(folder, &nowhere)?.with_code(2)?.says("failed to write the baseline missing/b.jsonc")?;
     write(folder, "b.jsonc", "{\"findings\": []}")?;

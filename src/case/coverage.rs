@@ -1,8 +1,7 @@
-//! Which requirements of the catalogue the cases check, and why the others are checked by none.
+//! Which requirements of the catalogue the cases check, and why no case checks the others.
 //!
-//! Owns the closed list of reasons (`cases/requirements/reasons.toml`) and the counting. It knows of
-//! nothing that a run has found: a requirement is answered by a case, whether or not a server shows
-//! what the case looks at.
+//! Owns the list of reasons (`cases/requirements/reasons.toml`) and the counting. It does not depend on the results of a
+//! run: a requirement is covered by a case whether or not the case applies to a server.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -15,9 +14,9 @@ use crate::spec::{Catalogue, Level, Requirement, Revision};
 /// Why no case checks a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
-    /// Nothing that the server writes tells whether it keeps to it.
+    /// Nothing that the server writes shows whether it complies.
     NotObservable,
-    /// It permits something, so that nothing breaks it.
+    /// It permits something, so that nothing violates it.
     Permission,
 }
 
@@ -25,7 +24,7 @@ impl Reason {
     /// Every reason, in the order in which they are counted.
     pub const ALL: [Self; 2] = [Self::NotObservable, Self::Permission];
 
-    /// The word for it in the list of reasons and in every report.
+    /// Its name in the list of reasons and in every report.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -38,13 +37,13 @@ impl Reason {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::NotObservable => "Nothing that the server writes tells whether it keeps to it.",
-            Self::Permission => "It permits something, so that nothing breaks it.",
+            Self::NotObservable => "Nothing that the server writes shows whether it complies.",
+            Self::Permission => "It permits something, so that nothing violates it.",
         }
     }
 }
 
-/// The list of reasons, as it stands in its file.
+/// The file of reasons.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Reasons {
@@ -68,16 +67,16 @@ impl Reasons {
     }
 }
 
-/// The requirements that are listed under each reason, as they stand in the list.
+/// The requirements under each reason, in the order of the file.
 ///
 /// # Panics
-/// When the embedded data is damaged, which the suite rules out.
+/// When the embedded data is damaged, which a test rules out.
 pub fn reasons() -> impl Iterator<Item = (Reason, &'static str)> {
     let under = |reason| Reasons::embedded().of(reason).iter().map(move |id| (reason, id.as_str()));
     Reason::ALL.into_iter().flat_map(under)
 }
 
-/// What answers for a requirement.
+/// What covers a requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer<'a> {
     /// These cases, by id: never none.
@@ -88,16 +87,16 @@ pub enum Answer<'a> {
     None,
 }
 
-/// A requirement and what answers for it.
+/// A requirement and what covers it.
 #[derive(Debug, Clone)]
 pub struct Entry<'a> {
     /// The requirement.
     pub requirement: &'static Requirement,
-    /// What answers for it.
+    /// What covers it.
     pub answer: Answer<'a>,
 }
 
-/// How many requirements there are, and what answers for them.
+/// How many requirements there are, and what covers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {
     /// All of them.
@@ -109,7 +108,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// Those without an answer.
+    /// Those without a case or a reason.
     #[must_use]
     pub const fn unanswered(self) -> usize {
         self.all - self.by_case - self.by_reason
@@ -146,7 +145,7 @@ impl Counts {
     }
 }
 
-/// What answers for every requirement of the catalogue.
+/// What covers every requirement of the catalogue.
 #[derive(Debug, Clone)]
 pub struct Coverage<'a> {
     /// Each requirement, by area and then by id.
@@ -154,19 +153,19 @@ pub struct Coverage<'a> {
 }
 
 impl<'a> Coverage<'a> {
-    /// What these cases, and the reasons, answer.
+    /// The coverage by these cases and the reasons.
     ///
     /// # Panics
-    /// When the embedded data is damaged, which the suite rules out.
+    /// When the embedded data is damaged, which a test rules out.
     #[must_use]
     pub fn of(cases: &'a [Case]) -> Self {
         Self::of_each(cases.iter())
     }
 
-    /// What these cases, which others hold as well, and the reasons answer.
+    /// The coverage by these shared cases and the reasons.
     ///
     /// # Panics
-    /// When the embedded data is damaged, which the suite rules out.
+    /// When the embedded data is damaged, which a test rules out.
     #[must_use]
     pub fn of_shared(cases: &'a [Arc<Case>]) -> Self {
         Self::of_each(cases.iter().map(Arc::as_ref))

@@ -186,7 +186,7 @@ mod tests {
         }
         assert!(schema.as_object().is_some_and(|rest| rest.values().all(Value::is_null)), "{schema}");
         let text = serde_json::to_string_pretty(&ordered).expect("it is JSON") + "\n";
-        // The layout of case files: see `data/case-files-are-formatted`.
+        // The layout of the files below `cases`, see `data/case-files-are-formatted`, with short lists on one line.
         let layout = dprint_plugin_json::configuration::ConfigurationBuilder::new()
             .line_width(120)
             .indent_width(2)

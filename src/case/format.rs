@@ -1,13 +1,13 @@
-//! The string formats of our own that the JSON Schemas of cases may name.
+//! The additional string formats that the JSON Schemas of cases may use.
 //!
-//! Each says no more than the specification does: where two readings are fair, both fit.
+//! Each asserts no more than the specification does: where two readings are fair, both are valid.
 
 use jsonschema::ValidationOptions;
 
-/// A format: its name, and whether a text has it.
+/// A format: its name, and whether a string has it.
 type Format = (&'static str, fn(&str) -> bool);
 
-/// The formats of our own, by name.
+/// The additional formats, by name.
 pub(crate) const FORMATS: [Format; 6] = [
     ("base64", is_base64),
     ("absolute-uri", is_absolute_uri),
@@ -17,7 +17,7 @@ pub(crate) const FORMATS: [Format; 6] = [
     ("no-control", has_no_control),
 ];
 
-/// Teaches the formats of our own to a JSON Schema compiler.
+/// Adds the additional formats to a JSON Schema compiler.
 #[must_use]
 pub(crate) fn with_formats(options: ValidationOptions<'_>) -> ValidationOptions<'_> {
     FORMATS.into_iter().fold(options, |options, (name, fits)| options.with_format(name, fits))
@@ -46,8 +46,8 @@ fn is_absolute_uri(text: &str) -> bool {
     scheme_fits && !rest.is_empty() && escapes_fit && characters_fit
 }
 
-/// A calendar date of ISO 8601, alone or with a time, with or without its distance from UTC, in the
-/// extended form or the basic one.
+/// A calendar date of ISO 8601, alone or with a time, with or without an offset from UTC, in the
+/// extended or the basic form.
 fn is_iso_8601(text: &str) -> bool {
     let (date, time) = match text.split_once('T') {
         Some((date, time)) => (date, Some(time)),
@@ -74,15 +74,15 @@ fn is_calendar_date(date: &str, extended: bool) -> bool {
 fn is_time_with_zone(time: &str, extended: bool) -> bool {
     let Some(zone) = time.find(['Z', '+', '-']) else { return is_time(time, extended) };
     let (time, zone) = time.split_at(zone);
-    let distance = zone.trim_start_matches(['+', '-']);
-    let distance_fits = ["dd", "dd:dd", "dddd"].into_iter().any(|form| {
-        zone.len() == distance.len() + 1
-            && digits_of(distance, form).is_some_and(|digits| match form {
+    let offset = zone.trim_start_matches(['+', '-']);
+    let offset_fits = ["dd", "dd:dd", "dddd"].into_iter().any(|form| {
+        zone.len() == offset.len() + 1
+            && digits_of(offset, form).is_some_and(|digits| match form {
                 "dd" => digits < 24,
                 _ => digits / 100 < 24 && digits % 100 < 60,
             })
     });
-    is_time(time, extended) && (zone == "Z" || distance_fits)
+    is_time(time, extended) && (zone == "Z" || offset_fits)
 }
 
 fn is_time(time: &str, extended: bool) -> bool {
@@ -97,11 +97,11 @@ fn is_time(time: &str, extended: bool) -> bool {
     let seconds = if form == forms[0] { digits } else { digits * 100 };
     let (hour, minute, second) = (seconds / 10_000, seconds / 100 % 100, seconds % 100);
     let fraction_fits = fraction.is_none_or(|f| !f.is_empty() && f.bytes().all(|byte| byte.is_ascii_digit()));
-    // Midnight may be written as the end of a day, and a minute may hold a leap second.
+    // Midnight may be written as the end of a day, and a minute may have a leap second.
     (hour < 24 || seconds == 240_000) && minute < 60 && second <= 60 && fraction_fits
 }
 
-/// The digits of a text as one number, if the text is of the form, in which `d` is a digit.
+/// The digits of a string as one number, if the string is of a form in which `d` means a digit.
 fn digits_of(text: &str, form: &str) -> Option<u32> {
     let fits = text.len() == form.len()
         && text
@@ -111,7 +111,7 @@ fn digits_of(text: &str, form: &str) -> Option<u32> {
     fits.then(|| text.bytes().filter(u8::is_ascii_digit).fold(0, |number, digit| number * 10 + u32::from(digit - b'0')))
 }
 
-/// A media type: type and subtype, and parameters if need be.
+/// A media type: type, subtype and optional parameters.
 fn is_mime_type(text: &str) -> bool {
     let mut parts = split_parameters(text).into_iter();
     let essence = parts.next().unwrap_or_default().trim_end_matches([' ', '\t']);
@@ -124,7 +124,7 @@ fn is_mime_type(text: &str) -> bool {
         })
 }
 
-/// Splits at each semicolon that stands in no quoted string.
+/// Splits at each semicolon outside of quoted strings.
 fn split_parameters(text: &str) -> Vec<&str> {
     let (mut quoted, mut escaped) = (false, false);
     text.split(|c: char| {
@@ -143,11 +143,10 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(fits)
 }
 
-/// Text that shows all that it holds: no control character, nothing that turns the direction of
-/// writing, nothing invisible.
+/// Text in which everything is visible: no control characters, no changes of the writing direction, nothing invisible.
 ///
-/// Joiners and zero-width spaces belong to many scripts and to emoji, so one of them between two
-/// characters beyond ASCII is fine; so are the tags in the flag of a region.
+/// Joiners and zero-width spaces are part of many scripts and of emoji, so one of them between two characters outside of
+/// ASCII is valid; so are the tags in the flag of a region.
 fn is_clean_text(text: &str) -> bool {
     let mut flag = false;
     let mut before = None;
@@ -157,7 +156,9 @@ fn is_clean_text(text: &str) -> bool {
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0001}' => {
                 false
             }
-            '\u{200b}'..='\u{200d}' => [before, characters.peek().copied()].into_iter().all(|c| c.is_some_and(shows)),
+            '\u{200b}'..='\u{200d}' => {
+                [before, characters.peek().copied()].into_iter().all(|c| c.is_some_and(is_visible))
+            }
             '\u{e0020}'..='\u{e007f}' => flag,
             _ => !is_control(character),
         };
@@ -170,13 +171,13 @@ fn is_clean_text(text: &str) -> bool {
     true
 }
 
-/// Whether a character beyond ASCII is one that can be seen, or shapes one that can.
-fn shows(character: char) -> bool {
+/// Whether a character outside of ASCII is visible, or modifies one that is.
+fn is_visible(character: char) -> bool {
     !character.is_ascii()
         && !matches!(character, '\u{80}'..='\u{a0}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Text without control characters; tabs and line ends are fine.
+/// Text without control characters, except tabs and line breaks.
 fn has_no_control(text: &str) -> bool {
     !text.chars().any(is_control)
 }
@@ -189,9 +190,9 @@ fn is_control(character: char) -> bool {
 mod tests {
     use super::*;
 
-    fn hold(fits: fn(&str) -> bool, good: &[&str], bad: &[&str]) {
+    fn assert_format(fits: fn(&str) -> bool, good: &[&str], bad: &[&str]) {
         for text in good {
-            assert!(fits(text), "{text:?} is refused");
+            assert!(fits(text), "{text:?} is rejected");
         }
         for text in bad {
             assert!(!fits(text), "{text:?} is accepted");
@@ -199,8 +200,8 @@ mod tests {
     }
 
     #[test]
-    fn base64_is_of_the_standard_alphabet_padded_and_on_one_line() {
-        hold(
+    fn base64_has_the_standard_alphabet_padding_and_no_line_breaks() {
+        assert_format(
             is_base64,
             &["", "AAAA", "AA==", "AAA=", "ab+/"],
             &[
@@ -221,8 +222,8 @@ mod tests {
     }
 
     #[test]
-    fn an_absolute_uri_has_a_scheme_and_nothing_to_escape() {
-        hold(
+    fn an_absolute_uri_has_a_scheme_and_no_unescaped_character() {
+        assert_format(
             is_absolute_uri,
             &[
                 "https://example.com/a?b#c",
@@ -252,8 +253,8 @@ mod tests {
     }
 
     #[test]
-    fn an_iso_8601_time_is_a_date_a_local_time_or_a_full_one() {
-        hold(
+    fn an_iso_8601_time_is_a_date_with_or_without_time_and_offset() {
+        assert_format(
             is_iso_8601,
             &[
                 "2025-01-12",
@@ -295,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_mime_type_has_a_type_and_a_subtype() {
-        hold(
+        assert_format(
             is_mime_type,
             &[
                 "image/png",
@@ -319,8 +320,8 @@ mod tests {
     }
 
     #[test]
-    fn clean_text_hides_nothing() {
-        hold(
+    fn clean_text_has_nothing_invisible() {
+        assert_format(
             is_clean_text,
             &[
                 "",
@@ -351,7 +352,11 @@ mod tests {
     }
 
     #[test]
-    fn no_control_speaks_of_control_characters_only() {
-        hold(has_no_control, &["", "a\u{202e}b\u{200b}", "a\tb\r\n"], &["\u{8}", "\u{1b}", "\u{85}", "\u{7f}"]);
+    fn no_control_rejects_control_characters_only() {
+        assert_format(
+            has_no_control,
+            &["", "a\u{202e}b\u{200b}", "a\tb\r\n"],
+            &["\u{8}", "\u{1b}", "\u{85}", "\u{7f}"],
+        );
     }
 }

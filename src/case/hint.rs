@@ -1,8 +1,8 @@
-//! Hint files: what to ask of a server so that it shows what it does not show by itself.
+//! Hint files: example requests to a server that make it show what generated requests do not.
 //!
-//! An author commits one beside the server. Each hint names a tool to call, a resource to read or a prompt to
-//! get, with arguments that mean something to the server, and may name the requirements or cases that it is for.
-//! `cases/hints-schema.json` is the closed schema of the format; every fault is told with its line and column.
+//! An author commits one with the server. Each hint names a tool to call, a resource to read or a prompt to get, with
+//! arguments that are meaningful to the server, and may name the requirements or cases that it is for.
+//! `cases/hints-schema.json` is the schema of the file; every problem is reported with its line and column.
 
 use std::path::Path;
 
@@ -16,18 +16,18 @@ use super::problem::{CaseFault, Flaw, LoadError};
 use super::semantics::revision_set;
 use crate::spec::{Catalogue, Revision, RevisionSet};
 
-/// Something to ask of a server.
+/// An example request to a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hint {
-    /// The requirements and cases that it is for, by id; empty where it only says what serves.
+    /// The requirements and cases that it is for, by id; empty where it only gives arguments that are served.
     pub purposes: Vec<String>,
-    /// The revisions that it is followed in.
+    /// The revisions that it is used in.
     pub revisions: RevisionSet,
-    /// What is asked.
+    /// The request.
     pub ask: Ask,
 }
 
-/// What a hint asks for.
+/// The request of a hint.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ask {
     /// CallPolicy a tool.
@@ -46,7 +46,7 @@ pub enum Ask {
     Get {
         /// Its name.
         prompt: String,
-        /// Its arguments, all of them texts.
+        /// Its arguments, all of them strings.
         arguments: Map<String, Value>,
     },
 }
@@ -99,17 +99,17 @@ impl Ask {
 /// Reads a hint file. `cases` are the ids of every case that a hint may be for.
 ///
 /// # Errors
-/// When the file cannot be read or has a fault; every fault in it is told.
+/// When the file cannot be read or is invalid; every problem in it is reported.
 pub fn load_hints(path: &Path, cases: &[&str]) -> Result<Vec<Hint>, LoadError> {
     let file = path.display().to_string();
     let text = read(path, &file).map_err(|fault| LoadError { faults: vec![fault] })?;
     understand_hints(&file, &text, cases)
 }
 
-/// Understands the text of a hint file, which faults show under the name `file`.
+/// Parses the text of a hint file, which messages call `file`.
 ///
 /// # Errors
-/// When it has a fault; every fault is told.
+/// When it is invalid; every problem is reported.
 pub fn understand_hints(file: &str, text: &str, cases: &[&str]) -> Result<Vec<Hint>, LoadError> {
     let document = Document::read(file, text).map_err(|fault| LoadError { faults: vec![fault] })?;
     let mut flaws = document.flaws.clone();
@@ -129,7 +129,7 @@ pub fn understand_hints(file: &str, text: &str, cases: &[&str]) -> Result<Vec<Hi
     Err(LoadError { faults })
 }
 
-/// The hint that an object is, as far as it is one; what the closed schema cannot say is told.
+/// The hint in an object, if it is valid; what the schema cannot express is reported.
 fn hint_of(hint: &Map<String, Value>, at: &str, cases: &[&str], flaws: &mut Vec<Flaw>) -> Option<Hint> {
     let revisions = revision_set(hint, at, flaws);
     let purposes: Vec<String> = hint
@@ -149,8 +149,8 @@ fn hint_of(hint: &Map<String, Value>, at: &str, cases: &[&str], flaws: &mut Vec<
     let named: Vec<&str> = ["call", "read", "get"].into_iter().filter(|name| hint.contains_key(*name)).collect();
     let [one] = named.as_slice() else {
         let message = match named.get(1) {
-            None => "a hint has `call`, `read` or `get`, and this one has none of them".to_owned(),
-            Some(second) => format!("a hint asks for one thing: `{}` and `{second}` are two", named[0]),
+            None => "the hint has none of `call`, `read` and `get`".to_owned(),
+            Some(second) => format!("the hint has both `{}` and `{second}`: a hint is one request", named[0]),
         };
         flaws.push(Flaw::at(at, message));
         return None;
@@ -166,7 +166,7 @@ fn hint_of(hint: &Map<String, Value>, at: &str, cases: &[&str], flaws: &mut Vec<
         "get" => {
             for (argument, value) in arguments.iter().filter(|(_, value)| !value.is_string()) {
                 let pointer = format!("{at}/arguments/{}", super::path_pattern::escape(argument));
-                flaws.push(Flaw::at(pointer, format!("the arguments of a prompt are texts, and this is {value}")));
+                flaws.push(Flaw::at(pointer, format!("the arguments of a prompt are strings, but this is {value}")));
             }
             Ask::Get { prompt: name, arguments }
         }
@@ -188,13 +188,13 @@ mod tests {
 
     const CASES: [&str; 2] = ["content/image", "tools/call/unknown-tool"];
 
-    fn told(text: &str) -> Vec<String> {
+    fn reported(text: &str) -> Vec<String> {
         let error = understand_hints("h.jsonc", text, &CASES).expect_err("it has a fault");
         error.faults.iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn a_hint_asks_for_a_tool_a_resource_or_a_prompt() {
+    fn a_hint_is_for_a_tool_a_resource_or_a_prompt() {
         let text = r#"// What this server shows.
         {
           "$schema": "cases/hints-schema.json",
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_told_with_its_place() {
+    fn every_mistake_is_reported_with_its_place() {
         let text = r#"{
   "hints": [
     {"call": "a", "read": "b"},
@@ -231,13 +231,13 @@ mod tests {
   ]
 }"#;
         assert_eq!(
-            told(text),
+            reported(text),
             [
-                "h.jsonc:3:5: a hint asks for one thing: `call` and `read` are two",
+                "h.jsonc:3:5: the hint has both `call` and `read`: a hint is one request",
                 "h.jsonc:4:14: `content/imgae` is neither a requirement nor a case (did you mean `content/image`?)",
-                "h.jsonc:5:5: a hint has `call`, `read` or `get`, and this one has none of them",
+                "h.jsonc:5:5: the hint has none of `call`, `read` and `get`",
                 "h.jsonc:6:19: reading a resource takes no arguments",
-                "h.jsonc:7:37: the arguments of a prompt are texts, and this is 1",
+                "h.jsonc:7:37: the arguments of a prompt are strings, but this is 1",
                 "h.jsonc:8:14: expected a string, found a number",
                 "h.jsonc:8:17: unknown member `argumnets` (did you mean `arguments`?)",
                 "h.jsonc:9:32: `2025-13-01` is not a revision; use 2024-10-07, 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 or 2026-07-28 (did you mean `2025-03-26`?)",
@@ -246,10 +246,10 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_kind_is_refused() {
-        assert_eq!(told("[]"), ["h.jsonc:1:1: expected an object, found an array"]);
-        assert_eq!(told("{}"), ["h.jsonc:1:1: the member `hints` is missing"]);
-        assert_eq!(told("{\"hints\": [}"), ["h.jsonc:1:12: unexpected close brace"]);
+    fn a_file_of_another_form_is_rejected() {
+        assert_eq!(reported("[]"), ["h.jsonc:1:1: expected an object, found an array"]);
+        assert_eq!(reported("{}"), ["h.jsonc:1:1: the member `hints` is missing"]);
+        assert_eq!(reported("{\"hints\": [}"), ["h.jsonc:1:12: unexpected close brace"]);
     }
 
     #[test]

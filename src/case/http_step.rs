@@ -104,14 +104,14 @@ pub enum Until {
 
 /// An HTTP status, or a class of statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum StatusPattern {
     /// This status.
     Code(u16),
     /// Every status that begins with this digit.
     Class(u16),
 }
 
-impl Status {
+impl StatusPattern {
     /// Whether a status matches.
     #[must_use]
     pub fn fits(self, status: u16) -> bool {
@@ -122,7 +122,7 @@ impl Status {
     }
 }
 
-impl std::fmt::Display for Status {
+impl std::fmt::Display for StatusPattern {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Code(code) => write!(f, "{code}"),
@@ -131,7 +131,7 @@ impl std::fmt::Display for Status {
     }
 }
 
-impl<'de> Deserialize<'de> for Status {
+impl<'de> Deserialize<'de> for StatusPattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -181,9 +181,9 @@ mod tests {
 
     #[test]
     fn a_status_is_a_number_or_a_class() {
-        let wanted: Vec<Status> = serde_json::from_value(json!([404, "2xx"])).expect("statuses");
+        let wanted: Vec<StatusPattern> = serde_json::from_value(json!([404, "2xx"])).expect("statuses");
         assert!(wanted[0].fits(404) && !wanted[0].fits(405));
         assert!(wanted[1].fits(204) && !wanted[1].fits(304));
-        assert!(serde_json::from_value::<Status>(json!("6xx")).is_err());
+        assert!(serde_json::from_value::<StatusPattern>(json!("6xx")).is_err());
     }
 }

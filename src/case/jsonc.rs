@@ -1,4 +1,4 @@
-//! JSON with comments and trailing commas, read with the place of every value.
+//! Parses JSON with comments and trailing commas, with the position of every value.
 
 use std::collections::HashSet;
 
@@ -11,19 +11,19 @@ use super::path_pattern::{escape, unescape};
 use super::problem::{CaseFault, Flaw};
 use crate::wire::MAX_DEPTH;
 
-/// A file that parsed: its value, and the tree that knows where each part of it stands.
+/// A parsed file: its value, and the tree with the position of each part.
 pub(super) struct Document<'a> {
     file: &'a str,
     text: &'a str,
     tree: Node<'a>,
     /// The value, with the last of several members of one name.
     pub(super) value: Value,
-    /// What the value cannot show: names that stand twice, numbers beyond what JSON readers hold.
+    /// What the value does not show: repeated names, and numbers that are out of range.
     pub(super) flaws: Vec<Flaw>,
 }
 
 impl<'a> Document<'a> {
-    /// Reads a file.
+    /// Parses a file.
     pub(super) fn read(file: &'a str, text: &'a str) -> Result<Self, CaseFault> {
         let options = ParseOptions {
             allow_comments: true,
@@ -49,14 +49,14 @@ impl<'a> Document<'a> {
         Ok(Self { file, text, tree, value, flaws })
     }
 
-    /// Gives a flaw its line and column.
+    /// Adds the line and column.
     pub(super) fn locate(&self, flaw: Flaw) -> CaseFault {
         let (line, column) = position(self.text, self.offset(&flaw.pointer, flaw.on_name));
         let Flaw { pointer, message, suggestion, .. } = flaw;
         CaseFault { file: self.file.to_owned(), line, column, pointer, message, suggestion }
     }
 
-    /// Where the value at a pointer begins, or the nearest value around it.
+    /// Where the value at a pointer begins, or the innermost value around it.
     fn offset(&self, pointer: &str, on_name: bool) -> usize {
         let mut node = &self.tree;
         let mut offset = node.start();
@@ -121,7 +121,7 @@ fn convert(node: &Node, pointer: &str, depth: usize, flaws: &mut Vec<Flaw>) -> V
     }
 }
 
-/// The line and column, counted from 1, of a place in bytes.
+/// The line and column, counted from 1, of an offset in bytes.
 pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_trailing_commas_are_fine() {
+    fn comments_and_trailing_commas_are_allowed() {
         let text = "// why\n{\n  \"a\": [1, /* two */ 2.5,], // three\n  \"b\": null,\n}\n";
         let document = Document::read("x", text).expect("it parses");
         assert_eq!(document.value, json!({"a": [1, 2.5], "b": null}));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_has_its_place() {
+    fn every_value_has_its_position() {
         let text = "{\n  \"a\": [1,\n    {\"é/~\": 2, \"c\": 3}],\n}";
         let document = Document::read("x", text).expect("it parses");
         let place = |flaw: Flaw| {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_parse_is_told_at_its_place() {
+    fn a_syntax_error_is_reported_at_its_position() {
         for (text, place, message) in [
             ("{\n  'a': 1}", (2, 3), "single-quoted strings are not allowed"),
             ("{\"a\" 1}", (1, 6), "expected colon after the string or word in object property"),
@@ -178,12 +178,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_stands_twice_a_huge_number_and_a_deep_nest_are_flaws() {
+    fn repeated_names_huge_numbers_and_deep_nesting_are_reported() {
         let text = format!("{{\"a\": 1,\n \"a\": 1e999, \"b\": {}{}}}", "[".repeat(200), "]".repeat(200));
         let document = Document::read("x", &text).expect("it parses");
-        let told: Vec<_> = document.flaws.iter().map(|flaw| flaw.message.as_str()).collect();
+        let reported: Vec<_> = document.flaws.iter().map(|flaw| flaw.message.as_str()).collect();
         assert_eq!(
-            told,
+            reported,
             [
                 "the number 1e999 is out of range",
                 "the member `a` is repeated",

@@ -1,7 +1,7 @@
 //! A JSON Schema of a case, compiled when it is first used.
 //!
-//! Most runs use a fraction of the cases, so a schema waits; that it compiles is found out when the
-//! case is loaded (a user's own) or by the suite (an embedded one).
+//! Most runs use only some of the cases. That each schema compiles is checked when a case of the user's is loaded, and by
+//! a test for the embedded ones.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::format::with_formats;
 
-/// A JSON Schema (2020-12, formats asserted, our own formats among them).
+/// A JSON Schema (2020-12; formats are asserted, including the additional ones).
 ///
 /// # Examples
 /// ```
@@ -32,13 +32,13 @@ struct Inner {
 }
 
 impl Pattern {
-    /// Takes a schema, compiling nothing yet.
+    /// Takes a schema without compiling it.
     #[must_use]
     pub fn new(schema: Value) -> Self {
         Self(Arc::new(Inner { schema, compiled: OnceLock::new() }))
     }
 
-    /// The schema as it stands in the case.
+    /// The schema.
     #[must_use]
     pub fn schema(&self) -> &Value {
         &self.0.schema
@@ -47,15 +47,15 @@ impl Pattern {
     /// The compiled schema.
     ///
     /// # Panics
-    /// When the schema does not compile, which loading a case rules out.
+    /// When the schema does not compile, which loading a case or a test rules out.
     #[must_use]
     pub fn validator(&self) -> &Validator {
-        self.0
-            .compiled
-            .get_or_init(|| compile(&self.0.schema).expect("the loader or the suite proves that each schema compiles"))
+        self.0.compiled.get_or_init(|| {
+            compile(&self.0.schema).expect("the loader or a test has checked that each schema compiles")
+        })
     }
 
-    /// Whether `value` fits the schema.
+    /// Whether `value` is valid against the schema.
     ///
     /// # Panics
     /// As [`Pattern::validator`] does.
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for Pattern {
     }
 }
 
-/// Compiles a schema as the case language reads it.
+/// Compiles a schema of a case.
 pub(super) fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     with_formats(jsonschema::options())
         .with_draft(Draft::Draft202012)
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_asserted_and_unknown_ones_refused() {
+    fn formats_are_asserted_and_unknown_ones_rejected() {
         let pattern = Pattern::new(json!({"format": "date-time"}));
         assert!(pattern.fits(&json!("2025-01-12T15:00:58Z")));
         assert!(!pattern.fits(&json!("yesterday")));

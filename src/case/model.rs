@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::checks::{Comparison, ConnectionCheck, ConnectionRule, Oracle, Unique, ValueCheck};
 use super::client_response::ClientResponse;
-use super::http_step::{HttpCall, HttpKind, Status};
+use super::http_step::{HttpCall, HttpKind, StatusPattern};
 use super::lazy_schema::Pattern;
 use super::path_pattern::Place;
 use super::placeholder::{Placeholder, find};
@@ -808,7 +808,7 @@ pub struct ExpectedResponse {
     /// The HTTP statuses that match: numbers, or classes such as `4xx`.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::Distinct<types::StatusOrClass>>"))]
-    pub status: Vec<Status>,
+    pub status: Vec<StatusPattern>,
     /// A JSON Schema that the HTTP exchange is valid against; `watch` describes its form.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::SchemaValue>"))]

@@ -1,11 +1,11 @@
-//! Places in a value: JSON pointers with `*` for each member or item and a leading `**` for any depth.
+//! Path patterns: JSON pointers in which `*` matches each member or item, and a leading `**` matches at any depth.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// The members that `**` never looks into: what stands in them is the tool's own and no part of the protocol.
+/// The members that `**` does not descend into: they contain data of tools, not of the protocol.
 const OPAQUE: [&str; 6] = ["inputSchema", "outputSchema", "structuredContent", "toolResult", "arguments", "_meta"];
 
 /// A JSON pointer whose tokens may be `*`, and the first of them `**`.
@@ -15,7 +15,7 @@ const OPAQUE: [&str; 6] = ["inputSchema", "outputSchema", "structuredContent", "
 /// use mcp_conformance::internals::case::Place;
 /// use serde_json::json;
 ///
-/// let place: Place = "/tools/*/name".parse().expect("a place");
+/// let place: Place = "/tools/*/name".parse().expect("a path");
 /// let list = json!({"tools": [{"name": "echo"}, {"title": "no name"}]});
 /// assert_eq!(place.find(&list), [("/tools/0/name".to_owned(), &json!("echo"))]);
 /// ```
@@ -32,30 +32,30 @@ enum Token {
     Name(String),
 }
 
-/// Why a text is no place.
+/// Why a string is not a path pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceError {
     /// It does not begin with `/`.
     #[error("the path `{0}` does not begin with `/`")]
     NoSlash(String),
-    /// A `~` stands for nothing.
+    /// A `~` is not an escape.
     #[error("a `~` in the path `{0}` is followed by neither 0 (for `~`) nor 1 (for `/`)")]
     BadEscape(String),
-    /// A `**` stands elsewhere than at the front, or alone.
+    /// A `**` is not at the beginning, or alone.
     #[error("`**` in the path `{0}` is not at its beginning with a name after it")]
     AnyDepth(String),
 }
 
 impl Place {
-    /// The place as it is written.
+    /// The pattern as a string.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Everything in `value` that stands at the place, with its exact pointer, in the order of the text.
+    /// Everything in `value` that the pattern matches, with its pointer, in document order.
     ///
-    /// What is missing is left out. `**` looks into no tool's own data: `inputSchema`, `outputSchema`,
+    /// `**` does not descend into the data of tools: `inputSchema`, `outputSchema`,
     /// `structuredContent`, `toolResult`, `arguments`, `_meta` itself, and the `data` of `params` and `error`.
     #[must_use]
     pub fn find<'a>(&self, value: &'a Value) -> Vec<(String, &'a Value)> {
@@ -169,12 +169,12 @@ mod tests {
     use super::*;
 
     fn found(place: &str, value: &Value) -> Vec<String> {
-        let place: Place = place.parse().expect("a place");
+        let place: Place = place.parse().expect("a path");
         place.find(value).into_iter().map(|(pointer, _)| pointer).collect()
     }
 
     #[test]
-    fn a_star_stands_for_each_member_or_item() {
+    fn a_star_matches_each_member_or_item() {
         let value = json!({"a": [{"b": 1}, {"c": 2}, {"b": 3}], "d/e": {"b": 4}});
         assert_eq!(found("/a/*/b", &value), ["/a/0/b", "/a/2/b"]);
         assert_eq!(found("/*/b", &value), ["/d~1e/b"]);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn two_stars_stand_for_any_depth_but_not_in_what_is_the_tools_own() {
+    fn two_stars_match_at_any_depth_except_in_the_data_of_tools() {
         let value = json!({
             "_meta": {"_meta": 1},
             "tools": [{"_meta": 2, "inputSchema": {"_meta": 3}}],
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_place_is_refused() {
+    fn an_invalid_pattern_is_rejected() {
         assert!(matches!("tools/*".parse::<Place>(), Err(PlaceError::NoSlash(_))));
         assert!(matches!("/a~2".parse::<Place>(), Err(PlaceError::BadEscape(_))));
         assert!(matches!("/a~".parse::<Place>(), Err(PlaceError::BadEscape(_))));

@@ -1,28 +1,28 @@
-//! What is wrong with case files, and where.
+//! Problems in case files, with their positions.
 
 use std::fmt;
 
-/// One thing that is wrong with a case file.
+/// A problem in a file.
 ///
 /// Shown as `cases/x/y.jsonc:12:9: unknown requirement `tools-cal` (did you mean `tools-call`?)`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CaseFault {
     /// The file, as the user named it.
     pub file: String,
-    /// The line, counted from 1; 0 where the fault is of the file as a whole.
+    /// The line, counted from 1; 0 where the problem is with the file as a whole.
     pub line: usize,
-    /// The column in characters, counted from 1; 0 where the fault is of the file as a whole.
+    /// The column in characters, counted from 1; 0 where the problem is with the file as a whole.
     pub column: usize,
     /// The JSON pointer to the value that is wrong; empty also where nothing could be parsed.
     pub pointer: String,
     /// What is wrong.
     pub message: String,
-    /// What was perhaps meant.
+    /// The most similar valid name.
     pub suggestion: Option<String>,
 }
 
 impl CaseFault {
-    /// A fault of a file as a whole.
+    /// A problem with a file as a whole.
     pub(super) fn of_file(file: impl Into<String>, message: impl Into<String>) -> Self {
         let (file, message) = (file.into(), message.into());
         Self { file, line: 0, column: 0, pointer: String::new(), message, suggestion: None }
@@ -43,11 +43,11 @@ impl fmt::Display for CaseFault {
     }
 }
 
-/// Cases that cannot be used: every fault in every file, by file and line.
+/// Files that cannot be used: every problem in every file, by file and line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.listing())]
 pub struct LoadError {
-    /// What is wrong; never empty.
+    /// The problems; never none.
     pub faults: Vec<CaseFault>,
 }
 
@@ -58,7 +58,7 @@ impl LoadError {
     }
 }
 
-/// A fault before its line is known.
+/// A problem before its line is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Flaw {
     /// The JSON pointer to the value.
@@ -67,37 +67,37 @@ pub(super) struct Flaw {
     pub(super) on_name: bool,
     /// What is wrong.
     pub(super) message: String,
-    /// What was perhaps meant.
+    /// The most similar valid name.
     pub(super) suggestion: Option<String>,
 }
 
 impl Flaw {
-    /// A fault of the value at `pointer`.
+    /// A problem with the value at `pointer`.
     pub(super) fn at(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self { pointer: pointer.into(), on_name: false, message: message.into(), suggestion: None }
     }
 
-    /// A fault of the member at `pointer`, told at its name.
+    /// A problem with the member at `pointer`, reported at its name.
     pub(super) fn on_name(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self { on_name: true, ..Self::at(pointer, message) }
     }
 
-    /// Adds the known name that is nearest to the one that was found.
+    /// Adds the known name that is most similar to the one that was found.
     pub(super) fn nearest<'a>(mut self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         self.suggestion = nearest(name, known).map(str::to_owned);
         self
     }
 }
 
-/// The known name that a wrong one was perhaps meant to be.
+/// The known name that is most similar to a wrong one.
 pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Names that share little are no help; 0.8 keeps a slip of a letter or two and an unfinished name.
-    const ALIKE: f64 = 0.8;
+    // 0.8 admits one or two wrong letters, and an unfinished name.
+    const MIN_SIMILARITY: f64 = 0.8;
     let lower = name.to_lowercase();
     known
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(&lower, &candidate.to_lowercase()), candidate))
-        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .filter(|(likeness, _)| *likeness >= MIN_SIMILARITY)
         .max_by(|(a, first), (b, second)| a.total_cmp(b).then_with(|| second.cmp(first)))
         .map(|(_, candidate)| candidate)
 }
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_shows_its_place_and_what_was_meant() {
+    fn a_problem_shows_its_position_and_a_suggestion() {
         let flaw =
             Flaw::at("/requirements/0", "unknown requirement `tools-cal`").nearest("tools-cal", ["tools-call", "ping"]);
         let fault = CaseFault {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_name_is_one_that_looks_alike() {
+    fn the_nearest_name_is_similar() {
         assert_eq!(nearest("reslt", ["request", "result", "error"]), Some("result"));
         assert_eq!(nearest("Tools", ["tools", "stdio"]), Some("tools"));
         assert_eq!(nearest("xyz", ["result", "error"]), None);

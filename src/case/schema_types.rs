@@ -333,14 +333,14 @@ pub(super) fn simplify(schema: &mut Value) {
 /// Makes one `enum` of a `oneOf` of constants.
 fn join_names(members: &mut serde_json::Map<String, Value>) {
     let Some(Value::Array(variants)) = members.get("oneOf") else { return };
-    let named =
+    let variants =
         variants.iter().map(|variant| Some((variant.get("const")?.clone(), variant.get("description")?.as_str()?)));
-    let Some(named) = named.collect::<Option<Vec<_>>>() else { return };
-    let meanings: Vec<String> = named
+    let Some(variants) = variants.collect::<Option<Vec<_>>>() else { return };
+    let meanings: Vec<String> = variants
         .iter()
         .map(|(name, meaning)| format!("`{}`: {}.", name.as_str().unwrap_or_default(), meaning.trim_end_matches('.')))
         .collect();
-    let names: Vec<Value> = named.iter().map(|(name, _)| name.clone()).collect();
+    let names: Vec<Value> = variants.iter().map(|(name, _)| name.clone()).collect();
     let described = members.get("description").and_then(Value::as_str).unwrap_or_default();
     let description = format!("{described} {}", meanings.join(" ")).trim().to_owned();
     members.insert("description".to_owned(), json!(description));

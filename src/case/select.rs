@@ -1,4 +1,4 @@
-//! Which cases run: globs against the id, the area and the tags of each.
+//! Selects cases: globs are matched against the id, the area and the tags of each.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use super::stimuli::stimuli;
 
 /// Which cases run, as globs; `*` matches across slashes, so `tools/*` is everything below `tools`.
 ///
-/// A glob is held against the id of a case, each leading part of it (`tools`, `tools/call`; the first
-/// is the area) and each of its tags.
+/// A glob is matched against the id of a case, each leading part of it (`tools`, `tools/call`; the first is the area) and
+/// each of its tags.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// The cases that run; all where nothing is named.
+    /// The cases that run; all where there are none.
     pub select: Vec<String>,
     /// The cases among them that do not run.
     pub skip: Vec<String>,
@@ -67,7 +67,7 @@ impl SelectedCases {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectError {
-    /// A glob is not written as one.
+    /// A pattern is not a valid glob.
     #[error("failed to read the pattern `{pattern}` of {option}: {source}")]
     Glob {
         /// The option that it was given to.
@@ -84,7 +84,7 @@ pub enum SelectError {
         option: &'static str,
         /// The pattern.
         pattern: String,
-        /// The area, tag or case that was perhaps meant.
+        /// The most similar area, tag or case.
         nearest: Option<String>,
     },
 }
@@ -97,7 +97,7 @@ impl Selection {
     /// The cases that run, in the order in which they are given.
     ///
     /// # Errors
-    /// When a pattern is no glob, or matches no case: a slip would otherwise judge nothing, or too much.
+    /// When a pattern is not a valid glob, or matches no case: a mistake would otherwise select nothing, or too much.
     pub fn of<'a>(&self, cases: &'a [Case]) -> Result<Vec<&'a Case>, SelectError> {
         let select = matchers("--select", &self.select, cases)?;
         let skip = matchers("--skip", &self.skip, cases)?;
@@ -136,7 +136,7 @@ fn matches(glob: &GlobMatcher, case: &Case) -> bool {
     names(case).any(|name| glob.is_match(name))
 }
 
-/// Everything that a case goes by: its tags, each leading part of its id, its id.
+/// The names by which a case is selected: its tags, each leading part of its id, its id.
 fn names(case: &Case) -> impl Iterator<Item = &str> {
     let parts = case.id.match_indices('/').map(|(end, _)| &case.id[..end]);
     case.tags.iter().map(String::as_str).chain(parts).chain([case.id.as_str()])
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_given_selects_all() {
+    fn no_pattern_selects_all() {
         assert_eq!(run(&[], &[]).expect("all").len(), 4);
     }
 
@@ -193,13 +193,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_skipped_does_not_run() {
+    fn skipped_cases_do_not_run() {
         assert_eq!(run(&["tools"], &["errors"]).expect("some"), ["tools/list/page-end"]);
         assert_eq!(run(&[], &["base", "tools/list/*"]).expect("some"), ["tools/call/unknown-tool"]);
     }
 
     #[test]
-    fn a_pattern_that_selects_nothing_names_what_was_meant() {
+    fn a_pattern_without_a_match_suggests_a_name() {
         let message = run(&["tool"], &[]).expect_err("nothing is named so");
         assert_eq!(message, "the pattern `tool` of --select matches no case, area or tag (did you mean `tools`?)");
         let message = run(&[], &["tools/call/unknwn-tool"]).expect_err("nothing is named so");

@@ -1,6 +1,6 @@
 //! Shards: a part of the cases for each of several machines.
 //!
-//! Which shard a case belongs to follows from its id alone, so that every machine agrees without talking.
+//! The shard of a case follows from its id alone, so that machines need not communicate.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Whether what goes by this name belongs to the part.
+    /// Whether something of this name belongs to the part.
     #[must_use]
     pub fn holds(self, name: &str) -> bool {
         stable_hash(name) % u64::from(self.of.max(1)) == u64::from(self.number.saturating_sub(1))
@@ -37,9 +37,9 @@ impl From<Shard> for String {
     }
 }
 
-/// Text that names no shard.
+/// A string that is not a shard.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no shard; write it as K/N, such as 1/3, with K from 1 to N and N at most 1000")]
+#[error("`{0}` is not a shard; write it as K/N, such as 1/3, with K from 1 to N and N at most 1000")]
 pub struct NoShard(pub String);
 
 impl FromStr for Shard {
@@ -82,14 +82,14 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_the_published_one() {
+    fn the_hash_is_fnv_1a() {
         assert_eq!(stable_hash(""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(stable_hash("a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(stable_hash("foobar"), 0x8594_4171_f739_67e8);
     }
 
     #[test]
-    fn a_shard_is_written_as_it_is_read() {
+    fn a_shard_parses_and_prints() {
         assert_eq!("2/3".parse::<Shard>().map(|shard| shard.to_string()), Ok("2/3".to_owned()));
         for text in ["", "3", "0/3", "4/3", "1/0", "1/1001", "a/b", "-1/2"] {
             assert!(text.parse::<Shard>().is_err(), "{text}");

@@ -19,12 +19,12 @@ pub(super) struct Unfilled(pub(super) String);
 
 /// A tool with the arguments that a case calls it with.
 #[derive(Debug, Clone)]
-pub(super) struct Bound<'a> {
+pub(super) struct BoundTool<'a> {
     pub(super) tool: &'a Tool,
     arguments: Option<Value>,
 }
 
-impl<'a> Bound<'a> {
+impl<'a> BoundTool<'a> {
     fn plain(tool: &'a Tool) -> Self {
         Self { tool, arguments: tool.arguments.clone() }
     }
@@ -36,7 +36,7 @@ pub(super) enum Item<'a> {
     /// Nothing in particular.
     Nothing,
     /// A tool.
-    Tool(Bound<'a>),
+    Tool(BoundTool<'a>),
     /// A resource, by its URI.
     Resource(&'a str),
     /// A prompt.
@@ -213,7 +213,12 @@ fn declined(request: &Value) -> Value {
     }
 }
 
-fn of_tool(bound: &Bound<'_>, placeholder: &Placeholder, inventory: &Inventory, seed: u64) -> Result<Value, Unfilled> {
+fn of_tool(
+    bound: &BoundTool<'_>,
+    placeholder: &Placeholder,
+    inventory: &Inventory,
+    seed: u64,
+) -> Result<Value, Unfilled> {
     let tool = bound.tool;
     let invalid = |breakage: Mistake, what: &str| {
         let schema = tool.schema.as_ref();
@@ -314,17 +319,23 @@ pub(super) fn candidates<'a>(
     inventory: &'a Inventory,
     session: &mut Session,
 ) -> Result<Vec<Item<'a>>, Unfilled> {
-    let items: Vec<Item<'a>> = match &body.for_each {
-        Some(ForEach::Resource) => {
-            inventory.primitives.resources.iter().take(MAX_ITEMS).map(|uri| Item::Resource(uri)).collect()
+    match body.for_each.as_ref().and_then(|for_each| listed(for_each, inventory)) {
+        None => tools(case, body, inventory, session),
+        Some(items) if items.is_empty() => {
+            Err(Unfilled("the server lists nothing that the case could be repeated for".to_owned()))
         }
-        Some(ForEach::Prompt) => inventory.primitives.prompts().iter().take(MAX_ITEMS).map(Item::Prompt).collect(),
-        Some(ForEach::Tool | ForEach::Page(_)) | None => return tools(case, body, inventory, session),
-    };
-    if items.is_empty() {
-        return Err(Unfilled("the server lists nothing that the case could be repeated for".to_owned()));
+        Some(items) => Ok(items),
     }
-    Ok(items)
+}
+
+/// The listed resources or prompts that a case is repeated for, if it is for these.
+fn listed<'a>(for_each: &ForEach, inventory: &'a Inventory) -> Option<Vec<Item<'a>>> {
+    let primitives = &inventory.primitives;
+    match for_each {
+        ForEach::Resource => Some(primitives.resources.iter().take(MAX_ITEMS).map(|uri| Item::Resource(uri)).collect()),
+        ForEach::Prompt => Some(primitives.prompts().iter().take(MAX_ITEMS).map(Item::Prompt).collect()),
+        ForEach::Tool | ForEach::Page(_) => None,
+    }
 }
 
 /// How many items a case is repeated for at most.
@@ -344,7 +355,7 @@ fn tools<'a>(
         return Ok(vec![Item::Nothing]);
     }
     let mut why = Unfilled("no tool that may be called was served".to_owned());
-    let mut found: Vec<Bound<'a>> = Vec::new();
+    let mut found: Vec<BoundTool<'a>> = Vec::new();
     let wanted = if body.for_each.is_some() { MAX_ITEMS } else { 1 };
     let hinted = hinted(case, inventory, session);
     // A tool whose plain call was served proves more than one that rejects everything, and one that makes no request of
@@ -353,7 +364,7 @@ fn tools<'a>(
     let requesting = inventory.tools.iter().filter(|tool| tool.is_served() && !tool.client_requests.is_empty());
     let all = body.for_each.is_some() || client_request.is_some();
     let unserved = inventory.tools.iter().filter(|tool| tool.is_usable() && !tool.is_served() && all);
-    for bound in hinted.into_iter().chain(plain.chain(requesting).chain(unserved).map(Bound::plain)) {
+    for bound in hinted.into_iter().chain(plain.chain(requesting).chain(unserved).map(BoundTool::plain)) {
         if found.len() >= wanted {
             break;
         }
@@ -378,12 +389,12 @@ fn tools<'a>(
 }
 
 /// The tools that served hints for the case, with the arguments of the hints.
-fn hinted<'a>(case: &Case, inventory: &'a Inventory, session: &Session) -> Vec<Bound<'a>> {
+fn hinted<'a>(case: &Case, inventory: &'a Inventory, session: &Session) -> Vec<BoundTool<'a>> {
     let helping = inventory.hint_results.iter().filter(|followed| followed.applies_to(case, session.revision));
     let bound = helping.filter_map(|followed| match &followed.hint.ask {
         Ask::Call { tool, arguments } => {
             let tool = inventory.tools.iter().find(|listed| listed.name == *tool && listed.is_usable())?;
-            Some(Bound { tool, arguments: Some(Value::Object(arguments.clone())) })
+            Some(BoundTool { tool, arguments: Some(Value::Object(arguments.clone())) })
         }
         Ask::Read { .. } | Ask::Get { .. } => None,
     });
@@ -411,6 +422,24 @@ mod tests {
         older["$schema"] = json!("http://json-schema.org/draft-07/schema#");
         assert_eq!(invalid_in_2020_12(&tool(older)), None);
         assert_eq!(invalid_in_2020_12(&tool(json!({"type": "object"}))), None);
+    }
+
+    #[test]
+    fn a_case_is_repeated_for_each_listed_resource_and_prompt() {
+        let mut inventory = Inventory::default();
+        inventory.primitives.resources = vec!["file:///a".to_owned(), "file:///b".to_owned()];
+        inventory.primitives.record_working_arguments("review", &serde_json::Map::new());
+        let labels = |for_each: &ForEach| -> Option<Vec<String>> {
+            Some(listed(for_each, &inventory)?.iter().map(Item::label).collect())
+        };
+        assert_eq!(
+            labels(&ForEach::Resource),
+            Some(vec!["resource file:///a".to_owned(), "resource file:///b".to_owned()])
+        );
+        assert_eq!(labels(&ForEach::Prompt), Some(vec!["prompt review".to_owned()]));
+        assert_eq!(labels(&ForEach::Tool), None);
+        let page = Item::Page { method: "tools/list".to_owned(), number: 2, cursor: json!("x") };
+        assert_eq!(page.label(), "page 2 of tools/list");
     }
 
     #[test]
