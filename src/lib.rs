@@ -145,11 +145,11 @@ pub use verdict::Verdict;
 pub mod internals {
     pub mod case {
         pub use crate::case::{
-            Action, Answer, Ask, Baseline, BaselineEntry, Body, Case, CaseText, Change, ConnectionAssertion, Count,
-            Counts, Coverage, Delivery, Entry, Expected, ForEach, Hint, HttpCall, HttpKind, LoadError, Meta, Passive,
-            Pattern, Place, Placeholder, Process, RawLine, Reason, Rule, SavedPointers, SelectError, SelectedCases,
-            Selection, Shard, Shutdown, Source, Step, Trust, ValueRule, Watch, WatchKind, find, load, load_hints,
-            read_embedded, reasons, understand, understand_hints,
+            Action, Answer, Baseline, BaselineEntry, Body, Case, CaseText, Change, ConnectionAssertion, Count, Counts,
+            Coverage, Delivery, Entry, Expected, ForEach, Hint, HintRequest, HttpCall, HttpKind, LazySchema, LoadError,
+            Meta, Passive, PathPattern, Placeholder, Process, RawLine, Reason, Rule, SavedPointers, SelectError,
+            SelectedCases, Selection, Shard, Shutdown, Source, Step, Trust, ValueRule, Watch, WatchKind, find, load,
+            load_hints, parse_cases, parse_hints, read_embedded, reasons,
         };
     }
     pub mod check {

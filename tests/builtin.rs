@@ -47,7 +47,7 @@ pub(crate) fn cases() -> &'static [Arc<Case>] {
     static CASES: OnceLock<Vec<Arc<Case>>> = OnceLock::new();
     CASES.get_or_init(|| {
         let faults: Vec<&str> = Fault::all().iter().copied().map(Fault::name).collect();
-        let cases = case::understand(case::read_embedded(), &faults, case::Trust::Nothing);
+        let cases = case::parse_cases(case::read_embedded(), &faults, case::Trust::Nothing);
         cases
             .unwrap_or_else(|error| panic!("the built-in cases are invalid:\n{error}"))
             .into_iter()

@@ -362,11 +362,11 @@ fn texts_of(case: &Case) -> Vec<String> {
     let mut texts = vec![case.title.clone(), case.fix.clone()];
     texts.extend(case.why.clone());
     match &case.body {
-        Body::Watch(passive) => match &passive.watch {
+        Body::Passive(passive) => match &passive.watch {
             Watch::Values(values) => texts.extend(messages_of_rules(&values.rules)),
             Watch::Connections(rules) => texts.extend(messages_of_rules(rules)),
         },
-        Body::Act(active) => {
+        Body::Active(active) => {
             for step in &active.steps {
                 let expected = step.action.expected();
                 texts.extend(expected.responses().iter().filter_map(|response| response.message.clone()));
@@ -377,7 +377,7 @@ fn texts_of(case: &Case) -> Vec<String> {
             }
             texts.extend(active.across_steps.iter().filter_map(|comparison| comparison.message.clone()));
         }
-        Body::Fuzz(oracle) => texts.push(oracle.asks().to_owned()),
+        Body::Fuzz(oracle) => texts.push(oracle.rule().to_owned()),
     }
     texts
 }

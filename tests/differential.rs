@@ -580,7 +580,7 @@ fn finding(written: &Written, message: &Value, revision: Revision) -> Option<Str
     let connected = [RecordedConnection { label: String::new(), transcript }];
     let watched = IndexedConnections::new(&connected, revision);
     cases().iter().filter(|case| case.runs_in(revision)).find_map(|case| {
-        let Body::Watch(passive) = &case.body else { return None };
+        let Body::Passive(passive) = &case.body else { return None };
         let judged = judge_passive(case, passive, revision, &watched);
         let binds = |level| matches!(level, Level::Must | Level::Schema);
         let found = judged.findings.iter().find(|finding| finding.verdict == Verdict::Fail || binds(finding.level))?;

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 use libtest_mimic::Trial;
 use mcp_conformance::event::CaseResult;
-use mcp_conformance::internals::case::{Ask, Hint, load_hints, understand_hints};
+use mcp_conformance::internals::case::{Hint, HintRequest, load_hints, parse_hints};
 use mcp_conformance::report::Report;
 use mcp_conformance::spec::Revision;
 use mcp_conformance::verdict::Verdict;
@@ -72,7 +72,7 @@ fn written(options: &[&str], server: &[&str]) -> Result<Vec<Hint>, String> {
         return Err(words(&output));
     }
     let text = String::from_utf8(output.stdout).map_err(told)?;
-    understand_hints("hints", &text, &[]).map_err(|error| format!("{error}\n{text}"))
+    parse_hints("hints", &text, &[]).map_err(|error| format!("{error}\n{text}"))
 }
 
 /// Judges a server and reads the report.
@@ -94,7 +94,7 @@ fn write(folder: &Path, text: &str) -> Result<String, String> {
 
 fn calls<'a>(hint: &'a Hint, name: &str) -> Option<&'a serde_json::Map<String, serde_json::Value>> {
     match &hint.ask {
-        Ask::Call { tool, arguments } if tool == name => Some(arguments),
+        HintRequest::Call { tool, arguments } if tool == name => Some(arguments),
         _ => None,
     }
 }
@@ -115,8 +115,8 @@ fn what_is_written_names_what_each_call_shows() -> Result<(), String> {
             return Err(format!("{requirement} is said to be shown by {}", hint.ask.describe()));
         }
     }
-    let is_read = |hint: &Hint| matches!(&hint.ask, Ask::Read { .. });
-    let is_got = |hint: &Hint| matches!(&hint.ask, Ask::Get { .. });
+    let is_read = |hint: &Hint| matches!(&hint.ask, HintRequest::Read { .. });
+    let is_got = |hint: &Hint| matches!(&hint.ask, HintRequest::Get { .. });
     if hints.iter().any(is_read) && hints.iter().any(is_got) {
         Ok(())
     } else {

@@ -8,7 +8,7 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use mcp_conformance::internals::case::{CaseText, LoadError, Selection, Source, Trust, understand, understand_hints};
+use mcp_conformance::internals::case::{CaseText, LoadError, Selection, Source, Trust, parse_cases, parse_hints};
 use mcp_conformance_fuzz::faults;
 
 fn errors_have_positions(error: &LoadError, text: &str) {
@@ -30,7 +30,7 @@ fuzz_target!(|text: &str| {
     let read = || {
         let file = "own/case.jsonc".to_owned();
         let case = CaseText { id: "own/case".to_owned(), file, source: Source::Embedded, text: text.to_owned() };
-        understand(vec![case], faults, Trust::Nothing)
+        parse_cases(vec![case], faults, Trust::Nothing)
     };
     match read() {
         Ok(cases) => {
@@ -44,7 +44,7 @@ fuzz_target!(|text: &str| {
             assert_eq!(read().err(), Some(error));
         }
     }
-    if let Err(error) = understand_hints("hints.jsonc", text, &["own/case"]) {
+    if let Err(error) = parse_hints("hints.jsonc", text, &["own/case"]) {
         errors_have_positions(&error, text);
     }
 });

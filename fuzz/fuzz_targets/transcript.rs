@@ -68,8 +68,8 @@ fuzz_target!(|bytes: &[u8]| {
     let passes = [pass()];
     for case in cases().iter().filter(|case| case.runs_in(revision)) {
         let judge = || match &case.body {
-            Body::Watch(passive) => Some(check::judge_passive(case, passive, revision, &watched)),
-            Body::Act(act) => Some(check::judge_active(case, act, revision, &passes)),
+            Body::Passive(passive) => Some(check::judge_passive(case, passive, revision, &watched)),
+            Body::Active(act) => Some(check::judge_active(case, act, revision, &passes)),
             Body::Fuzz(_) => None,
         };
         let (Some(judged), Some(again)) = (judge(), judge()) else { continue };

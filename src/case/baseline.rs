@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::file_schema::explain;
 use super::jsonc::Document;
 use super::load;
-use super::problem::{CaseFault, Flaw, LoadError};
+use super::problem::{Diagnostic, LoadError, UnlocatedDiagnostic};
 use crate::spec::RevisionSet;
 use crate::verdict::Verdict;
 
@@ -123,7 +123,7 @@ impl Baseline {
     /// # Errors
     /// When the text is invalid: every error with its location.
     pub fn read(file: &str, text: &str) -> Result<Self, LoadError> {
-        let single = |fault: CaseFault| LoadError { faults: vec![fault] };
+        let single = |fault: Diagnostic| LoadError { faults: vec![fault] };
         let mut document = Document::read(file, text).map_err(single)?;
         let mut flaws = std::mem::take(&mut document.flaws);
         flaws.extend(shape_flaws(&document.value));
@@ -137,17 +137,19 @@ impl Baseline {
                     return Err(located(&document, flaws));
                 }
                 // The schema describes everything but the syntax of revision sets.
-                Err(error) => flaws.push(Flaw::at(invalid_revisions(&document.value), error.to_string())),
+                Err(error) => {
+                    flaws.push(UnlocatedDiagnostic::at(invalid_revisions(&document.value), error.to_string()))
+                }
             }
         }
         Err(located(&document, flaws))
     }
 
-    fn flaws(&self) -> Vec<Flaw> {
+    fn flaws(&self) -> Vec<UnlocatedDiagnostic> {
         let mut flaws = Vec::new();
         for (at, entry) in self.entries.iter().enumerate() {
             let mut report = |member: &str, message: String| {
-                flaws.push(Flaw::at(format!("/findings/{at}/{member}"), message));
+                flaws.push(UnlocatedDiagnostic::at(format!("/findings/{at}/{member}"), message));
             };
             if entry.reason.trim().is_empty() {
                 report("reason", "the reason is empty".to_owned());
@@ -172,7 +174,7 @@ impl Baseline {
     /// # Errors
     /// When the text is not a baseline.
     pub fn rewritten(file: &str, text: &str, changes: &[Change]) -> Result<String, LoadError> {
-        let invalid = |message: &str| LoadError { faults: vec![CaseFault::of_file(file, message)] };
+        let invalid = |message: &str| LoadError { faults: vec![Diagnostic::of_file(file, message)] };
         let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| invalid(&error.to_string()))?;
         let entries = root
             .object_value()
@@ -234,14 +236,14 @@ fn input(entry: &BaselineEntry) -> CstInputValue {
     CstInputValue::Object(members)
 }
 
-fn located(document: &Document<'_>, mut flaws: Vec<Flaw>) -> LoadError {
+fn located(document: &Document<'_>, mut flaws: Vec<UnlocatedDiagnostic>) -> LoadError {
     flaws.truncate(MAX_FAULTS);
-    let mut faults: Vec<CaseFault> = flaws.into_iter().map(|flaw| document.locate(flaw)).collect();
+    let mut faults: Vec<Diagnostic> = flaws.into_iter().map(|flaw| document.locate(flaw)).collect();
     faults.sort();
     LoadError { faults }
 }
 
-fn shape_flaws(value: &Value) -> Vec<Flaw> {
+fn shape_flaws(value: &Value) -> Vec<UnlocatedDiagnostic> {
     static CLOSED: OnceLock<(Value, Validator)> = OnceLock::new();
     let (schema, validator) = CLOSED.get_or_init(|| {
         let schema: Value = serde_json::from_str(BASELINE_SCHEMA).expect("the schema is JSON, which is tested");

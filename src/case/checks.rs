@@ -9,8 +9,8 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use super::lazy_schema::Pattern;
-use super::path_pattern::Place;
+use super::lazy_schema::LazySchema;
+use super::path_pattern::PathPattern;
 #[cfg(test)]
 use super::schema_types as types;
 
@@ -46,7 +46,7 @@ macro_rules! names {
 
             /// The rule in one sentence.
             #[must_use]
-            pub fn asks(self) -> &'static str {
+            pub fn rule(self) -> &'static str {
                 match self {
                     $(Self::$variant => $rule,)+
                 }
@@ -170,7 +170,7 @@ pub enum Unique {
         /// The values, as a path into the result of one page, such as `/tools/*/name`. The item is the value one
         /// level above.
         #[cfg_attr(test, schemars(with = "types::PathText"))]
-        path: Place,
+        path: PathPattern,
         /// The repeated items that are no violation.
         except: RepeatedItem,
     },
@@ -180,14 +180,14 @@ pub enum Unique {
         methods: Vec<String>,
         /// The values, as a path into the result.
         #[cfg_attr(test, schemars(with = "types::PathText"))]
-        path: Place,
+        path: PathPattern,
     },
     /// Among all events of the SSE streams of an HTTP session, without streams that resume another. Empty strings
     /// are ignored.
     Streams {
         /// The values, as a path into an event (`id`, `event`, `data`, `message`).
         #[cfg_attr(test, schemars(with = "types::PathText"))]
-        path: Place,
+        path: PathPattern,
     },
 }
 
@@ -211,7 +211,7 @@ pub struct SameAcrossPages {
     pub methods: Vec<String>,
     /// The value, as a path into the result of one page. A missing value is a value of its own.
     #[cfg_attr(test, schemars(with = "types::PathText"))]
-    pub path: Place,
+    pub path: PathPattern,
 }
 
 /// A limit for how many messages the server sends within any period of one second.
@@ -227,7 +227,7 @@ pub struct AtMostPerSecond {
     /// not at all.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::PathText>"))]
-    pub per: Option<Place>,
+    pub per: Option<PathPattern>,
     /// The verdict about a connection without such messages.
     #[serde(default)]
     pub absence: Absence,
@@ -261,7 +261,7 @@ pub struct RequiresCapability {
     /// A JSON Schema that the notification or the result has to conform to.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::SchemaValue>"))]
-    pub matching: Option<Pattern>,
+    pub matching: Option<LazySchema>,
 }
 
 /// The kind of message that uses a capability.
@@ -300,10 +300,10 @@ pub struct OnlyAfterRequest {
 pub struct EqualValues {
     /// A path into the notification.
     #[cfg_attr(test, schemars(with = "types::PathText"))]
-    pub notification: Place,
+    pub notification: PathPattern,
     /// A path into the request.
     #[cfg_attr(test, schemars(with = "types::PathText"))]
-    pub request: Place,
+    pub request: PathPattern,
 }
 
 /// Lists whose changes the server announces.
@@ -370,11 +370,11 @@ names! {
     "oracle" Oracle {
         Crash = "crash": "No call makes the server exit.",
         Hang = "hang": "Every call gets a response.",
-        MalformedAnswer = "malformed-answer": "Every call gets exactly one well-formed response, with the id of the call.",
-        AnswersSwapped = "answers-swapped": "Each of several concurrent calls gets its own response.",
+        MalformedResponse = "malformed-response": "Every call gets exactly one well-formed response, with the id of the call.",
+        ResponsesSwapped = "responses-swapped": "Each of several concurrent calls gets its own response.",
         StdoutNoise = "stdout-noise": "The server writes nothing but messages to standard output, whatever is called.",
         InvalidAccepted = "invalid-accepted": "Arguments that the inputSchema does not allow are rejected.",
-        ValidRefused = "valid-refused": "Arguments that the inputSchema allows are not rejected as invalid.",
+        ValidRejected = "valid-rejected": "Arguments that the inputSchema allows are not rejected as invalid.",
         ErrorClass = "error-class": "The code of an error matches its cause.",
         InternalError = "internal-error": "No arguments cause an internal error.",
         Leak = "leak": "Errors contain no stack traces, secrets, paths of the server's machine or errors of its runtime.",
@@ -382,9 +382,9 @@ names! {
         OutputSchema = "output-schema": "Structured results conform to the outputSchema, whatever the arguments.",
         ReadOnly = "read-only": "A tool with readOnlyHint changes nothing that the client can observe.",
         Idempotent = "idempotent": "A tool with idempotentHint changes nothing more when it is called again.",
-        WorseAfter = "worse-after": "A call that succeeds before many others succeeds after them.",
+        Degradation = "degradation": "A call that succeeds before many others succeeds after them.",
         Memory = "memory": "Memory does not grow with every call.",
-        LatencyClimb = "latency": "Response times do not increase with every call.",
+        LatencyGrowth = "latency": "Response times do not increase with every call.",
         Descriptors = "descriptors": "The numbers of open files and child processes do not grow with every call.",
         NeverSucceeds = "never-succeeds": "At least one call that the inputSchema allows succeeds.",
         SchemaContradiction = "schema-contradiction": "Some arguments satisfy the inputSchema.",

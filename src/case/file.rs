@@ -10,9 +10,9 @@ use serde_json::Value;
 use super::checks::{Check, Oracle};
 use super::client_response::ClientResponse;
 use super::http_step::HttpCall;
-use super::lazy_schema::Pattern;
-use super::model::{ExpectedResponse, ForEach, Needs, Otherwise, Poll, Process, Retry, Shutdown, Together};
-use super::path_pattern::Place;
+use super::lazy_schema::LazySchema;
+use super::model::{AcrossSteps, ExpectedResponse, ForEach, Needs, Otherwise, Poll, Process, Retry, Shutdown};
+use super::path_pattern::PathPattern;
 #[cfg(test)]
 use super::schema_types as types;
 use crate::spec::RevisionSet;
@@ -97,8 +97,8 @@ pub(super) struct CaseFile {
     pub(super) client_responses: BTreeMap<String, Vec<ClientResponse>>,
     /// The checks that compare the responses to several steps.
     #[serde(default)]
-    #[cfg_attr(test, schemars(with = "Option<types::NonEmpty<Together>>"))]
-    pub(super) across_steps: Vec<Together>,
+    #[cfg_attr(test, schemars(with = "Option<types::NonEmpty<AcrossSteps>>"))]
+    pub(super) across_steps: Vec<AcrossSteps>,
 }
 
 /// What a passive case watches.
@@ -115,11 +115,11 @@ pub(super) struct WatchFile {
     /// The places in the value to check; a missing place is not checked.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::PathText>"))]
-    pub(super) path: Option<Place>,
+    pub(super) path: Option<PathPattern>,
     /// A JSON Schema; only values that are valid against it are checked.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::SchemaValue>"))]
-    pub(super) matching: Option<Pattern>,
+    pub(super) matching: Option<LazySchema>,
 }
 
 /// The kinds of value that a passive case can watch.
@@ -166,7 +166,7 @@ pub(super) struct RuleFile {
     /// A JSON Schema that the value is valid against.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::SchemaValue>"))]
-    pub(super) schema: Option<Pattern>,
+    pub(super) schema: Option<LazySchema>,
     /// A named check, for what a schema cannot express. A check of a connection needs `watch.kind` `connection`.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::CheckName>"))]

@@ -8,7 +8,7 @@ use jsonschema::{JsonType, ValidationError, Validator};
 use serde_json::Value;
 
 use super::path_pattern::escape;
-use super::problem::Flaw;
+use super::problem::UnlocatedDiagnostic;
 
 /// The JSON Schema of case files, for completion in editors.
 pub(crate) const SCHEMA: &str = include_str!("../../cases/schema.json");
@@ -46,7 +46,7 @@ fn compiled(kind: FileKind) -> &'static CompiledSchema {
 }
 
 /// Everything in which a file violates its schema, except what is `reported` already.
-pub(super) fn flaws(kind: FileKind, file: &Value, reported: &[Flaw]) -> Vec<Flaw> {
+pub(super) fn flaws(kind: FileKind, file: &Value, reported: &[UnlocatedDiagnostic]) -> Vec<UnlocatedDiagnostic> {
     let CompiledSchema { schema, validator } = compiled(kind);
     let reported: BTreeSet<&str> = reported.iter().map(|flaw| flaw.pointer.as_str()).collect();
     validator
@@ -72,7 +72,7 @@ fn is_reported(reported: &BTreeSet<&str>, error: &ValidationError) -> bool {
 }
 
 /// A validation error in plain words.
-pub(super) fn explain(schema: &Value, error: &ValidationError) -> Vec<Flaw> {
+pub(super) fn explain(schema: &Value, error: &ValidationError) -> Vec<UnlocatedDiagnostic> {
     let pointer = error.instance_path().as_str().to_owned();
     let at = error.schema_path().as_str();
     let around = at.rsplit_once('/').map_or("", |(around, _)| around);
@@ -82,7 +82,10 @@ pub(super) fn explain(schema: &Value, error: &ValidationError) -> Vec<Flaw> {
             return unexpected
                 .iter()
                 .map(|name| {
-                    let flaw = Flaw::on_name(format!("{pointer}/{}", escape(name)), format!("unknown member `{name}`"));
+                    let flaw = UnlocatedDiagnostic::on_name(
+                        format!("{pointer}/{}", escape(name)),
+                        format!("unknown member `{name}`"),
+                    );
                     flaw.nearest(name, known.into_iter().flat_map(|known| known.keys().map(String::as_str)))
                 })
                 .collect();
@@ -90,9 +93,12 @@ pub(super) fn explain(schema: &Value, error: &ValidationError) -> Vec<Flaw> {
         ValidationErrorKind::Enum { options } => {
             let options: Vec<_> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             let Some(value) = error.instance().as_str() else {
-                return vec![Flaw::at(pointer, format!("expected one of {}", quoted(&options)))];
+                return vec![UnlocatedDiagnostic::at(pointer, format!("expected one of {}", quoted(&options)))];
             };
-            let flaw = Flaw::at(pointer, format!("unknown value `{value}`: expected one of {}", quoted(&options)));
+            let flaw = UnlocatedDiagnostic::at(
+                pointer,
+                format!("unknown value `{value}`: expected one of {}", quoted(&options)),
+            );
             return vec![flaw.nearest(value, options)];
         }
         ValidationErrorKind::Required { property } => {
@@ -113,7 +119,7 @@ pub(super) fn explain(schema: &Value, error: &ValidationError) -> Vec<Flaw> {
             None => error.masked().to_string(),
         },
     };
-    vec![Flaw::at(pointer, message)]
+    vec![UnlocatedDiagnostic::at(pointer, message)]
 }
 
 fn quoted(names: &[&str]) -> String {

@@ -12,7 +12,7 @@ use super::file_schema::{self, FileKind};
 use super::jsonc::Document;
 use super::load::{locate, read};
 use super::model::Case;
-use super::problem::{CaseFault, Flaw, LoadError};
+use super::problem::{Diagnostic, LoadError, UnlocatedDiagnostic};
 use super::semantics::revision_set;
 use crate::spec::{Catalogue, Revision, RevisionSet};
 
@@ -24,12 +24,12 @@ pub struct Hint {
     /// The revisions that it is used in.
     pub revisions: RevisionSet,
     /// The request.
-    pub ask: Ask,
+    pub ask: HintRequest,
 }
 
 /// The request of a hint.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ask {
+pub enum HintRequest {
     /// CallPolicy a tool.
     Call {
         /// Its name.
@@ -61,7 +61,7 @@ impl Hint {
     }
 }
 
-impl Ask {
+impl HintRequest {
     /// The method of the request, and its params.
     #[must_use]
     pub fn request(&self) -> (&'static str, Map<String, Value>) {
@@ -103,14 +103,14 @@ impl Ask {
 pub fn load_hints(path: &Path, cases: &[&str]) -> Result<Vec<Hint>, LoadError> {
     let file = path.display().to_string();
     let text = read(path, &file).map_err(|fault| LoadError { faults: vec![fault] })?;
-    understand_hints(&file, &text, cases)
+    parse_hints(&file, &text, cases)
 }
 
 /// Parses the text of a hint file, which messages call `file`.
 ///
 /// # Errors
 /// When it is invalid; every problem is reported.
-pub fn understand_hints(file: &str, text: &str, cases: &[&str]) -> Result<Vec<Hint>, LoadError> {
+pub fn parse_hints(file: &str, text: &str, cases: &[&str]) -> Result<Vec<Hint>, LoadError> {
     let document = Document::read(file, text).map_err(|fault| LoadError { faults: vec![fault] })?;
     let mut flaws = document.flaws.clone();
     let mut hints = Vec::new();
@@ -124,13 +124,13 @@ pub fn understand_hints(file: &str, text: &str, cases: &[&str]) -> Result<Vec<Hi
     if flaws.is_empty() {
         return Ok(hints);
     }
-    let mut faults: Vec<CaseFault> = locate(&document, flaws);
+    let mut faults: Vec<Diagnostic> = locate(&document, flaws);
     faults.sort();
     Err(LoadError { faults })
 }
 
 /// The hint in an object, if it is valid; what the schema cannot express is reported.
-fn hint_of(hint: &Map<String, Value>, at: &str, cases: &[&str], flaws: &mut Vec<Flaw>) -> Option<Hint> {
+fn hint_of(hint: &Map<String, Value>, at: &str, cases: &[&str], flaws: &mut Vec<UnlocatedDiagnostic>) -> Option<Hint> {
     let revisions = revision_set(hint, at, flaws);
     let purposes: Vec<String> = hint
         .get("for")
@@ -142,7 +142,10 @@ fn hint_of(hint: &Map<String, Value>, at: &str, cases: &[&str], flaws: &mut Vec<
     for (index, id) in purposes.iter().enumerate() {
         if Catalogue::embedded().get(id).is_none() && !cases.contains(&id.as_str()) {
             let known = Catalogue::embedded().iter().map(|requirement| requirement.id.as_str());
-            let flaw = Flaw::at(format!("{at}/for/{index}"), format!("`{id}` is neither a requirement nor a case"));
+            let flaw = UnlocatedDiagnostic::at(
+                format!("{at}/for/{index}"),
+                format!("`{id}` is neither a requirement nor a case"),
+            );
             flaws.push(flaw.nearest(id, known.chain(cases.iter().copied())));
         }
     }
@@ -152,7 +155,7 @@ fn hint_of(hint: &Map<String, Value>, at: &str, cases: &[&str], flaws: &mut Vec<
             None => "the hint has none of `call`, `read` and `get`".to_owned(),
             Some(second) => format!("the hint has both `{}` and `{second}`: a hint is one request", named[0]),
         };
-        flaws.push(Flaw::at(at, message));
+        flaws.push(UnlocatedDiagnostic::at(at, message));
         return None;
     };
     let arguments = match hint.get("arguments") {
@@ -162,19 +165,25 @@ fn hint_of(hint: &Map<String, Value>, at: &str, cases: &[&str], flaws: &mut Vec<
     };
     let name = hint.get(*one)?.as_str()?.to_owned();
     let ask = match *one {
-        "call" => Ask::Call { tool: name, arguments },
+        "call" => HintRequest::Call { tool: name, arguments },
         "get" => {
             for (argument, value) in arguments.iter().filter(|(_, value)| !value.is_string()) {
                 let pointer = format!("{at}/arguments/{}", super::path_pattern::escape(argument));
-                flaws.push(Flaw::at(pointer, format!("the arguments of a prompt are strings, but this is {value}")));
+                flaws.push(UnlocatedDiagnostic::at(
+                    pointer,
+                    format!("the arguments of a prompt are strings, but this is {value}"),
+                ));
             }
-            Ask::Get { prompt: name, arguments }
+            HintRequest::Get { prompt: name, arguments }
         }
         _ => {
             if hint.contains_key("arguments") {
-                flaws.push(Flaw::on_name(format!("{at}/arguments"), "reading a resource takes no arguments"));
+                flaws.push(UnlocatedDiagnostic::on_name(
+                    format!("{at}/arguments"),
+                    "reading a resource takes no arguments",
+                ));
             }
-            Ask::Read { uri: name }
+            HintRequest::Read { uri: name }
         }
     };
     Some(Hint { purposes, revisions: revisions?, ask })
@@ -189,7 +198,7 @@ mod tests {
     const CASES: [&str; 2] = ["content/image", "tools/call/unknown-tool"];
 
     fn reported(text: &str) -> Vec<String> {
-        let error = understand_hints("h.jsonc", text, &CASES).expect_err("it has a fault");
+        let error = parse_hints("h.jsonc", text, &CASES).expect_err("it has a fault");
         error.faults.iter().map(ToString::to_string).collect()
     }
 
@@ -204,7 +213,7 @@ mod tests {
             {"get": "review", "arguments": {"code": "x"},},
           ],
         }"#;
-        let hints = understand_hints("h.jsonc", text, &CASES).expect("it is sound");
+        let hints = parse_hints("h.jsonc", text, &CASES).expect("it is sound");
         let asks: Vec<String> = hints.iter().map(|hint| hint.ask.describe()).collect();
         assert_eq!(
             asks,
@@ -259,7 +268,7 @@ mod tests {
         let hint = |purpose: &str, revisions: &str| Hint {
             purposes: vec![purpose.to_owned()],
             revisions: revisions.parse().expect("a set"),
-            ask: Ask::Read { uri: "x".to_owned() },
+            ask: HintRequest::Read { uri: "x".to_owned() },
         };
         let revision = image.revisions.iter().last().expect("it runs somewhere");
         assert!(hint("content/image", "2024-11-05..").is_for(image, revision));

@@ -8,7 +8,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Number, Value};
 
 use super::path_pattern::{escape, unescape};
-use super::problem::{CaseFault, Flaw};
+use super::problem::{Diagnostic, UnlocatedDiagnostic};
 use crate::wire::MAX_DEPTH;
 
 /// A parsed file: its value, and the tree with the position of each part.
@@ -19,12 +19,12 @@ pub(super) struct Document<'a> {
     /// The value, with the last of several members of one name.
     pub(super) value: Value,
     /// What the value does not show: repeated names, and numbers that are out of range.
-    pub(super) flaws: Vec<Flaw>,
+    pub(super) flaws: Vec<UnlocatedDiagnostic>,
 }
 
 impl<'a> Document<'a> {
     /// Parses a file.
-    pub(super) fn read(file: &'a str, text: &'a str) -> Result<Self, CaseFault> {
+    pub(super) fn read(file: &'a str, text: &'a str) -> Result<Self, Diagnostic> {
         let options = ParseOptions {
             allow_comments: true,
             allow_trailing_commas: true,
@@ -39,7 +39,7 @@ impl<'a> Document<'a> {
         };
         let fault = |offset: usize, message: String| {
             let (line, column) = position(text, offset);
-            CaseFault { line, column, ..CaseFault::of_file(file, message) }
+            Diagnostic { line, column, ..Diagnostic::of_file(file, message) }
         };
         let parsed = parse_to_ast(text, &CollectOptions::default(), &options)
             .map_err(|error| fault(error.range().start, lower_first(&error.kind().to_string())))?;
@@ -50,10 +50,10 @@ impl<'a> Document<'a> {
     }
 
     /// Adds the line and column.
-    pub(super) fn locate(&self, flaw: Flaw) -> CaseFault {
+    pub(super) fn locate(&self, flaw: UnlocatedDiagnostic) -> Diagnostic {
         let (line, column) = position(self.text, self.offset(&flaw.pointer, flaw.on_name));
-        let Flaw { pointer, message, suggestion, .. } = flaw;
-        CaseFault { file: self.file.to_owned(), line, column, pointer, message, suggestion }
+        let UnlocatedDiagnostic { pointer, message, suggestion, .. } = flaw;
+        Diagnostic { file: self.file.to_owned(), line, column, pointer, message, suggestion }
     }
 
     /// Where the value at a pointer begins, or the innermost value around it.
@@ -83,16 +83,16 @@ fn last_named<'a, 'b>(properties: &'b [ObjectProp<'a>], name: &str) -> Option<&'
     properties.iter().rev().find(|property| property.name.as_str() == name)
 }
 
-fn convert(node: &Node, pointer: &str, depth: usize, flaws: &mut Vec<Flaw>) -> Value {
+fn convert(node: &Node, pointer: &str, depth: usize, flaws: &mut Vec<UnlocatedDiagnostic>) -> Value {
     if depth > MAX_DEPTH {
-        flaws.push(Flaw::at(pointer, format!("it is nested more than {MAX_DEPTH} levels deep")));
+        flaws.push(UnlocatedDiagnostic::at(pointer, format!("it is nested more than {MAX_DEPTH} levels deep")));
         return Value::Null;
     }
     match node {
         Node::StringLit(string) => Value::String(string.value.clone().into_owned()),
         Node::NumberLit(number) => number.value.parse::<Number>().map_or_else(
             |_| {
-                flaws.push(Flaw::at(pointer, format!("the number {} is out of range", number.value)));
+                flaws.push(UnlocatedDiagnostic::at(pointer, format!("the number {} is out of range", number.value)));
                 Value::Null
             },
             Value::Number,
@@ -113,7 +113,7 @@ fn convert(node: &Node, pointer: &str, depth: usize, flaws: &mut Vec<Flaw>) -> V
                 let inner = format!("{pointer}/{}", escape(name));
                 let value = convert(&property.value, &inner, depth + 1, flaws);
                 if members.insert(name.to_owned(), value).is_some() && twice.insert(name) {
-                    flaws.push(Flaw::on_name(inner, format!("the member `{name}` is repeated")));
+                    flaws.push(UnlocatedDiagnostic::on_name(inner, format!("the member `{name}` is repeated")));
                 }
             }
             Value::Object(members)
@@ -151,16 +151,16 @@ mod tests {
     fn every_value_has_its_position() {
         let text = "{\n  \"a\": [1,\n    {\"é/~\": 2, \"c\": 3}],\n}";
         let document = Document::read("x", text).expect("it parses");
-        let place = |flaw: Flaw| {
+        let place = |flaw: UnlocatedDiagnostic| {
             let fault = document.locate(flaw);
             (fault.line, fault.column)
         };
-        assert_eq!(place(Flaw::at("", "")), (1, 1));
-        assert_eq!(place(Flaw::at("/a", "")), (2, 8));
-        assert_eq!(place(Flaw::on_name("/a", "")), (2, 3));
-        assert_eq!(place(Flaw::at("/a/1/c", "")), (3, 21));
-        assert_eq!(place(Flaw::on_name("/a/1/é~1~0", "")), (3, 6));
-        assert_eq!(place(Flaw::at("/a/1/missing", "")), (3, 5));
+        assert_eq!(place(UnlocatedDiagnostic::at("", "")), (1, 1));
+        assert_eq!(place(UnlocatedDiagnostic::at("/a", "")), (2, 8));
+        assert_eq!(place(UnlocatedDiagnostic::on_name("/a", "")), (2, 3));
+        assert_eq!(place(UnlocatedDiagnostic::at("/a/1/c", "")), (3, 21));
+        assert_eq!(place(UnlocatedDiagnostic::on_name("/a/1/é~1~0", "")), (3, 6));
+        assert_eq!(place(UnlocatedDiagnostic::at("/a/1/missing", "")), (3, 5));
     }
 
     #[test]

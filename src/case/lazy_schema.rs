@@ -16,22 +16,22 @@ use super::format::with_formats;
 ///
 /// # Examples
 /// ```
-/// use mcp_conformance::internals::case::Pattern;
+/// use mcp_conformance::internals::case::LazySchema;
 /// use serde_json::json;
 ///
-/// let pattern = Pattern::new(json!({"type": "string", "format": "base64"}));
+/// let pattern = LazySchema::new(json!({"type": "string", "format": "base64"}));
 /// assert!(pattern.fits(&json!("AAAA")));
 /// assert!(!pattern.fits(&json!("AAA")));
 /// ```
 #[derive(Clone)]
-pub struct Pattern(Arc<Inner>);
+pub struct LazySchema(Arc<Inner>);
 
 struct Inner {
     schema: Value,
     compiled: OnceLock<Validator>,
 }
 
-impl Pattern {
+impl LazySchema {
     /// Takes a schema without compiling it.
     #[must_use]
     pub fn new(schema: Value) -> Self {
@@ -58,26 +58,26 @@ impl Pattern {
     /// Whether `value` is valid against the schema.
     ///
     /// # Panics
-    /// As [`Pattern::validator`] does.
+    /// As [`LazySchema::validator`] does.
     #[must_use]
     pub fn fits(&self, value: &Value) -> bool {
         self.validator().is_valid(value)
     }
 }
 
-impl fmt::Debug for Pattern {
+impl fmt::Debug for LazySchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Pattern").field(&self.0.schema).finish()
+        f.debug_tuple("LazySchema").field(&self.0.schema).finish()
     }
 }
 
-impl PartialEq for Pattern {
+impl PartialEq for LazySchema {
     fn eq(&self, other: &Self) -> bool {
         self.0.schema == other.0.schema
     }
 }
 
-impl<'de> Deserialize<'de> for Pattern {
+impl<'de> Deserialize<'de> for LazySchema {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Value::deserialize(deserializer).map(Self::new)
     }
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn formats_are_asserted_and_unknown_ones_rejected() {
-        let pattern = Pattern::new(json!({"format": "date-time"}));
+        let pattern = LazySchema::new(json!({"format": "date-time"}));
         assert!(pattern.fits(&json!("2025-01-12T15:00:58Z")));
         assert!(!pattern.fits(&json!("yesterday")));
         assert!(compile(&json!({"format": "base65"})).is_err());

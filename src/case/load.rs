@@ -16,7 +16,7 @@ use super::file_schema::{self, FileKind};
 use super::jsonc::{Document, position};
 use super::model::{Case, Source};
 use super::parse;
-use super::problem::{CaseFault, Flaw, LoadError};
+use super::problem::{Diagnostic, LoadError, UnlocatedDiagnostic};
 use super::semantics;
 use super::shapes::{self, Shapes};
 use super::stimuli::{BadStimulus, bad_stimuli};
@@ -79,7 +79,7 @@ pub fn load(directory: Option<&Path>, faults: &[&str]) -> Result<Vec<Case>, Load
     if let Some(directory) = directory {
         read_directory(directory, &mut texts, &mut unread);
     }
-    match understand(texts, faults, Trust::Embedded) {
+    match parse_cases(texts, faults, Trust::Embedded) {
         Ok(cases) if unread.is_empty() => Ok(cases),
         Ok(_) => Err(LoadError { faults: unread }),
         Err(mut error) => {
@@ -94,7 +94,7 @@ pub fn load(directory: Option<&Path>, faults: &[&str]) -> Result<Vec<Case>, Load
 ///
 /// # Errors
 /// When a case or shape is invalid, or an id is used twice; every problem in every text is reported.
-pub fn understand(texts: Vec<CaseText>, faults: &[&str], trust: Trust) -> Result<Vec<Case>, LoadError> {
+pub fn parse_cases(texts: Vec<CaseText>, faults: &[&str], trust: Trust) -> Result<Vec<Case>, LoadError> {
     let mut cases = Vec::with_capacity(texts.len());
     let mut problems = Vec::new();
     let mut taken: HashMap<String, String> = HashMap::with_capacity(texts.len());
@@ -127,38 +127,38 @@ pub fn understand(texts: Vec<CaseText>, faults: &[&str], trust: Trust) -> Result
 }
 
 /// A problem of a stimulus, at the place where the file names it.
-fn stimulus_problem(bad: BadStimulus, files: &HashMap<String, (String, String)>) -> CaseFault {
+fn stimulus_problem(bad: BadStimulus, files: &HashMap<String, (String, String)>) -> Diagnostic {
     let (file, text) = files.get(&bad.case).map_or(("", ""), |(file, text)| (file.as_str(), text.as_str()));
     let list = text.find(PROVOKED_BY).unwrap_or(0);
     let offset = text[list..].find(&format!("\"{}\"", bad.name)).map_or(list, |at| list + at);
     let (line, column) = position(text, offset);
-    CaseFault {
+    Diagnostic {
         line,
         column,
         pointer: "/provoked-by".to_owned(),
         suggestion: bad.suggestion,
-        ..CaseFault::of_file(file, bad.message)
+        ..Diagnostic::of_file(file, bad.message)
     }
 }
 
-fn problem_of_id(text: &CaseText, taken: &HashMap<String, String>) -> Option<CaseFault> {
+fn problem_of_id(text: &CaseText, taken: &HashMap<String, String>) -> Option<Diagnostic> {
     let fits = |segment: &str| {
         !segment.is_empty()
             && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
     };
     let CaseText { id, file, .. } = text;
     if let Some(other) = taken.get(id) {
-        return Some(CaseFault::of_file(file, format!("the id `{id}` is already used by {other}")));
+        return Some(Diagnostic::of_file(file, format!("the id `{id}` is already used by {other}")));
     }
     (!id.split('/').all(fits)).then(|| {
-        CaseFault::of_file(
+        Diagnostic::of_file(
             file,
             format!("the id `{id}` has other characters than letters, digits, `-`, `_` and `.` between slashes: rename the file"),
         )
     })
 }
 
-fn parse_one(text: CaseText, faults: &[&str], trust: Trust, shapes: &Shapes) -> Result<Case, Vec<CaseFault>> {
+fn parse_one(text: CaseText, faults: &[&str], trust: Trust, shapes: &Shapes) -> Result<Case, Vec<Diagnostic>> {
     let CaseText { id, file, source, text } = text;
     let document = Document::read(&file, &text).map_err(|problem| vec![problem])?;
     let trusted = trust == Trust::Embedded && source == Source::Embedded;
@@ -177,7 +177,7 @@ fn parse_one(text: CaseText, faults: &[&str], trust: Trust, shapes: &Shapes) -> 
         // A trusted case that is invalid after all is reported like any other.
         let mut flaws = if trusted { self::flaws(&document, faults, shapes) } else { Vec::new() };
         if flaws.is_empty() {
-            flaws.push(Flaw::at("", message));
+            flaws.push(UnlocatedDiagnostic::at("", message));
         }
         locate(&document, flaws)
     })
@@ -185,19 +185,19 @@ fn parse_one(text: CaseText, faults: &[&str], trust: Trust, shapes: &Shapes) -> 
 
 /// Adds the line and column to the problems of a file. Their number is limited, as finding a line takes a pass through
 /// the text.
-pub(super) fn locate(document: &Document, mut flaws: Vec<Flaw>) -> Vec<CaseFault> {
+pub(super) fn locate(document: &Document, mut flaws: Vec<UnlocatedDiagnostic>) -> Vec<Diagnostic> {
     let found = flaws.len();
     flaws.truncate(MAX_PROBLEMS_PER_FILE);
     let mut faults: Vec<_> = flaws.into_iter().map(|flaw| document.locate(flaw)).collect();
     if found > MAX_PROBLEMS_PER_FILE {
         let message = format!("the file has {found} problems, of which {MAX_PROBLEMS_PER_FILE} are reported");
-        faults.push(document.locate(Flaw::at("", message)));
+        faults.push(document.locate(UnlocatedDiagnostic::at("", message)));
     }
     faults
 }
 
 /// Everything that is wrong with a file that is JSON.
-fn flaws(document: &Document, faults: &[&str], shapes: &Shapes) -> Vec<Flaw> {
+fn flaws(document: &Document, faults: &[&str], shapes: &Shapes) -> Vec<UnlocatedDiagnostic> {
     let mut flaws = document.flaws.clone();
     flaws.extend(semantics::flaws(&document.value, faults, shapes));
     flaws.extend(file_schema::flaws(FileKind::Case, &document.value, &flaws));
@@ -242,7 +242,7 @@ fn is_shape(path: &Path) -> bool {
 /// Reads every case and shape below a directory, except hidden entries.
 ///
 /// The texts are added to `texts`, and what could not be read to `faults`.
-pub(crate) fn read_directory(directory: &Path, texts: &mut Vec<CaseText>, faults: &mut Vec<CaseFault>) {
+pub(crate) fn read_directory(directory: &Path, texts: &mut Vec<CaseText>, faults: &mut Vec<Diagnostic>) {
     let files = match list(directory) {
         Ok(files) => files,
         Err(fault) => return faults.push(fault),
@@ -250,7 +250,7 @@ pub(crate) fn read_directory(directory: &Path, texts: &mut Vec<CaseText>, faults
     let is_case = |path: &PathBuf| path.extension().is_some_and(|extension| extension == CASE_EXTENSION);
     if !files.iter().any(is_case) {
         let message = format!("no case file is below this directory: the extension of a case is .{CASE_EXTENSION}");
-        return faults.push(CaseFault::of_file(directory.display().to_string(), message));
+        return faults.push(Diagnostic::of_file(directory.display().to_string(), message));
     }
     for path in files {
         let file = path.display().to_string();
@@ -265,9 +265,9 @@ pub(crate) fn read_directory(directory: &Path, texts: &mut Vec<CaseText>, faults
 
 /// The case and shape files below a directory, sorted. Links to directories are followed, but no directory is entered
 /// twice, so that a cycle of links ends.
-fn list(root: &Path) -> Result<Vec<PathBuf>, CaseFault> {
+fn list(root: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let unreadable = |path: &Path, error: &io::Error| {
-        CaseFault::of_file(path.display().to_string(), format!("failed to read the directory: {error}"))
+        Diagnostic::of_file(path.display().to_string(), format!("failed to read the directory: {error}"))
     };
     let mut files = Vec::new();
     let mut entered = HashSet::new();
@@ -285,7 +285,7 @@ fn list(root: &Path) -> Result<Vec<PathBuf>, CaseFault> {
                 let message = format!(
                     "the directory has more than {MAX_FILES} case files or {MAX_ENTRIES} entries: name a smaller one"
                 );
-                return Err(CaseFault::of_file(root.display().to_string(), message));
+                return Err(Diagnostic::of_file(root.display().to_string(), message));
             }
             if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')) {
                 continue;
@@ -302,8 +302,8 @@ fn list(root: &Path) -> Result<Vec<PathBuf>, CaseFault> {
 }
 
 /// The text of a file within the limit.
-pub(super) fn read(path: &Path, file: &str) -> Result<String, CaseFault> {
-    let fault = |message: String| CaseFault::of_file(file, message);
+pub(super) fn read(path: &Path, file: &str) -> Result<String, Diagnostic> {
+    let fault = |message: String| Diagnostic::of_file(file, message);
     let failed = |error: io::Error| fault(format!("failed to read the file: {error}"));
     // Opening a pipe would wait for someone to write into it.
     if !fs::metadata(path).map_err(failed)?.is_file() {
@@ -319,7 +319,7 @@ pub(super) fn read(path: &Path, file: &str) -> Result<String, CaseFault> {
         let good = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(&error.as_bytes()[..good]);
         let (line, column) = position(&text, good);
-        CaseFault { line, column, ..fault("it is not valid UTF-8 from here on".to_owned()) }
+        Diagnostic { line, column, ..fault("it is not valid UTF-8 from here on".to_owned()) }
     })
 }
 
@@ -426,13 +426,13 @@ mod tests {
         // The cases that `PASSIVE` names as its stimuli.
         let stimuli = ["tools/call/unknown-tool", "logging/one"].map(|id| text(id, STIMULUS));
         let texts = [vec![text("tools/x", written)], stimuli.to_vec()].concat();
-        let cases = understand(texts, &["tool-name-number"], Trust::Nothing).unwrap_or_else(|error| panic!("{error}"));
+        let cases = parse_cases(texts, &["tool-name-number"], Trust::Nothing).unwrap_or_else(|error| panic!("{error}"));
         cases.into_iter().find(|case| case.id == "tools/x").expect("it is among them")
     }
 
     fn reported(written: &str) -> Vec<String> {
         let faults = ["tool-name-number", "tools-object"];
-        match understand(vec![text("tools/x", written)], &faults, Trust::Nothing) {
+        match parse_cases(vec![text("tools/x", written)], &faults, Trust::Nothing) {
             Ok(_) => Vec::new(),
             Err(error) => error.faults.iter().map(ToString::to_string).collect(),
         }
@@ -443,25 +443,25 @@ mod tests {
         let case = loaded(PASSIVE);
         assert_eq!((case.id.as_str(), case.area()), ("tools/x", "tools"));
         assert_eq!(case.revisions, crate::spec::RevisionSet::ALL);
-        let Body::Watch(passive) = &case.body else { panic!("it is passive") };
+        let Body::Passive(passive) = &case.body else { panic!("it is passive") };
         assert_eq!(passive.provoked_by, ["tools/call/unknown-tool", "logging"]);
         let Watch::Values(values) = &passive.watch else { panic!("it watches values") };
         assert_eq!(values.kind, WatchKind::Result(Methods::new(vec!["tools/list".to_owned()])));
-        assert_eq!(values.path.as_ref().map(super::super::Place::as_str), Some("/tools/*"));
+        assert_eq!(values.path.as_ref().map(super::super::PathPattern::as_str), Some("/tools/*"));
         let rules = &values.rules;
         let ValueRule::Schema(pattern) = &rules[0].check else { panic!("the first rule is a schema") };
         assert!(pattern.fits(&serde_json::json!({"name": "a"})));
         assert!(!pattern.fits(&serde_json::json!({"name": 1})));
         assert_eq!(rules[1].verdict, Some(Verdict::Warn));
         assert!(case.placeholders().is_empty());
-        let Body::Watch(passive) = loaded(CONNECTION).body else { panic!("it is passive") };
+        let Body::Passive(passive) = loaded(CONNECTION).body else { panic!("it is passive") };
         assert!(matches!(passive.watch, Watch::Connections(rules) if rules.len() == 1));
     }
 
     #[test]
     fn an_active_case_is_loaded() {
         let case = loaded(ACTIVE);
-        let Body::Act(act) = &case.body else { panic!("it is active") };
+        let Body::Active(act) = &case.body else { panic!("it is active") };
         assert_eq!(act.process, Process::Fresh);
         assert_eq!(act.steps[5].action.expected().responses()[0].outcome, [Outcome::Error]);
         assert!(
@@ -499,7 +499,7 @@ mod tests {
   ],
 }"#,
         );
-        let Body::Act(act) = &case.body else { panic!("it is active") };
+        let Body::Active(act) = &case.body else { panic!("it is active") };
         assert_eq!(act.client_responses["roots/list"].len(), 2);
         let Action::Retry { retry, .. } = &act.steps[1].action else { panic!("it retries") };
         assert_eq!(
@@ -905,7 +905,7 @@ mod tests {
             "\"whi\": 1,\n\"watch\": {\"kind\": \"reslt\"},\n\"rules\": [{\"check\": \"x\"}, {}],\n\"fault\": 5",
         );
         let texts = vec![text("b/x", &invalid), text("a/y", "{"), text("a/z", PASSIVE)];
-        let error = understand(texts, &[], Trust::Nothing).expect_err("one of them is invalid");
+        let error = parse_cases(texts, &[], Trust::Nothing).expect_err("one of them is invalid");
         let places: Vec<_> =
             error.faults.iter().map(|fault| format!("{}:{}:{}", fault.file, fault.line, fault.column)).collect();
         assert_eq!(
@@ -942,7 +942,7 @@ mod tests {
         let embedded =
             CaseText { source: Source::Embedded, file: "cases/a/b.jsonc".to_owned(), ..text("a/b", CONNECTION) };
         let error =
-            understand(vec![embedded, text("a/b", CONNECTION), text("a b/ü", CONNECTION)], &[], Trust::Embedded)
+            parse_cases(vec![embedded, text("a/b", CONNECTION), text("a b/ü", CONNECTION)], &[], Trust::Embedded)
                 .expect_err("two ids are wrong");
         assert_eq!(
             error.to_string(),
@@ -955,13 +955,13 @@ mod tests {
     fn an_invalid_trusted_case_is_reported() {
         let invalid = passive("\"watch\": {\"kind\": \"reslt\"}, \"rules\": [{\"check\": \"tool-known\"}]");
         let embedded = CaseText { source: Source::Embedded, ..text("a/b", &invalid) };
-        let error = understand(vec![embedded], &[], Trust::Embedded).expect_err("it is invalid");
+        let error = parse_cases(vec![embedded], &[], Trust::Embedded).expect_err("it is invalid");
         assert_eq!(error.faults[0].suggestion.as_deref(), Some("result"));
     }
 
     #[test]
     fn the_embedded_cases_are_valid() {
-        if let Err(error) = understand(read_embedded(), &[], Trust::Nothing) {
+        if let Err(error) = parse_cases(read_embedded(), &[], Trust::Nothing) {
             panic!("{error}");
         }
     }
@@ -995,7 +995,7 @@ mod tests {
         let cases = load(Some(root), &[]).expect("they load");
         assert!(cases.iter().any(|case| case.id == "mine/deep/one" && matches!(case.source, Source::File(_))));
         let case = cases.iter().find(|case| case.id == "mine/four").expect("it is loaded");
-        let Body::Watch(passive) = &case.body else { panic!("it is passive") };
+        let Body::Passive(passive) = &case.body else { panic!("it is passive") };
         let Watch::Values(values) = &passive.watch else { panic!("it watches values") };
         let ValueRule::Schema(schema) = &values.rules[2].check else { panic!("the last rule is a schema") };
         assert!(schema.fits(&serde_json::json!({"name": 5})) && !schema.fits(&serde_json::json!({})));

@@ -38,19 +38,19 @@ pub(crate) use checks::{
 };
 pub(crate) use client_response::ClientResponse;
 pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, reasons};
-pub use hint::{Ask, Hint, load_hints, understand_hints};
+pub use hint::{Hint, HintRequest, load_hints, parse_hints};
 pub(crate) use http_step::Until;
 pub use http_step::{HttpCall, HttpKind};
-pub use lazy_schema::Pattern;
-pub use load::{CaseText, Trust, load, read_embedded, understand};
+pub use lazy_schema::LazySchema;
+pub use load::{CaseText, Trust, load, parse_cases, read_embedded};
 pub(crate) use model::{
-    Act, ExpectedResponse, InputResponses, Methods, Outcome, Poll, RequestState, Retry, Together, WatchedValues,
+    AcrossSteps, Active, ExpectedResponse, InputResponses, Methods, Outcome, Poll, RequestState, Retry, WatchedValues,
 };
 pub use model::{
     Action, Body, Case, ConnectionAssertion, Delivery, Expected, ForEach, Meta, Passive, Process, RawLine, Rule,
     SavedPointers, Shutdown, Source, Step, ValueRule, Watch, WatchKind,
 };
-pub use path_pattern::Place;
+pub use path_pattern::PathPattern;
 pub use placeholder::{Placeholder, find};
 pub(crate) use placeholder::{fill, fill_text};
 pub use problem::LoadError;

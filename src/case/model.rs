@@ -19,8 +19,8 @@ use serde_json::Value;
 use super::checks::{Comparison, ConnectionCheck, ConnectionRule, Oracle, Unique, ValueCheck};
 use super::client_response::ClientResponse;
 use super::http_step::{HttpCall, HttpKind, StatusPattern};
-use super::lazy_schema::Pattern;
-use super::path_pattern::Place;
+use super::lazy_schema::LazySchema;
+use super::path_pattern::PathPattern;
 use super::placeholder::{Placeholder, find};
 #[cfg(test)]
 use super::schema_types as types;
@@ -70,9 +70,9 @@ pub struct Case {
 #[derive(Debug, Clone)]
 pub enum Body {
     /// It checks what other cases and the discovery of the server provoke, and sends nothing.
-    Watch(Passive),
+    Passive(Passive),
     /// It sends messages and checks the responses.
-    Act(Act),
+    Active(Active),
     /// It checks the responses to generated calls.
     Fuzz(Oracle),
 }
@@ -101,9 +101,9 @@ pub struct WatchedValues {
     /// The kind of value.
     pub kind: WatchKind,
     /// The places in it; the whole value where there are none.
-    pub path: Option<Place>,
+    pub path: Option<PathPattern>,
     /// A JSON Schema that a value has to be valid against to be checked.
-    pub matching: Option<Pattern>,
+    pub matching: Option<LazySchema>,
     /// The rules: never none.
     pub rules: Vec<Rule<ValueRule>>,
 }
@@ -199,7 +199,7 @@ pub struct Rule<T> {
 #[derive(Debug, Clone)]
 pub enum ValueRule {
     /// It is valid against a JSON Schema (2020-12, formats asserted).
-    Schema(Pattern),
+    Schema(LazySchema),
     /// It passes a named check.
     Check(ValueCheck),
 }
@@ -226,7 +226,7 @@ impl ConnectionAssertion {
 
 /// What an active case does.
 #[derive(Debug, Clone)]
-pub struct Act {
+pub struct Active {
     /// Its steps: never none.
     pub steps: Vec<Step>,
     /// What it repeats its steps for.
@@ -238,7 +238,7 @@ pub struct Act {
     /// The client's responses to requests of the server, by method; to other methods it responds as usual.
     pub client_responses: BTreeMap<String, Vec<ClientResponse>>,
     /// The checks that compare the responses to several steps.
-    pub across_steps: Vec<Together>,
+    pub across_steps: Vec<AcrossSteps>,
 }
 
 /// A step of an active case.
@@ -528,8 +528,8 @@ impl Case {
     #[must_use]
     pub fn provoked_by(&self) -> &[String] {
         match &self.body {
-            Body::Watch(passive) => &passive.provoked_by,
-            Body::Act(_) | Body::Fuzz(_) => &[],
+            Body::Passive(passive) => &passive.provoked_by,
+            Body::Active(_) | Body::Fuzz(_) => &[],
         }
     }
 
@@ -546,8 +546,8 @@ impl Case {
         let is_observable =
             |requirement: &&Requirement| requirement.transport == Transport::Any || requirement.transport == transport;
         let is_possible = match &self.body {
-            Body::Act(act) => transport == Transport::Stdio || !act.steps.iter().any(Step::is_shutdown),
-            Body::Watch(_) => true,
+            Body::Active(act) => transport == Transport::Stdio || !act.steps.iter().any(Step::is_shutdown),
+            Body::Passive(_) => true,
             // Anything else than messages is written to standard output only.
             Body::Fuzz(oracle) => transport == Transport::Stdio || *oracle != Oracle::StdoutNoise,
         };
@@ -560,15 +560,15 @@ impl Case {
     #[must_use]
     pub fn speaks_of_http(&self) -> bool {
         match &self.body {
-            Body::Act(act) => act.steps.iter().any(|step| {
+            Body::Active(act) => act.steps.iter().any(|step| {
                 let mut responses = step.action.expected().responses().iter();
                 matches!(step.action, Action::Http { .. } | Action::Close { .. })
                     || responses.any(|response| !response.status.is_empty() || response.exchange.is_some())
             }),
-            Body::Watch(Passive { watch: Watch::Values(values), .. }) => {
+            Body::Passive(Passive { watch: Watch::Values(values), .. }) => {
                 matches!(values.kind, WatchKind::Exchange(_))
             }
-            Body::Watch(Passive { watch: Watch::Connections(rules), .. }) => {
+            Body::Passive(Passive { watch: Watch::Connections(rules), .. }) => {
                 rules.iter().any(|rule| rule.check.is_of_http())
             }
             Body::Fuzz(_) => false,
@@ -599,7 +599,7 @@ impl Case {
     /// Every placeholder that its steps fill in; none in a passive case.
     #[must_use]
     pub fn placeholders(&self) -> BTreeSet<Placeholder> {
-        let Body::Act(act) = &self.body else { return BTreeSet::new() };
+        let Body::Active(act) = &self.body else { return BTreeSet::new() };
         act.steps.iter().flat_map(|step| step.action.placeholders()).collect()
     }
 }
@@ -637,12 +637,12 @@ pub struct Needs {
     /// A JSON Schema; the case uses only tools whose definition is valid against it.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::SchemaValue>"))]
-    pub tool: Option<Pattern>,
+    pub tool: Option<LazySchema>,
     /// A JSON Schema; the case uses only tools during whose plain call the server made a request of the client that
     /// is valid against it.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::SchemaValue>"))]
-    pub client_request: Option<Pattern>,
+    pub client_request: Option<LazySchema>,
     /// The transport over HTTP, for a case about HTTP; by default Streamable HTTP.
     #[serde(default)]
     #[cfg_attr(test, schemars(extend("default" = "streamable")))]
@@ -691,7 +691,7 @@ pub enum Process {
 pub struct Poll {
     /// A JSON Schema that the response is valid against that is waited for.
     #[cfg_attr(test, schemars(with = "types::SchemaValue"))]
-    pub until: Pattern,
+    pub until: LazySchema,
     /// How often the request is sent at most.
     #[serde(default = "Poll::default_max_attempts")]
     #[cfg_attr(test, schemars(range(min = 1, max = 200)))]
@@ -804,7 +804,7 @@ pub struct ExpectedResponse {
     /// A JSON Schema that the response is valid against.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::SchemaValue>"))]
-    pub schema: Option<Pattern>,
+    pub schema: Option<LazySchema>,
     /// The HTTP statuses that match: numbers, or classes such as `4xx`.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::Distinct<types::StatusOrClass>>"))]
@@ -812,7 +812,7 @@ pub struct ExpectedResponse {
     /// A JSON Schema that the HTTP exchange is valid against; `watch` describes its form.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::SchemaValue>"))]
-    pub exchange: Option<Pattern>,
+    pub exchange: Option<LazySchema>,
     /// The revisions that the entry applies in; by default all of the case's.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::Revisions>"))]
@@ -889,7 +889,7 @@ pub enum Outcome {
     schemars(rename = "across-steps", transform = types::two_steps_where_compared)
 )]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Together {
+pub struct AcrossSteps {
     /// The comparison.
     #[cfg_attr(test, schemars(with = "types::ComparisonName"))]
     pub check: Comparison,
@@ -900,7 +900,7 @@ pub struct Together {
     /// pages of a `paginate` step are joined.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::PathText>"))]
-    pub path: Option<Place>,
+    pub path: Option<PathPattern>,
     /// The verdict on a violation; by default the level of the requirement decides.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::VerdictName>"))]

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::checks::Check;
 use super::file::{CaseFile, EncodedBytes, RawFile, RuleFile, StepFile, WatchFile, WatchKindName};
 use super::model::{
-    Act, Action, Body, Case, ConnectionAssertion, Delivery, Expected, Meta, Methods, Passive, RawLine, Rule, Source,
+    Action, Active, Body, Case, ConnectionAssertion, Delivery, Expected, Meta, Methods, Passive, RawLine, Rule, Source,
     Step, ValueRule, Watch, WatchKind, WatchedValues,
 };
 use crate::spec::{Catalogue, RevisionSet};
@@ -25,11 +25,11 @@ pub(super) fn case(id: String, source: Source, file: CaseFile) -> Option<Case> {
     let revisions = file.revisions.unwrap_or(RevisionSet::ALL).intersection(stated);
     let body = match (file.watch, file.fuzz) {
         (Some(watch), None) if file.steps.is_empty() => {
-            Body::Watch(Passive { provoked_by: file.provoked_by, watch: self::watch(watch, file.rules)? })
+            Body::Passive(Passive { provoked_by: file.provoked_by, watch: self::watch(watch, file.rules)? })
         }
         (None, _) if !file.rules.is_empty() || !file.provoked_by.is_empty() => return None,
         (None, Some(oracle)) if file.steps.is_empty() => Body::Fuzz(oracle),
-        (None, None) if !file.steps.is_empty() => Body::Act(Act {
+        (None, None) if !file.steps.is_empty() => Body::Active(Active {
             steps: file.steps.into_iter().map(step).collect::<Option<_>>()?,
             for_each: file.for_each,
             process: file.process,

@@ -12,15 +12,15 @@ const OPAQUE: [&str; 6] = ["inputSchema", "outputSchema", "structuredContent", "
 ///
 /// # Examples
 /// ```
-/// use mcp_conformance::internals::case::Place;
+/// use mcp_conformance::internals::case::PathPattern;
 /// use serde_json::json;
 ///
-/// let place: Place = "/tools/*/name".parse().expect("a path");
+/// let place: PathPattern = "/tools/*/name".parse().expect("a path");
 /// let list = json!({"tools": [{"name": "echo"}, {"title": "no name"}]});
 /// assert_eq!(place.find(&list), [("/tools/0/name".to_owned(), &json!("echo"))]);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct PathPattern {
     text: String,
     anywhere: bool,
     tokens: Vec<Token>,
@@ -34,7 +34,7 @@ enum Token {
 
 /// Why a string is not a path pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlaceError {
+pub enum PathPatternError {
     /// It does not begin with `/`.
     #[error("the path `{0}` does not begin with `/`")]
     NoSlash(String),
@@ -46,7 +46,7 @@ pub enum PlaceError {
     AnyDepth(String),
 }
 
-impl Place {
+impl PathPattern {
     /// The pattern as a string.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -130,25 +130,25 @@ pub(super) fn unescape(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
-impl FromStr for Place {
-    type Err = PlaceError;
+impl FromStr for PathPattern {
+    type Err = PathPatternError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let place = || text.to_owned();
         if text.is_empty() {
             return Ok(Self { text: place(), anywhere: false, tokens: Vec::new() });
         }
-        let rest = text.strip_prefix('/').ok_or_else(|| PlaceError::NoSlash(place()))?;
+        let rest = text.strip_prefix('/').ok_or_else(|| PathPatternError::NoSlash(place()))?;
         let mut names = rest.split('/').peekable();
         let anywhere = names.next_if_eq(&"**").is_some();
         if anywhere && names.peek().is_none() {
-            return Err(PlaceError::AnyDepth(place()));
+            return Err(PathPatternError::AnyDepth(place()));
         }
         let tokens = names.map(|token| match token {
-            "**" => Err(PlaceError::AnyDepth(place())),
+            "**" => Err(PathPatternError::AnyDepth(place())),
             "*" => Ok(Token::Each),
             _ if token.split('~').skip(1).any(|after| !after.starts_with(['0', '1'])) => {
-                Err(PlaceError::BadEscape(place()))
+                Err(PathPatternError::BadEscape(place()))
             }
             _ => Ok(Token::Name(unescape(token))),
         });
@@ -156,7 +156,7 @@ impl FromStr for Place {
     }
 }
 
-impl<'de> Deserialize<'de> for Place {
+impl<'de> Deserialize<'de> for PathPattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     fn found(place: &str, value: &Value) -> Vec<String> {
-        let place: Place = place.parse().expect("a path");
+        let place: PathPattern = place.parse().expect("a path");
         place.find(value).into_iter().map(|(pointer, _)| pointer).collect()
     }
 
@@ -199,10 +199,10 @@ mod tests {
 
     #[test]
     fn an_invalid_pattern_is_rejected() {
-        assert!(matches!("tools/*".parse::<Place>(), Err(PlaceError::NoSlash(_))));
-        assert!(matches!("/a~2".parse::<Place>(), Err(PlaceError::BadEscape(_))));
-        assert!(matches!("/a~".parse::<Place>(), Err(PlaceError::BadEscape(_))));
-        assert!(matches!("/a/**/b".parse::<Place>(), Err(PlaceError::AnyDepth(_))));
-        assert!(matches!("/**".parse::<Place>(), Err(PlaceError::AnyDepth(_))));
+        assert!(matches!("tools/*".parse::<PathPattern>(), Err(PathPatternError::NoSlash(_))));
+        assert!(matches!("/a~2".parse::<PathPattern>(), Err(PathPatternError::BadEscape(_))));
+        assert!(matches!("/a~".parse::<PathPattern>(), Err(PathPatternError::BadEscape(_))));
+        assert!(matches!("/a/**/b".parse::<PathPattern>(), Err(PathPatternError::AnyDepth(_))));
+        assert!(matches!("/**".parse::<PathPattern>(), Err(PathPatternError::AnyDepth(_))));
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 ///
 /// Shown as `cases/x/y.jsonc:12:9: unknown requirement `tools-cal` (did you mean `tools-call`?)`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CaseFault {
+pub struct Diagnostic {
     /// The file, as the user named it.
     pub file: String,
     /// The line, counted from 1; 0 where the problem is with the file as a whole.
@@ -21,7 +21,7 @@ pub struct CaseFault {
     pub suggestion: Option<String>,
 }
 
-impl CaseFault {
+impl Diagnostic {
     /// A problem with a file as a whole.
     pub(super) fn of_file(file: impl Into<String>, message: impl Into<String>) -> Self {
         let (file, message) = (file.into(), message.into());
@@ -29,7 +29,7 @@ impl CaseFault {
     }
 }
 
-impl fmt::Display for CaseFault {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file)?;
         if self.line > 0 {
@@ -48,7 +48,7 @@ impl fmt::Display for CaseFault {
 #[error("{}", self.listing())]
 pub struct LoadError {
     /// The problems; never none.
-    pub faults: Vec<CaseFault>,
+    pub faults: Vec<Diagnostic>,
 }
 
 impl LoadError {
@@ -60,7 +60,7 @@ impl LoadError {
 
 /// A problem before its line is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Flaw {
+pub(super) struct UnlocatedDiagnostic {
     /// The JSON pointer to the value.
     pub(super) pointer: String,
     /// Whether the name of the member is wrong rather than its value.
@@ -71,7 +71,7 @@ pub(super) struct Flaw {
     pub(super) suggestion: Option<String>,
 }
 
-impl Flaw {
+impl UnlocatedDiagnostic {
     /// A problem with the value at `pointer`.
     pub(super) fn at(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self { pointer: pointer.into(), on_name: false, message: message.into(), suggestion: None }
@@ -108,9 +108,9 @@ mod tests {
 
     #[test]
     fn a_problem_shows_its_position_and_a_suggestion() {
-        let flaw =
-            Flaw::at("/requirements/0", "unknown requirement `tools-cal`").nearest("tools-cal", ["tools-call", "ping"]);
-        let fault = CaseFault {
+        let flaw = UnlocatedDiagnostic::at("/requirements/0", "unknown requirement `tools-cal`")
+            .nearest("tools-cal", ["tools-call", "ping"]);
+        let fault = Diagnostic {
             file: "cases/x/y.jsonc".to_owned(),
             line: 12,
             column: 9,
@@ -122,7 +122,7 @@ mod tests {
             fault.to_string(),
             "cases/x/y.jsonc:12:9: unknown requirement `tools-cal` (did you mean `tools-call`?)"
         );
-        assert_eq!(CaseFault::of_file("cases", "holds nothing").to_string(), "cases: holds nothing");
+        assert_eq!(Diagnostic::of_file("cases", "holds nothing").to_string(), "cases: holds nothing");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::format::FORMATS;
 use super::lazy_schema::compile;
 use super::path_pattern::escape;
-use super::problem::Flaw;
+use super::problem::UnlocatedDiagnostic;
 use super::shapes::{Shapes, each_reference};
 
 /// Keywords whose value is a schema.
@@ -88,16 +88,18 @@ const STANDARD_FORMATS: [&str; 17] = [
 ];
 
 /// Everything that is wrong with the schema at `pointer`.
-pub(super) fn flaws(schema: &Value, pointer: &str, shapes: &Shapes) -> Vec<Flaw> {
+pub(super) fn flaws(schema: &Value, pointer: &str, shapes: &Shapes) -> Vec<UnlocatedDiagnostic> {
     let mut flaws = Vec::new();
     each_reference(schema, pointer, &mut |here, name| {
         if !shapes.contains(name) {
-            flaws.push(Flaw::at(here, format!("unknown shape `{name}`")).nearest(name, shapes.names()));
+            flaws.push(UnlocatedDiagnostic::at(here, format!("unknown shape `{name}`")).nearest(name, shapes.names()));
         }
     });
     for error in jsonschema::draft202012::meta::validator().iter_errors(schema) {
-        flaws
-            .push(Flaw::at(format!("{pointer}{}", error.instance_path()), format!("not a valid JSON Schema: {error}")));
+        flaws.push(UnlocatedDiagnostic::at(
+            format!("{pointer}{}", error.instance_path()),
+            format!("not a valid JSON Schema: {error}"),
+        ));
     }
     traverse(schema, pointer, &mut flaws);
     let mut bundled = schema.clone();
@@ -105,12 +107,12 @@ pub(super) fn flaws(schema: &Value, pointer: &str, shapes: &Shapes) -> Vec<Flaw>
     if flaws.is_empty()
         && let Err(error) = compile(&bundled)
     {
-        flaws.push(Flaw::at(pointer, format!("the JSON Schema does not compile: {error}")));
+        flaws.push(UnlocatedDiagnostic::at(pointer, format!("the JSON Schema does not compile: {error}")));
     }
     flaws
 }
 
-fn traverse(schema: &Value, pointer: &str, flaws: &mut Vec<Flaw>) {
+fn traverse(schema: &Value, pointer: &str, flaws: &mut Vec<UnlocatedDiagnostic>) {
     let Value::Object(keywords) = schema else { return };
     for (keyword, value) in keywords {
         let here = format!("{pointer}/{}", escape(keyword));
@@ -132,7 +134,10 @@ fn traverse(schema: &Value, pointer: &str, flaws: &mut Vec<Flaw>) {
         } else if !OTHER_KEYWORDS.contains(&name) {
             let known =
                 SUBSCHEMA.iter().chain(&SUBSCHEMA_ARRAY).chain(&SUBSCHEMA_OBJECT).chain(&OTHER_KEYWORDS).copied();
-            flaws.push(Flaw::on_name(here, format!("the keyword `{name}` checks nothing here")).nearest(name, known));
+            flaws.push(
+                UnlocatedDiagnostic::on_name(here, format!("the keyword `{name}` checks nothing here"))
+                    .nearest(name, known),
+            );
         } else if let Some(text) = value.as_str() {
             match name {
                 "pattern" => expression(text, &here, false, flaws),
@@ -143,19 +148,19 @@ fn traverse(schema: &Value, pointer: &str, flaws: &mut Vec<Flaw>) {
     }
 }
 
-fn expression(text: &str, pointer: &str, on_name: bool, flaws: &mut Vec<Flaw>) {
+fn expression(text: &str, pointer: &str, on_name: bool, flaws: &mut Vec<UnlocatedDiagnostic>) {
     if compile(&json!({"pattern": text})).is_err() {
         // The metaschema asserts the format `regex` too, in less plain words.
         flaws.retain(|flaw| flaw.pointer != pointer);
-        let flaw = Flaw::at(pointer, format!("invalid regular expression `{text}`"));
-        flaws.push(Flaw { on_name, ..flaw });
+        let flaw = UnlocatedDiagnostic::at(pointer, format!("invalid regular expression `{text}`"));
+        flaws.push(UnlocatedDiagnostic { on_name, ..flaw });
     }
 }
 
-fn format(name: &str, pointer: String, flaws: &mut Vec<Flaw>) {
+fn format(name: &str, pointer: String, flaws: &mut Vec<UnlocatedDiagnostic>) {
     let known = || FORMATS.iter().map(|(name, _)| *name).chain(STANDARD_FORMATS);
     if !known().any(|known| known == name) {
-        flaws.push(Flaw::at(pointer, format!("unknown format `{name}`")).nearest(name, known()));
+        flaws.push(UnlocatedDiagnostic::at(pointer, format!("unknown format `{name}`")).nearest(name, known()));
     }
 }
 

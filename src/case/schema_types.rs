@@ -93,13 +93,13 @@ schemas! {
         "description": "A status or a class of statuses.",
         "anyOf": [{"type": "integer", "minimum": 100, "maximum": 599}, {"type": "string", "pattern": "^[1-5]xx$"}],
     });
-    OracleName "" = |_| names(Oracle::ALL.iter().map(|oracle| (oracle.as_str(), oracle.asks())));
+    OracleName "" = |_| names(Oracle::ALL.iter().map(|oracle| (oracle.as_str(), oracle.rule())));
     CheckName "check" = |generator| {
-        let values = ValueCheck::ALL.iter().map(|check| (check.as_str(), check.asks()));
-        let connections = ConnectionCheck::ALL.iter().map(|check| (check.as_str(), check.asks()));
+        let values = ValueCheck::ALL.iter().map(|check| (check.as_str(), check.rule()));
+        let connections = ConnectionCheck::ALL.iter().map(|check| (check.as_str(), check.rule()));
         json!({"anyOf": [names(values.chain(connections)), generator.subschema_for::<ConnectionRule>()]})
     };
-    ComparisonName "" = |_| names(Comparison::ALL.iter().map(|comparison| (comparison.as_str(), comparison.asks())));
+    ComparisonName "" = |_| names(Comparison::ALL.iter().map(|comparison| (comparison.as_str(), comparison.rule())));
     Message "message" = |_| json!({
         "description": "A JSON-RPC message, pasted as it is; what it leaves out is added.",
         "type": "object",

@@ -13,9 +13,9 @@ use serde_json::{Map, Value};
 use super::checks::{Check, ConnectionRule, Oracle};
 use super::model::ForEach;
 use super::parse::decode_hex;
-use super::path_pattern::{Place, escape};
+use super::path_pattern::{PathPattern, escape};
 use super::placeholder::{Placeholder, UnknownPlaceholder, scan};
-use super::problem::Flaw;
+use super::problem::UnlocatedDiagnostic;
 use super::schema_lint;
 use super::shapes::Shapes;
 use crate::spec::{Catalogue, Revision, RevisionSet};
@@ -47,7 +47,7 @@ const MAX_TITLE_CHARS: usize = 70;
 /// Everything that is wrong with the meaning of a case.
 ///
 /// `faults` are the faults that the built-in server knows; with none of them given, those of cases are not checked.
-pub(super) fn flaws(case: &Value, faults: &[&str], shapes: &Shapes) -> Vec<Flaw> {
+pub(super) fn flaws(case: &Value, faults: &[&str], shapes: &Shapes) -> Vec<UnlocatedDiagnostic> {
     let Value::Object(case) = case else { return Vec::new() };
     let mut checker = Checker { flaws: Vec::new(), revisions: RevisionSet::ALL, shapes };
     checker.check_description(case, faults);
@@ -59,7 +59,7 @@ pub(super) fn flaws(case: &Value, faults: &[&str], shapes: &Shapes) -> Vec<Flaw>
 }
 
 struct Checker<'s> {
-    flaws: Vec<Flaw>,
+    flaws: Vec<UnlocatedDiagnostic>,
     shapes: &'s Shapes,
     /// The revisions that the case runs in, as far as that is known.
     revisions: RevisionSet,
@@ -67,11 +67,11 @@ struct Checker<'s> {
 
 impl Checker<'_> {
     fn report(&mut self, pointer: impl Into<String>, message: impl Into<String>) {
-        self.flaws.push(Flaw::at(pointer, message));
+        self.flaws.push(UnlocatedDiagnostic::at(pointer, message));
     }
 
     fn report_name(&mut self, pointer: impl Into<String>, message: impl Into<String>) {
-        self.flaws.push(Flaw::on_name(pointer, message));
+        self.flaws.push(UnlocatedDiagnostic::on_name(pointer, message));
     }
 
     fn check_description(&mut self, case: &Map<String, Value>, faults: &[&str]) {
@@ -92,7 +92,7 @@ impl Checker<'_> {
             && !faults.contains(&fault)
         {
             self.flaws.push(
-                Flaw::at("/fault", format!("the built-in server has no fault `{fault}`"))
+                UnlocatedDiagnostic::at("/fault", format!("the built-in server has no fault `{fault}`"))
                     .nearest(fault, faults.iter().copied()),
             );
         }
@@ -145,7 +145,7 @@ impl Checker<'_> {
         let catalogue = Catalogue::embedded();
         let revisions = catalogue.get(id).map(crate::spec::Requirement::revisions);
         if revisions.is_none() {
-            let flaw = Flaw::at(pointer, format!("unknown requirement `{id}`"));
+            let flaw = UnlocatedDiagnostic::at(pointer, format!("unknown requirement `{id}`"));
             self.flaws.push(flaw.nearest(id, catalogue.iter().map(|requirement| requirement.id.as_str())));
         }
         revisions
@@ -203,7 +203,7 @@ impl Checker<'_> {
                 && let Err(unknown) = name.parse::<Oracle>()
             {
                 let known = Oracle::ALL.iter().map(|oracle| oracle.as_str());
-                self.flaws.push(Flaw::at("/fuzz", unknown.to_string()).nearest(name, known));
+                self.flaws.push(UnlocatedDiagnostic::at("/fuzz", unknown.to_string()).nearest(name, known));
             }
             return;
         }
@@ -297,7 +297,9 @@ impl Checker<'_> {
                 self.report(pointer, format!("{unknown}: the rule of this name has parameters"));
             }
             Err(unknown) => {
-                self.flaws.push(Flaw::at(pointer, unknown.to_string()).nearest(name, Check::names(connection)));
+                self.flaws.push(
+                    UnlocatedDiagnostic::at(pointer, unknown.to_string()).nearest(name, Check::names(connection)),
+                );
             }
         }
     }
@@ -315,13 +317,13 @@ impl Checker<'_> {
             }
             let Value::Object(parameters) = parameters else { continue };
             for member in ["path", "per"] {
-                if let Some(Err(error)) = text(parameters, member).map(str::parse::<Place>) {
+                if let Some(Err(error)) = text(parameters, member).map(str::parse::<PathPattern>) {
                     self.report(format!("{at}/{member}"), error.to_string());
                 }
             }
             for member in ["notification", "request"] {
                 let equal = parameters.get("equal").and_then(|equal| equal.get(member)).and_then(Value::as_str);
-                if let Some(Err(error)) = equal.map(str::parse::<Place>) {
+                if let Some(Err(error)) = equal.map(str::parse::<PathPattern>) {
                     self.report(format!("{at}/equal/{member}"), error.to_string());
                 }
             }
@@ -349,7 +351,8 @@ impl Checker<'_> {
                         Ok(placeholder) if placeholder.is_of_client_request() => {}
                         Ok(placeholder) => {
                             let message = format!("`{placeholder}` is filled in only in what a step sends");
-                            self.flaws.push(Flaw { on_name, ..Flaw::at(pointer, message) });
+                            self.flaws
+                                .push(UnlocatedDiagnostic { on_name, ..UnlocatedDiagnostic::at(pointer, message) });
                         }
                         Err(unknown) => self.report_placeholder(&unknown, pointer, on_name),
                     }
@@ -383,7 +386,8 @@ impl Checker<'_> {
             self.check_path(together, &at);
             for (position, name) in strings(together, "steps") {
                 if !names.contains(name) {
-                    let flaw = Flaw::at(format!("{at}/steps/{position}"), format!("no step is named `{name}`"));
+                    let flaw =
+                        UnlocatedDiagnostic::at(format!("{at}/steps/{position}"), format!("no step is named `{name}`"));
                     self.flaws.push(flaw.nearest(name, names.iter().copied()));
                 }
             }
@@ -397,7 +401,8 @@ impl Checker<'_> {
             (Ok(item), _) => item,
             (Err(_), Some(name)) => {
                 let message = format!("unknown value `{name}`: expected `tool`, `resource`, `prompt` or an object");
-                self.flaws.push(Flaw::at("/for-each", message).nearest(name, ["tool", "resource", "prompt"]));
+                self.flaws
+                    .push(UnlocatedDiagnostic::at("/for-each", message).nearest(name, ["tool", "resource", "prompt"]));
                 return;
             }
             (Err(_), None) => return,
@@ -429,7 +434,7 @@ impl Checker<'_> {
         each_text(steps, "/steps", &mut |pointer, on_name, text| {
             if scan(text).iter().any(|(_, found)| *found == Ok(Placeholder::PageCursor)) {
                 let message = "`${page.cursor}` needs `\"for-each\": {\"page\": METHOD}`";
-                self.flaws.push(Flaw { on_name, ..Flaw::at(pointer, message) });
+                self.flaws.push(UnlocatedDiagnostic { on_name, ..UnlocatedDiagnostic::at(pointer, message) });
             }
         });
     }
@@ -438,7 +443,7 @@ impl Checker<'_> {
     fn check_retry(&mut self, step: &Map<String, Value>, at: &str, earlier: &BTreeSet<&str>) {
         let of = step.get("retry").and_then(|retry| retry.get("step")).and_then(Value::as_str);
         if let Some(of) = of.filter(|of| !earlier.contains(of)) {
-            let flaw = Flaw::at(format!("{at}/retry/step"), format!("no earlier step is named `{of}`"));
+            let flaw = UnlocatedDiagnostic::at(format!("{at}/retry/step"), format!("no earlier step is named `{of}`"));
             self.flaws.push(flaw.nearest(of, earlier.iter().copied()));
         }
     }
@@ -446,7 +451,7 @@ impl Checker<'_> {
     /// `close` refers to an earlier step.
     fn check_close(&mut self, step: &Map<String, Value>, at: &str, earlier: &BTreeSet<&str>) {
         if let Some(of) = text(step, "close").filter(|of| !earlier.contains(of)) {
-            let flaw = Flaw::at(format!("{at}/close"), format!("no earlier step is named `{of}`"));
+            let flaw = UnlocatedDiagnostic::at(format!("{at}/close"), format!("no earlier step is named `{of}`"));
             self.flaws.push(flaw.nearest(of, earlier.iter().copied()));
         }
     }
@@ -542,7 +547,8 @@ impl Checker<'_> {
                         }
                         Ok(placeholder) if placeholder.is_of_client_request() => {
                             let message = format!("`{placeholder}` is filled in only in `client-responses`");
-                            self.flaws.push(Flaw { on_name, ..Flaw::at(pointer, message) });
+                            self.flaws
+                                .push(UnlocatedDiagnostic { on_name, ..UnlocatedDiagnostic::at(pointer, message) });
                         }
                         Ok(placeholder) => {
                             placeholders.insert(placeholder);
@@ -582,12 +588,12 @@ impl Checker<'_> {
         } else {
             format!("no earlier step saves `{name}`")
         };
-        let flaw = Flaw::at(pointer, message).nearest(name, saved.available.iter().map(String::as_str));
-        self.flaws.push(Flaw { on_name, ..flaw });
+        let flaw = UnlocatedDiagnostic::at(pointer, message).nearest(name, saved.available.iter().map(String::as_str));
+        self.flaws.push(UnlocatedDiagnostic { on_name, ..flaw });
     }
 
     fn report_placeholder(&mut self, unknown: &UnknownPlaceholder, pointer: &str, on_name: bool) {
-        let mut flaw = Flaw { on_name, ..Flaw::at(pointer, unknown.to_string()) };
+        let mut flaw = UnlocatedDiagnostic { on_name, ..UnlocatedDiagnostic::at(pointer, unknown.to_string()) };
         if let UnknownPlaceholder::Name(name) = unknown {
             flaw = flaw.nearest(name, Placeholder::plain_names());
             flaw.suggestion = flaw.suggestion.map(|name| format!("${{{name}}}"));
@@ -647,21 +653,22 @@ impl Checker<'_> {
     fn check_no_placeholder(&mut self, value: &Value, pointer: &str) {
         each_text(value, pointer, &mut |pointer, on_name, text| {
             for (_, placeholder) in scan(text).into_iter().filter_map(|(range, found)| Some((range, found.ok()?))) {
-                let flaw = Flaw::at(pointer, format!("`{placeholder}` is filled in only in what a step sends"));
-                self.flaws.push(Flaw { on_name, ..flaw });
+                let flaw =
+                    UnlocatedDiagnostic::at(pointer, format!("`{placeholder}` is filled in only in what a step sends"));
+                self.flaws.push(UnlocatedDiagnostic { on_name, ..flaw });
             }
         });
     }
 
     fn check_path(&mut self, part: &Map<String, Value>, at: &str) {
-        if let Some(Err(error)) = text(part, "path").map(str::parse::<Place>) {
+        if let Some(Err(error)) = text(part, "path").map(str::parse::<PathPattern>) {
             self.report(format!("{at}/path"), error.to_string());
         }
     }
 
     /// A plain JSON pointer, to one value.
     fn check_pointer(&mut self, written: &str, at: String) {
-        match written.parse::<Place>() {
+        match written.parse::<PathPattern>() {
             Ok(_) if written.split('/').any(|token| token == "*" || token == "**") => {
                 self.report(at, format!("`{written}` matches several values, but only one can be saved"));
             }
@@ -683,22 +690,26 @@ struct Saved {
 }
 
 /// The member `revisions` of an object, every revision where it has none; nothing where it is invalid, which is reported.
-pub(super) fn revision_set(object: &Map<String, Value>, at: &str, flaws: &mut Vec<Flaw>) -> Option<RevisionSet> {
+pub(super) fn revision_set(
+    object: &Map<String, Value>,
+    at: &str,
+    flaws: &mut Vec<UnlocatedDiagnostic>,
+) -> Option<RevisionSet> {
     let Some(written) = object.get("revisions") else { return Some(RevisionSet::ALL) };
     let written = written.as_str()?;
     let pointer = format!("{at}/revisions");
     if written.split(',').any(|part| part.trim().is_empty()) {
-        flaws.push(Flaw::at(pointer, "the set of revisions has an empty part"));
+        flaws.push(UnlocatedDiagnostic::at(pointer, "the set of revisions has an empty part"));
         return None;
     }
     match written.parse::<RevisionSet>() {
         Ok(set) if set.is_empty() => {
-            flaws.push(Flaw::at(pointer, format!("`{written}` is empty: it begins after its end")));
+            flaws.push(UnlocatedDiagnostic::at(pointer, format!("`{written}` is empty: it begins after its end")));
             None
         }
         Ok(set) => Some(set),
         Err(unknown) => {
-            let flaw = Flaw::at(pointer, unknown.to_string());
+            let flaw = UnlocatedDiagnostic::at(pointer, unknown.to_string());
             flaws.push(flaw.nearest(&unknown.0, Revision::ALL.iter().map(|revision| revision.as_str())));
             None
         }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::jsonc::Document;
 use super::load::{CaseText, locate};
 use super::path_pattern::escape;
-use super::problem::{CaseFault, Flaw};
+use super::problem::{Diagnostic, UnlocatedDiagnostic};
 use super::schema_lint;
 
 /// The directory of the shapes below that of the cases, and how a reference to one begins.
@@ -28,7 +28,7 @@ pub(super) struct Shapes(BTreeMap<String, Value>);
 
 impl Shapes {
     /// Parses the files of shapes; what is wrong with them is added to `problems`.
-    pub(super) fn parse(texts: &[CaseText], problems: &mut Vec<CaseFault>) -> Self {
+    pub(super) fn parse(texts: &[CaseText], problems: &mut Vec<Diagnostic>) -> Self {
         let mut shapes = Self::default();
         let mut documents = Vec::new();
         for text in texts {
@@ -44,7 +44,7 @@ impl Shapes {
         for (name, document) in documents {
             let mut flaws = document.flaws.clone();
             if let Some(circle) = shapes.circle(name) {
-                flaws.push(Flaw::at("", format!("the shape refers to itself: {}", circle.join(" -> "))));
+                flaws.push(UnlocatedDiagnostic::at("", format!("the shape refers to itself: {}", circle.join(" -> "))));
             } else {
                 flaws.extend(schema_lint::flaws(&document.value, "", &shapes));
             }
@@ -191,7 +191,7 @@ fn make_absolute(schema: &mut Value) {
 mod tests {
     use serde_json::json;
 
-    use super::super::lazy_schema::Pattern;
+    use super::super::lazy_schema::LazySchema;
     use super::super::model::Source;
     use super::*;
 
@@ -221,7 +221,7 @@ mod tests {
             "not": {"const": {"$ref": "shapes/tree"}},
         });
         shapes.bundle(&mut schema);
-        let pattern = Pattern::new(schema);
+        let pattern = LazySchema::new(schema);
         assert!(pattern.fits(&json!([{"next": {"name": "a"}}])));
         assert!(!pattern.fits(&json!([{"next": {"name": 5}}])));
         assert!(!pattern.fits(&json!({"$ref": "shapes/tree"})));

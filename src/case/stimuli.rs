@@ -44,7 +44,7 @@ fn named_stimuli<'a>(mut waiting: Vec<&'a str>, all: &'a [Case]) -> Vec<&'a Case
             }
         }
     }
-    let sends = |case: &&Case| matches!(case.body, Body::Act(_));
+    let sends = |case: &&Case| matches!(case.body, Body::Active(_));
     all.iter().filter(|case| reached.contains(case.id.as_str())).filter(sends).collect()
 }
 

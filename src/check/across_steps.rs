@@ -7,7 +7,7 @@ use super::client_request::undeclared;
 use super::evidence::evidence_of;
 use super::execution::Pass;
 use super::judgement::{Judgement, add_finding, requirement_and_verdict};
-use crate::case::{Act, Action, Case, Comparison, Place, Together};
+use crate::case::{AcrossSteps, Action, Active, Case, Comparison, PathPattern};
 use crate::spec::Revision;
 use crate::transcript::{Event, StepId, input_requests};
 use crate::verdict::{Finding, Verdict};
@@ -23,8 +23,8 @@ struct Difference {
 /// Judges one comparison and adds its finding.
 pub(super) fn judge_comparison(
     case: &Case,
-    body: &Act,
-    together: &Together,
+    body: &Active,
+    together: &AcrossSteps,
     revision: Revision,
     pass: &Pass,
     judged: &mut Judgement,
@@ -64,8 +64,8 @@ pub(super) fn judge_comparison(
 
 /// Compares the values of several steps.
 fn compare_values(
-    body: &Act,
-    together: &Together,
+    body: &Active,
+    together: &AcrossSteps,
     revision: Revision,
     pass: &Pass,
     judged: &mut Judgement,
@@ -149,7 +149,7 @@ fn many_server_requests(pass: &Pass) -> Option<Difference> {
 }
 
 /// Finds a request of the server that is not allowed, from the first of several steps to the last response.
-fn server_request(body: &Act, together: &Together, revision: Revision, pass: &Pass) -> Option<Difference> {
+fn server_request(body: &Active, together: &AcrossSteps, revision: Revision, pass: &Pass) -> Option<Difference> {
     let steps: Vec<usize> = body
         .steps
         .iter()
@@ -195,8 +195,8 @@ fn server_request(body: &Act, together: &Together, revision: Revision, pass: &Pa
 /// Finds a log message below the level that the second of two steps sets, which is the highest. If the server logs
 /// nothing at the first step, nothing is proved.
 fn log_below_level(
-    body: &Act,
-    together: &Together,
+    body: &Active,
+    together: &AcrossSteps,
     revision: Revision,
     pass: &Pass,
     judged: &mut Judgement,
@@ -229,9 +229,9 @@ fn log_below_level(
 
 /// The values in the responses of a step; none if one of them is not a result.
 fn values_of_step(
-    body: &Act,
+    body: &Active,
     name: &str,
-    path: Option<&Place>,
+    path: Option<&PathPattern>,
     revision: Revision,
     pass: &Pass,
     positions: &mut Vec<usize>,

@@ -10,7 +10,7 @@ use super::evidence::evidence_of;
 use super::execution::Pass;
 use super::judgement::{Judgement, add_finding, requirement_and_verdict};
 use super::text::shortened;
-use crate::case::{Act, Action, Case, Delivery, Expected, ExpectedResponse, Outcome};
+use crate::case::{Action, Active, Case, Delivery, Expected, ExpectedResponse, Outcome};
 use crate::spec::Revision;
 use crate::transcript::{Event, Exchange, HttpExchange, ShutdownStep, StepId, Transcript, is_input_required, messages};
 use crate::verdict::{Finding, Verdict};
@@ -44,7 +44,7 @@ impl StepExchange<'_> {
 
 /// Judges an active case by the records of all its executions.
 #[must_use]
-pub fn judge_active(case: &Case, body: &Act, revision: Revision, passes: &[Pass]) -> Judgement {
+pub fn judge_active(case: &Case, body: &Active, revision: Revision, passes: &[Pass]) -> Judgement {
     let mut judged = Judgement::skip("nothing was sent");
     for pass in passes {
         let one = judge_execution(case, body, revision, pass);
@@ -71,7 +71,7 @@ pub fn judge_active(case: &Case, body: &Act, revision: Revision, passes: &[Pass]
     judged
 }
 
-fn judge_execution(case: &Case, body: &Act, revision: Revision, pass: &Pass) -> Judgement {
+fn judge_execution(case: &Case, body: &Active, revision: Revision, pass: &Pass) -> Judgement {
     let record = &pass.transcript;
     if let Some(void) = &pass.void {
         return Judgement::skip(void.clone());

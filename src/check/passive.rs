@@ -12,7 +12,7 @@ use super::value::Selected;
 use super::violation::{ValueResult, Violation};
 use super::{client_request, connection, value};
 use crate::case::{
-    Case, ConnectionAssertion, Methods, Passive, Pattern, Rule, ValueRule, Watch, WatchKind, WatchedValues,
+    Case, ConnectionAssertion, LazySchema, Methods, Passive, Rule, ValueRule, Watch, WatchKind, WatchedValues,
 };
 use crate::spec::Revision;
 use crate::transcript::{Event, Exchange, HttpExchange, input_requests};
@@ -222,14 +222,14 @@ fn report<T>(
 }
 
 /// The line itself, if it does not conform to a schema.
-fn line_violation(schema: &Pattern, line: &Value) -> Option<String> {
+fn line_violation(schema: &LazySchema, line: &Value) -> Option<String> {
     let text = line.get("text").and_then(Value::as_str).unwrap_or_default();
     let damage = line.get("damage").and_then(Value::as_str).map(|damage| format!(" ({damage})")).unwrap_or_default();
     (!schema.fits(line)).then(|| format!("the line `{}`{damage}", shortened(text, 160)))
 }
 
 /// What in a value does not conform to a schema.
-fn schema_violation(schema: &Pattern, value: &Value) -> Option<String> {
+fn schema_violation(schema: &LazySchema, value: &Value) -> Option<String> {
     let error = schema.validator().iter_errors(value).next()?;
     let at = error.instance_path().to_string();
     let text = shortened(&error.to_string(), 240);

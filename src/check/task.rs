@@ -9,7 +9,7 @@ use super::index::{ConnectionIndex, method_of};
 use super::list::paginations_of;
 use super::text::shortened;
 use super::violation::{CheckResult, Violation};
-use crate::case::Pattern;
+use crate::case::LazySchema;
 use crate::transcript::Event;
 use crate::wire::MessageKind;
 
@@ -137,8 +137,8 @@ pub(super) fn status_final(index: &ConnectionIndex<'_>) -> CheckResult {
 /// Checks that the times of each task are timestamps, that the time of its creation does not change, and that its
 /// last update is not before it.
 pub(super) fn timestamps_consistent(index: &ConnectionIndex<'_>) -> CheckResult {
-    static TIMESTAMP: LazyLock<Pattern> =
-        LazyLock::new(|| Pattern::new(json!({"type": "string", "format": "iso-8601"})));
+    static TIMESTAMP: LazyLock<LazySchema> =
+        LazyLock::new(|| LazySchema::new(json!({"type": "string", "format": "iso-8601"})));
     /// A time to the second, if it can be compared as a string.
     fn second(time: &str) -> Option<&str> {
         time.get(..19).filter(|_| time.ends_with('Z') && time.as_bytes().get(10) == Some(&b'T'))

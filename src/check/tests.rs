@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{IndexedConnections, Judgement, Pass, RecordedConnection, judge_active, judge_passive};
-use crate::case::{Body, Case, CaseText, Source, Trust, understand};
+use crate::case::{Body, Case, CaseText, Source, Trust, parse_cases};
 use crate::spec::Revision;
 use crate::transcript::{Entry, Event, SessionParameters, StepId, Transcript};
 use crate::verdict::Verdict;
@@ -21,7 +21,7 @@ fn case(text: &str) -> Case {
         source: Source::Embedded,
         text: text.to_owned(),
     };
-    understand(vec![text], &[], Trust::Nothing).expect("the case is valid").remove(0)
+    parse_cases(vec![text], &[], Trust::Nothing).expect("the case is valid").remove(0)
 }
 
 fn rejection_case() -> Case {
@@ -66,7 +66,7 @@ fn transcript(messages: &[(Option<usize>, Value)]) -> Transcript {
 }
 
 fn judge(case: &Case, messages: &[(Option<usize>, Value)]) -> Judgement {
-    let Body::Act(body) = &case.body else { panic!("it is active") };
+    let Body::Active(body) = &case.body else { panic!("it is active") };
     let pass = Pass {
         label: String::new(),
         number: 0,
@@ -186,7 +186,7 @@ fn judge_by_rule(rule: &str, messages: &[(Option<usize>, Value)]) -> Judgement {
           "rules": [{rule}],
         }}"#
     ));
-    let Body::Watch(passive) = &case.body else { panic!("it is passive") };
+    let Body::Passive(passive) = &case.body else { panic!("it is passive") };
     let connected = [RecordedConnection { label: "main".to_owned(), transcript: transcript(messages) }];
     judge_passive(&case, passive, REVISION, &IndexedConnections::new(&connected, REVISION))
 }
@@ -233,7 +233,7 @@ fn a_response_of_another_revision_is_not_judged() {
           "rules": [{ "schema": { "required": ["name"] } }],
         }"#,
     );
-    let Body::Watch(passive) = &case.body else { panic!("it is passive") };
+    let Body::Passive(passive) = &case.body else { panic!("it is passive") };
     let connected = [RecordedConnection { label: "main".to_owned(), transcript: other_revision }];
     let judged = judge_passive(&case, passive, REVISION, &IndexedConnections::new(&connected, REVISION));
     assert_eq!(judged.verdict, Verdict::Skip);

@@ -10,7 +10,7 @@ use super::index::{ConnectionIndex, method_of};
 use super::list::{Page, paginations_of};
 use super::text::shortened;
 use super::violation::{CheckResult, Violation};
-use crate::case::{Place, RepeatedItem, Unique};
+use crate::case::{PathPattern, RepeatedItem, Unique};
 use crate::transcript::HttpExchange;
 
 /// The greatest length of a value in a finding, in characters.
@@ -26,17 +26,17 @@ pub(super) fn unique(index: &ConnectionIndex<'_>, rule: &Unique) -> CheckResult 
 }
 
 /// The last token of a path, which names the value.
-fn value_name(path: &Place) -> &str {
+fn value_name(path: &PathPattern) -> &str {
     path.as_str().rsplit('/').next().unwrap_or_default()
 }
 
 /// The token before `*` in a path, which names the items.
-fn items_name(path: &Place) -> &str {
+fn items_name(path: &PathPattern) -> &str {
     path.as_str().split_once("/*").and_then(|(items, _)| items.rsplit('/').next()).unwrap_or("items")
 }
 
 /// The strings at a path in a page, each with the item that it belongs to.
-fn items_of<'a>(page: &Page<'a>, path: &Place) -> Vec<(&'a str, Option<&'a Value>)> {
+fn items_of<'a>(page: &Page<'a>, path: &PathPattern) -> Vec<(&'a str, Option<&'a Value>)> {
     let values = path.find(page.result).into_iter();
     values
         .filter_map(|(pointer, value)| {
@@ -46,7 +46,12 @@ fn items_of<'a>(page: &Page<'a>, path: &Place) -> Vec<(&'a str, Option<&'a Value
         .collect()
 }
 
-fn unique_in_lists(index: &ConnectionIndex<'_>, methods: &[String], path: &Place, except: RepeatedItem) -> CheckResult {
+fn unique_in_lists(
+    index: &ConnectionIndex<'_>,
+    methods: &[String],
+    path: &PathPattern,
+    except: RepeatedItem,
+) -> CheckResult {
     let mut checked = CheckResult::default();
     let (items, name) = (items_name(path), value_name(path));
     for method in methods {
@@ -82,7 +87,7 @@ fn unique_in_lists(index: &ConnectionIndex<'_>, methods: &[String], path: &Place
     checked
 }
 
-fn unique_in_results(index: &ConnectionIndex<'_>, methods: &[String], path: &Place) -> CheckResult {
+fn unique_in_results(index: &ConnectionIndex<'_>, methods: &[String], path: &PathPattern) -> CheckResult {
     let mut checked = CheckResult::default();
     let mut known: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     for exchange in &index.exchanges {
@@ -109,7 +114,7 @@ fn unique_in_results(index: &ConnectionIndex<'_>, methods: &[String], path: &Pla
     checked
 }
 
-fn unique_in_streams(index: &ConnectionIndex<'_>, path: &Place) -> CheckResult {
+fn unique_in_streams(index: &ConnectionIndex<'_>, path: &PathPattern) -> CheckResult {
     let mut checked = CheckResult::default();
     let mut known: BTreeMap<&str, &HttpExchange> = BTreeMap::new();
     for (exchange, events) in streams(index) {

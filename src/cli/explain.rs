@@ -160,7 +160,7 @@ fn rule_head(requirement: &Requirement, indent: usize, out: &mut dyn Write) -> i
 /// What a case does, a line each.
 fn deeds(case: &Case) -> Vec<String> {
     match &case.body {
-        Body::Watch(passive) => {
+        Body::Passive(passive) => {
             let (what, count) = match &passive.watch {
                 Watch::Connections(rules) => ("every connection as a whole".to_owned(), rules.len()),
                 Watch::Values(values) => (watched(&values.kind), values.rules.len()),
@@ -170,7 +170,7 @@ fn deeds(case: &Case) -> Vec<String> {
                 "It sends nothing of its own: it checks {what} against {rules}, wherever it appears in the run."
             )]
         }
-        Body::Act(act) => {
+        Body::Active(act) => {
             let process = match act.process {
                 Process::Shared => "In the session that most cases share it",
                 Process::Disposable => "In a session that it may harm it",
@@ -195,7 +195,7 @@ fn deeds(case: &Case) -> Vec<String> {
         Body::Fuzz(oracle) => {
             vec![format!(
                 "It looks at the answers to generated calls of every tool that may be called. {}",
-                oracle.asks()
+                oracle.rule()
             )]
         }
     }

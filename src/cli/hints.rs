@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
 
-use mcp_conformance::internals::case::{Ask, Hint};
+use mcp_conformance::internals::case::{Hint, HintRequest};
 use mcp_conformance::internals::judge::plan;
 use mcp_conformance::internals::run::{DiscoveredHint, DiscoveredHints, discover_hints};
 use mcp_conformance::report::Conclusion;
@@ -120,12 +120,12 @@ fn members(found: &DiscoveredHint) -> Vec<(&'static str, Value)> {
         members.push(("revisions", json!(range(*revisions))));
     }
     match ask {
-        Ask::Call { tool, arguments } => {
+        HintRequest::Call { tool, arguments } => {
             members.push(("call", json!(tool)));
             members.push(("arguments", Value::Object(arguments.clone())));
         }
-        Ask::Read { uri } => members.push(("read", json!(uri))),
-        Ask::Get { prompt, arguments } => {
+        HintRequest::Read { uri } => members.push(("read", json!(uri))),
+        HintRequest::Get { prompt, arguments } => {
             members.push(("get", json!(prompt)));
             if !arguments.is_empty() {
                 members.push(("arguments", Value::Object(arguments.clone())));
@@ -175,11 +175,11 @@ fn escaped(json: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mcp_conformance::internals::case::understand_hints;
+    use mcp_conformance::internals::case::parse_hints;
 
     use super::*;
 
-    fn found(purposes: &[&str], revisions: &str, ask: Ask, contents: &[&'static str]) -> DiscoveredHint {
+    fn found(purposes: &[&str], revisions: &str, ask: HintRequest, contents: &[&'static str]) -> DiscoveredHint {
         DiscoveredHint {
             hint: Hint {
                 purposes: purposes.iter().map(|id| (*id).to_owned()).collect(),
@@ -205,14 +205,14 @@ mod tests {
                 found(
                     &purposes,
                     "2024-10-07..",
-                    Ask::Call { tool: "a".to_owned(), arguments: arguments.clone() },
+                    HintRequest::Call { tool: "a".to_owned(), arguments: arguments.clone() },
                     &["image"],
                 ),
-                found(&[], "2025-03-26..2025-11-25", Ask::Read { uri: "file:///x".to_owned() }, &[]),
+                found(&[], "2025-03-26..2025-11-25", HintRequest::Read { uri: "file:///x".to_owned() }, &[]),
                 found(
                     &[],
                     "2024-11-05, 2025-06-18",
-                    Ask::Get { prompt: "p".to_owned(), arguments: serde_json::Map::new() },
+                    HintRequest::Get { prompt: "p".to_owned(), arguments: serde_json::Map::new() },
                     &[],
                 ),
             ],
@@ -221,7 +221,7 @@ mod tests {
         let text = hint_file(&discovered, " -- ./server 'a\nb'");
         assert!(!text.chars().any(|c| c != '\n' && c.is_control()) && !text.contains('\u{202e}'), "{text}");
         assert!(text.contains("// image\n") && text.contains("\"2025-03-26..2025-11-25\""), "{text}");
-        let read = understand_hints("h", &text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let read = parse_hints("h", &text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let written: Vec<Hint> = discovered.found.into_iter().map(|found| found.hint).collect();
         assert_eq!(read, written);
     }

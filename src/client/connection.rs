@@ -230,12 +230,6 @@ impl Connection {
         self.record.state().entries.len()
     }
 
-    /// Whether nothing has been recorded yet.
-    #[must_use]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The entries from a position on.
     #[must_use]
     pub(crate) fn entries_from(&self, position: usize) -> Vec<Arc<Entry>> {

@@ -42,7 +42,7 @@ pub fn select_cases(settings: &Settings, cases: &[Case]) -> Result<SelectedCases
 /// Whether a case runs in a shard. Passive cases run in each of them, as each sees messages of its own, and so do
 /// the fuzz cases, because fuzzing is split by tool.
 fn is_in_shard(shard: Shard, case: &Case) -> bool {
-    matches!(case.body, Body::Watch { .. } | Body::Fuzz(_)) || shard.holds(&case.id)
+    matches!(case.body, Body::Passive { .. } | Body::Fuzz(_)) || shard.holds(&case.id)
 }
 
 /// Makes the plan of a run.

@@ -141,7 +141,7 @@ impl Server {
     /// let server = Server::reference(["unknown-tool-succeeds".parse::<Fault>()?]);
     /// let report = Judge::new(server).settings(settings).run_blocking()?;
     /// let mut findings = report.results().filter(|result| !result.findings.is_empty());
-    /// assert!(findings.any(|result| result.case == "tools/call/unknown-tool-refused"));
+    /// assert!(findings.any(|result| result.case == "tools/call/unknown-tool-rejected"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn reference(faults: impl IntoIterator<Item = Fault>) -> Self {

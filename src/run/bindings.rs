@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::inventory::{Inventory, Tool};
 use super::primitives::Prompt;
 use super::session::{Session, stateless_meta};
-use crate::case::{Act, Ask, Case, ForEach, Placeholder};
+use crate::case::{Active, Case, ForEach, HintRequest, Placeholder};
 use crate::client::CLIENT_HEADER_VALUE;
 use crate::fuzz::{Mistake, Random};
 use crate::spec::{Era, Revision};
@@ -15,7 +15,7 @@ use crate::transcript::SessionParameters;
 
 /// Why a placeholder cannot be filled in, and so why the case is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unfilled(pub(super) String);
+pub(super) struct MissingValue(pub(super) String);
 
 /// A tool with the arguments that a case calls it with.
 #[derive(Debug, Clone)]
@@ -83,7 +83,7 @@ impl<'a> Bindings<'a> {
     }
 
     /// The request of the first hint that is for the case and was served, among those that a function selects.
-    fn hinted<T>(&self, session: &Session, pick: impl Fn(&'a Ask) -> Option<T>) -> Option<T> {
+    fn hinted<T>(&self, session: &Session, pick: impl Fn(&'a HintRequest) -> Option<T>) -> Option<T> {
         let mut followed =
             self.inventory.hint_results.iter().filter(|followed| followed.applies_to(self.case, session.revision));
         followed.find_map(|followed| pick(&followed.hint.ask))
@@ -100,8 +100,8 @@ impl<'a> Bindings<'a> {
     }
 
     /// The value of a placeholder.
-    pub(super) fn value(&self, placeholder: &Placeholder, session: &mut Session) -> Result<Value, Unfilled> {
-        let unfilled = |reason: &str| Err(Unfilled(reason.to_owned()));
+    pub(super) fn value(&self, placeholder: &Placeholder, session: &mut Session) -> Result<Value, MissingValue> {
+        let unfilled = |reason: &str| Err(MissingValue(reason.to_owned()));
         match placeholder {
             Placeholder::Tool
             | Placeholder::ToolArguments
@@ -135,8 +135,8 @@ impl<'a> Bindings<'a> {
                     return Ok(json!(uri));
                 }
                 let hinted = self.hinted(session, |ask| match ask {
-                    Ask::Read { uri } => Some(uri),
-                    Ask::Call { .. } | Ask::Get { .. } => None,
+                    HintRequest::Read { uri } => Some(uri),
+                    HintRequest::Call { .. } | HintRequest::Get { .. } => None,
                 });
                 match hinted.or(self.inventory.primitives.resources.first()) {
                     Some(uri) => Ok(json!(uri)),
@@ -145,8 +145,8 @@ impl<'a> Bindings<'a> {
             }
             Placeholder::Prompt | Placeholder::PromptArguments | Placeholder::PromptArgument => {
                 let hinted = self.hinted(session, |ask| match ask {
-                    Ask::Get { prompt, arguments } if !arguments.is_empty() => Some((prompt, arguments)),
-                    Ask::Get { .. } | Ask::Call { .. } | Ask::Read { .. } => None,
+                    HintRequest::Get { prompt, arguments } if !arguments.is_empty() => Some((prompt, arguments)),
+                    HintRequest::Get { .. } | HintRequest::Call { .. } | HintRequest::Read { .. } => None,
                 });
                 let listed = || {
                     self.inventory.primitives.prompt_with_arguments().map(|prompt| (&prompt.name, &prompt.arguments))
@@ -218,7 +218,7 @@ fn of_tool(
     placeholder: &Placeholder,
     inventory: &Inventory,
     seed: u64,
-) -> Result<Value, Unfilled> {
+) -> Result<Value, MissingValue> {
     let tool = bound.tool;
     let invalid = |breakage: Mistake, what: &str| {
         let schema = tool.schema.as_ref();
@@ -226,11 +226,13 @@ fn of_tool(
             Some(arguments) => schema.with_mistake_in(arguments, breakage),
             None => schema.with_mistake(breakage),
         });
-        broken.map(|broken| broken.arguments).ok_or_else(|| Unfilled(format!("no tool that may be called has {what}")))
+        broken
+            .map(|broken| broken.arguments)
+            .ok_or_else(|| MissingValue(format!("no tool that may be called has {what}")))
     };
     match placeholder {
         Placeholder::ToolArguments => {
-            bound.arguments.clone().ok_or_else(|| Unfilled("no arguments could be generated for a tool".to_owned()))
+            bound.arguments.clone().ok_or_else(|| MissingValue("no arguments could be generated for a tool".to_owned()))
         }
         Placeholder::ToolArgumentsMissing => invalid(Mistake::MissingRequired, "a required argument"),
         Placeholder::ToolArgumentsWrongType => {
@@ -239,9 +241,9 @@ fn of_tool(
         Placeholder::ToolArgumentsOutsideEnum => invalid(Mistake::OutsideEnum, "an argument with listed values"),
         Placeholder::ToolArgumentsAdditional => invalid(Mistake::ExtraProperty, "additionalProperties: false"),
         Placeholder::ToolArguments2020Only => invalid_in_2020_12(tool)
-            .ok_or_else(|| Unfilled("no tool that may be called has an argument with prefixItems".to_owned())),
+            .ok_or_else(|| MissingValue("no tool that may be called has an argument with prefixItems".to_owned())),
         Placeholder::ToolArgumentsAlternative => other_arguments(tool, seed)
-            .ok_or_else(|| Unfilled("no tool that may be called takes other arguments".to_owned())),
+            .ok_or_else(|| MissingValue("no tool that may be called takes other arguments".to_owned())),
         Placeholder::ToolSwappedCase => {
             let swapped: String = tool
                 .name
@@ -249,7 +251,7 @@ fn of_tool(
                 .map(|c| if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() })
                 .collect();
             if swapped == tool.name || inventory.tools.iter().any(|other| other.name == swapped) {
-                return Err(Unfilled("every tool name in swapped case is that of a tool".to_owned()));
+                return Err(MissingValue("every tool name in swapped case is that of a tool".to_owned()));
             }
             Ok(json!(swapped))
         }
@@ -315,14 +317,14 @@ pub(super) fn altered(cursor: &str) -> Option<String> {
 /// The items that a case is carried out for, best first; an item of nothing if its placeholders need none.
 pub(super) fn candidates<'a>(
     case: &'a Case,
-    body: &Act,
+    body: &Active,
     inventory: &'a Inventory,
     session: &mut Session,
-) -> Result<Vec<Item<'a>>, Unfilled> {
+) -> Result<Vec<Item<'a>>, MissingValue> {
     match body.for_each.as_ref().and_then(|for_each| listed(for_each, inventory)) {
         None => tools(case, body, inventory, session),
         Some(items) if items.is_empty() => {
-            Err(Unfilled("the server lists nothing that the case could be repeated for".to_owned()))
+            Err(MissingValue("the server lists nothing that the case could be repeated for".to_owned()))
         }
         Some(items) => Ok(items),
     }
@@ -344,17 +346,17 @@ const MAX_ITEMS: usize = 40;
 /// The tools that a case's placeholders can be bound to.
 fn tools<'a>(
     case: &'a Case,
-    body: &Act,
+    body: &Active,
     inventory: &'a Inventory,
     session: &mut Session,
-) -> Result<Vec<Item<'a>>, Unfilled> {
+) -> Result<Vec<Item<'a>>, MissingValue> {
     let placeholders = case.placeholders();
     let of_tool: Vec<&Placeholder> = placeholders.iter().filter(|placeholder| placeholder.is_of_tool()).collect();
     let client_request = case.needs.client_request.as_ref();
     if of_tool.is_empty() && body.for_each.is_none() && case.needs.tool.is_none() && client_request.is_none() {
         return Ok(vec![Item::Nothing]);
     }
-    let mut why = Unfilled("no tool that may be called was served".to_owned());
+    let mut why = MissingValue("no tool that may be called was served".to_owned());
     let mut found: Vec<BoundTool<'a>> = Vec::new();
     let wanted = if body.for_each.is_some() { MAX_ITEMS } else { 1 };
     let hinted = hinted(case, inventory, session);
@@ -372,11 +374,11 @@ fn tools<'a>(
             continue;
         }
         if case.needs.tool.as_ref().is_some_and(|schema| !schema.fits(&bound.tool.definition)) {
-            why = Unfilled("no tool that may be called is of the kind that the case needs".to_owned());
+            why = MissingValue("no tool that may be called is of the kind that the case needs".to_owned());
             continue;
         }
         if client_request.is_some_and(|schema| !bound.tool.client_requests.iter().any(|request| schema.fits(request))) {
-            why = Unfilled("the server made no such request of the client during the call of a tool".to_owned());
+            why = MissingValue("the server made no such request of the client during the call of a tool".to_owned());
             continue;
         }
         let bindings = Bindings::new(case, inventory, Item::Tool(bound.clone()), 0);
@@ -392,11 +394,11 @@ fn tools<'a>(
 fn hinted<'a>(case: &Case, inventory: &'a Inventory, session: &Session) -> Vec<BoundTool<'a>> {
     let helping = inventory.hint_results.iter().filter(|followed| followed.applies_to(case, session.revision));
     let bound = helping.filter_map(|followed| match &followed.hint.ask {
-        Ask::Call { tool, arguments } => {
+        HintRequest::Call { tool, arguments } => {
             let tool = inventory.tools.iter().find(|listed| listed.name == *tool && listed.is_usable())?;
             Some(BoundTool { tool, arguments: Some(Value::Object(arguments.clone())) })
         }
-        Ask::Read { .. } | Ask::Get { .. } => None,
+        HintRequest::Read { .. } | HintRequest::Get { .. } => None,
     });
     bound.collect()
 }

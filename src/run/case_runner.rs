@@ -6,17 +6,17 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::bindings::Unfilled;
+use super::bindings::MissingValue;
 use super::discovery::{UnansweredCall, wait_for_unanswered};
 use super::exchange::{GIVEN_UP, carry_out};
 use super::inventory::Inventory;
 use super::launch::connect;
 use super::permits::{PermitRequest, ProcessPermit};
-use super::reply::Replies;
+use super::reply::ClientResponder;
 use super::session::{OpeningFailure, RejectedOpening, Session, full_capabilities};
 use super::shared_results::{self, is_shared};
 use super::target::{ClosedSession, Target, declares_needed_capabilities, missing_capabilities};
-use crate::case::{Act, Body, Case, Process};
+use crate::case::{Active, Body, Case, Process};
 use crate::check::{self, Judgement, Pass};
 use crate::transcript::SessionParameters;
 use crate::wire::MessageKind;
@@ -171,7 +171,7 @@ async fn in_sequence(
     let (mut restarts, mut silences) = (0, 0);
     let mut unanswered_calls = Some(unanswered_calls);
     for case in cases {
-        let Body::Act(body) = &case.body else { continue };
+        let Body::Active(body) = &case.body else { continue };
         if let Some(unusable) = session.take_if(|session| is_unusable(&target, session)) {
             // They belonged to the replaced session.
             unanswered_calls = None;
@@ -233,7 +233,13 @@ pub(super) fn give_up_cut_off(target: &Target) {
 /// The passes of a case, or its judgement if it did not run.
 pub(super) type CaseRun = Result<Vec<Pass>, Judgement>;
 
-async fn run_case(target: &Target, case: &Case, body: &Act, session: &mut Session, inventory: &Inventory) -> Judgement {
+async fn run_case(
+    target: &Target,
+    case: &Case,
+    body: &Active,
+    session: &mut Session,
+    inventory: &Inventory,
+) -> Judgement {
     let carried = carry_out_in(target, case, body, session, inventory).await;
     judge(target, case, body, carried)
 }
@@ -241,7 +247,7 @@ async fn run_case(target: &Target, case: &Case, body: &Act, session: &mut Sessio
 async fn carry_out_in(
     target: &Target,
     case: &Case,
-    body: &Act,
+    body: &Active,
     session: &mut Session,
     inventory: &Inventory,
 ) -> CaseRun {
@@ -261,11 +267,11 @@ async fn carry_out_in(
         // Missing responses prove nothing while the server limits the rate.
         return Err(Judgement::error(RATE_LIMITED));
     }
-    carried_out.map_err(|Unfilled(reason)| Judgement::skip(reason))
+    carried_out.map_err(|MissingValue(reason)| Judgement::skip(reason))
 }
 
 /// Judges a case by its passes.
-pub(super) fn judge(target: &Target, case: &Case, body: &Act, carried: CaseRun) -> Judgement {
+pub(super) fn judge(target: &Target, case: &Case, body: &Active, carried: CaseRun) -> Judgement {
     match carried {
         Ok(passes) => target.context.judging(|| check::judge_active(case, body, target.revision, &passes)),
         Err(judged) => judged,
@@ -277,7 +283,7 @@ pub(super) fn judge(target: &Target, case: &Case, body: &Act, carried: CaseRun) 
 /// The permit is requested immediately, unless discovery decides whether the case runs at all.
 pub(super) fn run_on_own_process(target: Target, case: Arc<Case>) -> impl Future<Output = ClosedSessions> + Send {
     let needs = &case.needs;
-    let is_shared = matches!(&case.body, Body::Act(body) if is_shared(&target, &case, body));
+    let is_shared = matches!(&case.body, Body::Active(body) if is_shared(&target, &case, body));
     let at_once = needs.client_request.is_none() && needs.tool.is_none() && !is_shared;
     let permit_request = at_once.then(|| target.context.request_permit());
     run_own_process(target, case, permit_request, is_shared)
@@ -289,7 +295,7 @@ async fn run_own_process(
     permit_request: Option<PermitRequest>,
     is_shared: bool,
 ) -> ClosedSessions {
-    let Body::Act(body) = &case.body else { return Vec::new() };
+    let Body::Active(body) = &case.body else { return Vec::new() };
     if is_shared {
         return shared_results::report_shared(target, &case, body).await;
     }
@@ -343,7 +349,7 @@ fn reason_without_client_request(case: &Case, inventory: &Inventory) -> Option<S
 }
 
 /// Opens a process for one case, in the way the case requires.
-pub(super) async fn open_for_case(target: &Target, body: &Act, purpose: String) -> Result<Session, OpenError> {
+pub(super) async fn open_for_case(target: &Target, body: &Active, purpose: String) -> Result<Session, OpenError> {
     let context = &target.context;
     let capabilities = match (&body.client_capabilities, body.process) {
         (Some(declared), _) => declared.clone(),
@@ -353,7 +359,7 @@ pub(super) async fn open_for_case(target: &Target, body: &Act, purpose: String) 
     if body.process != Process::Uninitialized {
         return open(target, capabilities, &purpose).await;
     }
-    let (keeping, replies) = (context.keeping(&purpose), Replies::default());
+    let (keeping, replies) = (context.keeping(&purpose), ClientResponder::default());
     connect(context, target.revision, &capabilities, &replies, keeping)
         .map(|connection| Session::unopened(connection, target.revision, capabilities, replies, purpose))
         .map_err(|error| error.to_string().into())
@@ -363,7 +369,7 @@ pub(super) async fn open_for_case(target: &Target, body: &Act, purpose: String) 
 pub(super) async fn run_fresh(
     target: &Target,
     case: &Case,
-    body: &Act,
+    body: &Active,
     session: &mut Session,
     inventory: &Inventory,
 ) -> Judgement {
@@ -375,7 +381,7 @@ pub(super) async fn run_fresh(
 pub(super) async fn carry_out_fresh(
     target: &Target,
     case: &Case,
-    body: &Act,
+    body: &Active,
     session: &mut Session,
     inventory: &Inventory,
 ) -> CaseRun {

@@ -49,7 +49,7 @@ pub(super) async fn confirm_all(
 
 /// Repeats a failing case until it fails again, as often as the plan allows.
 async fn confirm(mut target: Target, case: &Case, judged: &mut Judgement) {
-    let Body::Act(body) = &case.body else { return };
+    let Body::Active(body) = &case.body else { return };
     let context = target.context.clone();
     let inventory = target.inventory().await;
     for _ in 0..context.plan.retries {

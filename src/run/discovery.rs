@@ -10,7 +10,7 @@ use super::hint_requests;
 use super::inventory::{FirstCallOutcome, Inventory};
 use super::plan::Plan;
 use super::primitives;
-use super::retry::{self, Served};
+use super::retry::{self, AnsweredRequest};
 use super::session::Session;
 use super::subscription::ChangeSubscription;
 use crate::client::WaitOutcome;
@@ -195,7 +195,7 @@ async fn take_response(
     };
     session.unanswered = 0;
     let call = pending.remove(at);
-    let served = Served { request: call.request.clone(), response };
+    let served = AnsweredRequest { request: call.request.clone(), response };
     if call.rounds < MAX_ROUNDS
         && let Some(retried) = retry::plain(&served, &session.replies)
     {

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::bindings::{Bindings, Item, Unfilled, candidates};
+use super::bindings::{Bindings, Item, MissingValue, candidates};
 use super::discovery::MAX_PAGES;
 use super::http_steps::OpenResponses;
 use super::inventory::Inventory;
 use super::plan::Plan;
-use super::retry::{self, Served};
+use super::retry::{self, AnsweredRequest};
 use super::session::{Session, shutdown_grace_for};
 use crate::case::{
-    Act, Action, Case, Delivery, Expected, ForEach, Meta, Outcome, Placeholder, Poll, RawLine, Retry, SavedPointers,
+    Action, Active, Case, Delivery, Expected, ForEach, Meta, Outcome, Placeholder, Poll, RawLine, Retry, SavedPointers,
     Step, fill, fill_text,
 };
 use crate::check::Pass;
@@ -42,12 +42,12 @@ pub(super) const GIVEN_UP: usize = 2;
 /// Carries out a case: the transcript of each pass, or why the case does not apply.
 pub(super) async fn carry_out(
     case: &Case,
-    body: &Act,
+    body: &Active,
     session: &mut Session,
     inventory: &Inventory,
     plan: &Plan,
     new_pass: &mut (impl FnMut() -> usize + Send),
-) -> Result<Vec<Pass>, Unfilled> {
+) -> Result<Vec<Pass>, MissingValue> {
     let items = match &body.for_each {
         Some(ForEach::Page(method)) => pages(session, method, plan).await?,
         _ => candidates(case, body, inventory, session)?,
@@ -81,7 +81,7 @@ pub(super) async fn carry_out(
             Err(unfilled) if pass.transcript.entries.iter().all(|entry| !is_of_client(entry)) => {
                 return Err(unfilled);
             }
-            Err(Unfilled(reason)) => pass.trouble = Some(reason),
+            Err(MissingValue(reason)) => pass.trouble = Some(reason),
         }
         passes.push(pass);
         if session.connection.is_closed() || session.unanswered >= GIVEN_UP {
@@ -89,18 +89,18 @@ pub(super) async fn carry_out(
         }
     }
     if passes.is_empty() {
-        return Err(Unfilled("no tool answers with what the case needs".to_owned()));
+        return Err(MissingValue("no tool answers with what the case needs".to_owned()));
     }
     Ok(passes)
 }
 
 /// The pages of a list after the first, which a case is repeated for.
-async fn pages<'a>(session: &mut Session, method: &str, plan: &Plan) -> Result<Vec<Item<'a>>, Unfilled> {
+async fn pages<'a>(session: &mut Session, method: &str, plan: &Plan) -> Result<Vec<Item<'a>>, MissingValue> {
     let cursors = read_pages(session, method, None, plan).await;
     let pages = cursors.into_iter().enumerate();
     let pages: Vec<_> =
         pages.map(|(at, cursor)| Item::Page { method: method.to_owned(), number: at + 2, cursor }).collect();
-    if pages.is_empty() { Err(Unfilled(format!("{method} has one page only"))) } else { Ok(pages) }
+    if pages.is_empty() { Err(MissingValue(format!("{method} has one page only"))) } else { Ok(pages) }
 }
 
 /// The values that a step saves.
@@ -118,7 +118,7 @@ fn is_of_client(entry: &Entry) -> bool {
 
 /// Why a pass proves nothing: the server did not make the request that the case is about, or one that cannot be answered
 /// as the case says.
-fn void(case: &Case, body: &Act, record: &Transcript, answered: bool) -> Option<String> {
+fn void(case: &Case, body: &Active, record: &Transcript, answered: bool) -> Option<String> {
     let asked = case.needs.client_request.as_ref().filter(|_| !body.client_responses.is_empty())?;
     if !record.requests_to_client().iter().any(|request| asked.fits(request)) {
         return Some("this time the server did not make such a request of the client".to_owned());
@@ -128,7 +128,7 @@ fn void(case: &Case, body: &Act, record: &Transcript, answered: bool) -> Option<
 
 /// The first request of a case that has to obtain a value from each tool: a tool that did not yield it to one case is not
 /// called by the next for the same.
-fn opener(body: &Act) -> Option<String> {
+fn opener(body: &Active) -> Option<String> {
     match &body.steps.first()?.action {
         Action::Request { message, save, .. } if !save.is_empty() && body.for_each == Some(ForEach::Tool) => {
             Some(format!("{message}{save:?}"))
@@ -139,7 +139,7 @@ fn opener(body: &Act) -> Option<String> {
 
 /// Carries out the steps of a case once.
 struct StepRunner<'r, 'b, 'c> {
-    body: &'c Act,
+    body: &'c Active,
     session: &'r mut Session,
     bindings: &'r mut Bindings<'b>,
     plan: &'r Plan,
@@ -154,7 +154,7 @@ struct StepRunner<'r, 'b, 'c> {
     /// The longest response time.
     slowest: Duration,
     /// The requests that were answered, by the name of their step.
-    served: BTreeMap<&'c str, Served>,
+    served: BTreeMap<&'c str, AnsweredRequest>,
     /// The HTTP responses that are still read.
     open: OpenResponses,
 }
@@ -168,7 +168,7 @@ struct Outgoing<'s> {
 }
 
 impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
-    fn new(body: &'c Act, session: &'r mut Session, bindings: &'r mut Bindings<'b>, plan: &'r Plan) -> Self {
+    fn new(body: &'c Active, session: &'r mut Session, bindings: &'r mut Bindings<'b>, plan: &'r Plan) -> Self {
         Self {
             body,
             session,
@@ -185,7 +185,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
     }
 
     /// Carries out the steps of a pass, and waits for the responses that are still missing after the last.
-    async fn carry_out(mut self, pass: usize) -> Result<(), Unfilled> {
+    async fn carry_out(mut self, pass: usize) -> Result<(), MissingValue> {
         for (index, step) in self.body.steps.iter().enumerate() {
             if !step.runs_in(self.session.revision) {
                 continue;
@@ -199,7 +199,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         Ok(())
     }
 
-    async fn carry_out_step(&mut self, step: &'c Step, step_id: StepId) -> Result<(), Unfilled> {
+    async fn carry_out_step(&mut self, step: &'c Step, step_id: StepId) -> Result<(), MissingValue> {
         match &step.action {
             Action::Request { message, meta, delivery: Delivery::Polled(poll), save, .. } => {
                 let waited = self.poll(message, poll, meta, step_id).await?;
@@ -290,7 +290,12 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
     }
 
     /// Sends a request, and waits for its response unless the next step is to follow at once.
-    async fn send_request(&mut self, step: &'c Step, outgoing: Outgoing<'_>, step_id: StepId) -> Result<(), Unfilled> {
+    async fn send_request(
+        &mut self,
+        step: &'c Step,
+        outgoing: Outgoing<'_>,
+        step_id: StepId,
+    ) -> Result<(), MissingValue> {
         let Outgoing { message, meta, pipelined, save } = outgoing;
         let meta = self.filled_meta(meta)?;
         let message = self.session.complete(&message, true, meta.as_ref());
@@ -310,7 +315,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                 self.slowest = self.slowest.max(sent.elapsed());
                 self.save(save, &response);
                 if let Some(name) = &step.name {
-                    self.served.insert(name, Served { request: message, response });
+                    self.served.insert(name, AnsweredRequest { request: message, response });
                 }
             }
         }
@@ -325,7 +330,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         poll: &Poll,
         meta: &Meta,
         step_id: StepId,
-    ) -> Result<WaitOutcome<Value>, Unfilled> {
+    ) -> Result<WaitOutcome<Value>, MissingValue> {
         let until = Instant::now() + Duration::from_millis(poll.timeout_ms);
         let mut interval = MIN_POLL_INTERVAL;
         let mut sent = 0;
@@ -349,7 +354,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             }
             if over {
                 let reason = "the response that was polled for did not come within the limits of the case";
-                return Err(Unfilled(reason.to_owned()));
+                return Err(MissingValue(reason.to_owned()));
             }
             tokio::time::sleep(interval).await;
             interval = MAX_POLL_INTERVAL.min(interval * 2);
@@ -357,9 +362,9 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
     }
 
     /// The retry of an earlier request; nothing if the server does not request input as often as the step retries.
-    async fn retried(&mut self, retry: &Retry, meta: &Meta) -> Result<Option<Value>, Unfilled> {
+    async fn retried(&mut self, retry: &Retry, meta: &Meta) -> Result<Option<Value>, MissingValue> {
         let Some(mut last) = self.served.get(retry.step.as_str()).cloned() else {
-            return Err(Unfilled("the request to retry was not answered".to_owned()));
+            return Err(MissingValue("the request to retry was not answered".to_owned()));
         };
         let meta = meta_value(meta);
         let replaced = retry.params.as_ref().map(|params| self.filled(params)).transpose()?;
@@ -372,7 +377,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             let WaitOutcome::Ready(response) = self.session.wait_for_response(from, &request["id"], limit).await else {
                 return Ok(None);
             };
-            last = Served { request, response };
+            last = AnsweredRequest { request, response };
             if !last.requests_input() {
                 return Ok(None);
             }
@@ -389,15 +394,15 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         }
     }
 
-    fn filled(&mut self, value: &Value) -> Result<Value, Unfilled> {
+    fn filled(&mut self, value: &Value) -> Result<Value, MissingValue> {
         fill(value, &mut |placeholder: &Placeholder| self.bindings.value(placeholder, self.session))
     }
 
-    fn filled_text(&mut self, text: &str) -> Result<String, Unfilled> {
+    fn filled_text(&mut self, text: &str) -> Result<String, MissingValue> {
         fill_text(text, &mut |placeholder: &Placeholder| self.bindings.value(placeholder, self.session))
     }
 
-    fn filled_meta(&mut self, meta: &Meta) -> Result<Option<Value>, Unfilled> {
+    fn filled_meta(&mut self, meta: &Meta) -> Result<Option<Value>, MissingValue> {
         meta_value(meta).map(|meta| self.filled(&meta)).transpose()
     }
 

@@ -21,7 +21,7 @@ use super::primitives;
 use super::revision_probe::probe;
 use super::session::Session;
 use super::target::declares_needed_capabilities;
-use crate::case::{Ask, Body, Case, Hint, Watch, WatchKind};
+use crate::case::{Body, Case, Hint, HintRequest, Watch, WatchKind};
 use crate::check::{self, IndexedConnections, RecordedConnection};
 use crate::client::WaitOutcome;
 use crate::event::{Event, Problem, ProblemKind, Sink};
@@ -137,7 +137,7 @@ impl Sink for NullSink {
 /// A request that was tried, with its results in each revision.
 #[derive(Debug)]
 struct Attempt {
-    ask: Ask,
+    ask: HintRequest,
     /// Whether it is the simplest call of its tool, which every run makes.
     plain: bool,
     /// The revisions in which it succeeded.
@@ -169,8 +169,8 @@ async fn try_revision(
             return;
         }
         let tool = match &ask {
-            Ask::Call { tool, .. } => inventory.tools.iter().find(|listed| listed.name == *tool),
-            Ask::Read { .. } | Ask::Get { .. } => None,
+            HintRequest::Call { tool, .. } => inventory.tools.iter().find(|listed| listed.name == *tool),
+            HintRequest::Read { .. } | HintRequest::Get { .. } => None,
         };
         if tool.is_some_and(|tool| slow.get(tool.name.as_str()).is_some_and(|times| *times >= MAX_SLOW_RESPONSES)) {
             continue;
@@ -206,7 +206,7 @@ fn candidate_requests(
     inventory: &Inventory,
     primitives: &primitives::Primitives,
     not_called: &mut BTreeMap<String, String>,
-) -> Vec<(Ask, bool)> {
+) -> Vec<(HintRequest, bool)> {
     let places = match &plan.launcher {
         Launcher::Command(server) | Launcher::Http(HttpTarget { command: Some(server), .. }) => {
             example_arguments::known_paths(&server.command, server.directory.as_deref())
@@ -227,12 +227,12 @@ fn candidate_requests(
         };
         for (number, arguments) in made.into_iter().enumerate() {
             candidate_requests
-                .push((Ask::Call { tool: tool.name.clone(), arguments }, number == 0 && tool.schema.is_some()));
+                .push((HintRequest::Call { tool: tool.name.clone(), arguments }, number == 0 && tool.schema.is_some()));
         }
     }
-    let reads = primitives.resources.iter().take(MAX_PRIMITIVES).map(|uri| Ask::Read { uri: uri.clone() });
+    let reads = primitives.resources.iter().take(MAX_PRIMITIVES).map(|uri| HintRequest::Read { uri: uri.clone() });
     let gets = primitives.prompts().iter().take(MAX_PRIMITIVES);
-    let gets = gets.map(|prompt| Ask::Get { prompt: prompt.name.clone(), arguments: prompt.arguments.clone() });
+    let gets = gets.map(|prompt| HintRequest::Get { prompt: prompt.name.clone(), arguments: prompt.arguments.clone() });
     candidate_requests.extend(reads.chain(gets).map(|ask| (ask, true)));
     candidate_requests
 }
@@ -281,9 +281,9 @@ impl<'a> PassiveCases<'a> {
 
     fn observes(&self, case: &Case, watched: &IndexedConnections<'_>) -> bool {
         match &case.body {
-            Body::Watch(passive) => check::judge_passive(case, passive, self.revision, watched).seen > 0,
+            Body::Passive(passive) => check::judge_passive(case, passive, self.revision, watched).seen > 0,
             // Active cases send their own requests, so they count as satisfied.
-            Body::Act(_) | Body::Fuzz(_) => true,
+            Body::Active(_) | Body::Fuzz(_) => true,
         }
     }
 
@@ -293,7 +293,7 @@ impl<'a> PassiveCases<'a> {
             answered.entries.iter().filter_map(|entry| entry.received()).flat_map(messages).collect();
         let methods: Vec<&str> = received.iter().filter_map(|message| message.get("method")?.as_str()).collect();
         let concerns = |case: &&&Case| match &case.body {
-            Body::Watch(passive) => match &passive.watch {
+            Body::Passive(passive) => match &passive.watch {
                 Watch::Values(values) => match &values.kind {
                     WatchKind::Result(of)
                     | WatchKind::Response(of)
@@ -306,7 +306,7 @@ impl<'a> PassiveCases<'a> {
                 },
                 Watch::Connections(_) => true,
             },
-            Body::Act(_) | Body::Fuzz(_) => false,
+            Body::Active(_) | Body::Fuzz(_) => false,
         };
         let mut whole = self.lists.clone();
         whole.entries.extend(answered.entries.iter().cloned());
@@ -375,8 +375,8 @@ fn select_hints(attempts: &[Attempt], revisions: RevisionSet) -> Vec<DiscoveredH
         purposes.entry((at, within)).or_default().push(id.to_owned());
     }
     for (at, attempt) in attempts.iter().enumerate() {
-        let Ask::Call { tool, .. } = &attempt.ask else { continue };
-        let same_tool = |other: &Attempt| matches!(&other.ask, Ask::Call { tool: name, .. } if name == tool);
+        let HintRequest::Call { tool, .. } = &attempt.ask else { continue };
+        let same_tool = |other: &Attempt| matches!(&other.ask, HintRequest::Call { tool: name, .. } if name == tool);
         let first = !attempts[..at].iter().any(|other| same_tool(other) && !other.served.is_empty());
         let named =
             purposes.keys().any(|(known, _)| same_tool(&attempts[*known]) && !attempts[*known].served.is_empty());
@@ -387,9 +387,9 @@ fn select_hints(attempts: &[Attempt], revisions: RevisionSet) -> Vec<DiscoveredH
     let mut purposes: Vec<_> = purposes.into_iter().collect();
     // Tools first, and each kind in the order in which it was tried.
     purposes.sort_by_key(|((at, _), _)| match attempts[*at].ask {
-        Ask::Call { .. } => 0,
-        Ask::Read { .. } => 1,
-        Ask::Get { .. } => 2,
+        HintRequest::Call { .. } => 0,
+        HintRequest::Read { .. } => 1,
+        HintRequest::Get { .. } => 2,
     });
     let found = purposes.into_iter().map(|((at, within), purposes)| {
         let revisions = if within == revisions { RevisionSet::ALL } else { within };
@@ -413,12 +413,12 @@ mod tests {
 
     const BOTH: [Revision; 2] = [Revision::V2025_06_18, Revision::V2025_11_25];
 
-    fn call(tool: &str, text: &str) -> Ask {
+    fn call(tool: &str, text: &str) -> HintRequest {
         let arguments = json!({ "text": text }).as_object().expect("an object").clone();
-        Ask::Call { tool: tool.to_owned(), arguments }
+        HintRequest::Call { tool: tool.to_owned(), arguments }
     }
 
-    fn attempt(ask: Ask, plain: bool, served: &[Revision], shown: &[(&'static str, &[Revision])]) -> Attempt {
+    fn attempt(ask: HintRequest, plain: bool, served: &[Revision], shown: &[(&'static str, &[Revision])]) -> Attempt {
         let set = |revisions: &[Revision]| revisions.iter().copied().collect::<RevisionSet>();
         let shown = shown.iter().map(|(id, revisions)| (*id, set(revisions))).collect();
         Attempt { ask, plain, served: set(served), shown, contents: BTreeSet::new() }

@@ -9,9 +9,9 @@ use super::discovery::cancel;
 use super::exchange::GIVEN_UP;
 use super::inventory::Inventory;
 use super::plan::Plan;
-use super::retry::{self, Served};
+use super::retry::{self, AnsweredRequest};
 use super::session::Session;
-use crate::case::{Ask, Case, Hint};
+use crate::case::{Case, Hint, HintRequest};
 use crate::client::WaitOutcome;
 use crate::event::HintNote;
 use crate::spec::Revision;
@@ -74,7 +74,7 @@ pub(super) async fn send_all(session: &mut Session, plan: &Plan, inventory: &mut
 }
 
 /// The reason not to send a request: the rules for calling tools apply to hints too.
-fn reason_not_to_send(session: &Session, inventory: &Inventory, ask: &Ask) -> Option<String> {
+fn reason_not_to_send(session: &Session, inventory: &Inventory, ask: &HintRequest) -> Option<String> {
     if inventory.stop_reason.is_some() || session.connection.is_closed() || session.unanswered >= GIVEN_UP {
         return Some("the server no longer answers".to_owned());
     }
@@ -83,18 +83,18 @@ fn reason_not_to_send(session: &Session, inventory: &Inventory, ask: &Ask) -> Op
         known.then(|| format!("the server does not declare {capability}"))
     };
     match ask {
-        Ask::Call { tool, .. } => match inventory.tools.iter().find(|listed| listed.name == *tool) {
+        HintRequest::Call { tool, .. } => match inventory.tools.iter().find(|listed| listed.name == *tool) {
             None => undeclared("tools").or_else(|| Some("the server lists no such tool".to_owned())),
             Some(listed) if !listed.permitted => listed.exclusion.clone(),
             Some(_) => None,
         },
-        Ask::Read { .. } => undeclared("resources"),
-        Ask::Get { .. } => undeclared("prompts"),
+        HintRequest::Read { .. } => undeclared("resources"),
+        HintRequest::Get { .. } => undeclared("prompts"),
     }
 }
 
 /// The outcome of a hint, and the requests that the server sent meanwhile.
-async fn ask(session: &mut Session, plan: &Plan, ask: &Ask, number: usize) -> (HintOutcome, Vec<Value>) {
+async fn ask(session: &mut Session, plan: &Plan, ask: &HintRequest, number: usize) -> (HintOutcome, Vec<Value>) {
     let from = session.connection.len();
     let waited = request(session, ask, &format!("hint-{number}"), plan.timeout).await;
     let outcome = match waited {
@@ -105,10 +105,15 @@ async fn ask(session: &mut Session, plan: &Plan, ask: &Ask, number: usize) -> (H
 }
 
 /// Sends a request, repeats it with the input that its result asks for, and cancels it if it is not answered.
-pub(super) async fn request(session: &mut Session, ask: &Ask, token: &str, limit: Duration) -> WaitOutcome<Value> {
+pub(super) async fn request(
+    session: &mut Session,
+    ask: &HintRequest,
+    token: &str,
+    limit: Duration,
+) -> WaitOutcome<Value> {
     const MAX_ROUNDS: usize = 4;
     let (method, mut params) = ask.request();
-    if matches!(ask, Ask::Call { .. }) {
+    if matches!(ask, HintRequest::Call { .. }) {
         params.insert("_meta".to_owned(), json!({ "progressToken": token }));
     }
     let mut message = json!({ "method": method, "params": params });
@@ -122,7 +127,7 @@ pub(super) async fn request(session: &mut Session, ask: &Ask, token: &str, limit
             cancel(session, &request["id"], "the request exceeded its timeout").await;
             return waited;
         };
-        let served = Served { request, response };
+        let served = AnsweredRequest { request, response };
         rounds += 1;
         match retry::plain(&served, &session.replies) {
             Some(retried) if rounds < MAX_ROUNDS => message = retried,
@@ -155,15 +160,15 @@ fn shorten(text: &str) -> String {
 }
 
 /// Keeps arguments that succeeded for the cases that call a tool or get a prompt.
-fn record_working_arguments(inventory: &mut Inventory, ask: &Ask, client_requests: Vec<Value>, took: Duration) {
+fn record_working_arguments(inventory: &mut Inventory, ask: &HintRequest, client_requests: Vec<Value>, took: Duration) {
     match ask {
-        Ask::Call { tool, arguments } => {
+        HintRequest::Call { tool, arguments } => {
             if let Some(listed) = inventory.tools.iter_mut().find(|listed| listed.name == *tool) {
                 listed.use_working_arguments(Value::Object(arguments.clone()), client_requests, took);
             }
         }
-        Ask::Read { .. } => {}
-        Ask::Get { prompt, arguments } => inventory.primitives.record_working_arguments(prompt, arguments),
+        HintRequest::Read { .. } => {}
+        HintRequest::Get { prompt, arguments } => inventory.primitives.record_working_arguments(prompt, arguments),
     }
 }
 

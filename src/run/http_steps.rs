@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::bindings::{Bindings, Unfilled};
+use super::bindings::{Bindings, MissingValue};
 use super::session::Session;
 use crate::case::{HttpCall, Placeholder, Until, fill, fill_text};
 use crate::client::{Probe, ProbeRequest, ReadUntil};
@@ -28,9 +28,9 @@ impl OpenResponses {
         bindings: &Bindings<'_>,
         step_id: StepId,
         timeout: Duration,
-    ) -> Result<Value, Unfilled> {
+    ) -> Result<Value, MissingValue> {
         let probe_order = probe_order(send, meta, session, bindings, step_id, timeout)?;
-        let mut probe = session.connection.probe(&probe_order).map_err(|error| Unfilled(error.to_string()))?;
+        let mut probe = session.connection.probe(&probe_order).map_err(|error| MissingValue(error.to_string()))?;
         if send.keep_open {
             probe.wait_for_head(timeout, GET_READ_TIME).await;
         } else {
@@ -70,7 +70,7 @@ fn probe_order(
     bindings: &Bindings<'_>,
     step_id: StepId,
     timeout: Duration,
-) -> Result<ProbeRequest, Unfilled> {
+) -> Result<ProbeRequest, MissingValue> {
     let target = send.path.as_deref().map(|path| filled_text(path, session, bindings)).transpose()?;
     let mut headers = Vec::new();
     for (name, values) in send.replaced() {
@@ -116,17 +116,17 @@ fn filled_message(
     session: &mut Session,
     bindings: &Bindings<'_>,
     meta: Option<&Value>,
-) -> Result<Value, Unfilled> {
+) -> Result<Value, MissingValue> {
     let message = filled(message, session, bindings)?;
     let method = message.get("method").and_then(Value::as_str);
     let is_request = method.is_some_and(|method| !method.starts_with("notifications/"));
     Ok(session.complete(&message, is_request, meta))
 }
 
-fn filled_text(filled_text: &str, session: &mut Session, bindings: &Bindings<'_>) -> Result<String, Unfilled> {
+fn filled_text(filled_text: &str, session: &mut Session, bindings: &Bindings<'_>) -> Result<String, MissingValue> {
     fill_text(filled_text, &mut |placeholder: &Placeholder| bindings.value(placeholder, session))
 }
 
-fn filled(value: &Value, session: &mut Session, bindings: &Bindings<'_>) -> Result<Value, Unfilled> {
+fn filled(value: &Value, session: &mut Session, bindings: &Bindings<'_>) -> Result<Value, MissingValue> {
     fill(value, &mut |placeholder: &Placeholder| bindings.value(placeholder, session))
 }

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::conductor::Context;
 use super::plan::{Launcher, ServerCommand};
-use super::reply::Replies;
+use super::reply::ClientResponder;
 use super::session::full_capabilities;
 use crate::client::headers::Mirrored;
 use crate::client::{Connection, LaunchError, RecordOptions, Responder, UnrecordedConnection, UnrecordedHttpOptions};
@@ -35,7 +35,7 @@ pub(super) fn connect(
     context: &Context,
     revision: Revision,
     capabilities: &Value,
-    replies: &Replies,
+    replies: &ClientResponder,
     keeping: RecordOptions,
 ) -> Result<Connection, LaunchError> {
     let responder = Responder::new(capabilities.clone(), replies.answer());
@@ -77,7 +77,7 @@ pub(super) fn connect_unrecorded(
         Launcher::Http(server) => Ok(UnrecordedConnection::over_http(UnrecordedHttpOptions {
             endpoint: Arc::clone(&server.site),
             stateless: revision.era() == Era::Stateless,
-            responder: Responder::new(full_capabilities(revision), Replies::default().answer()),
+            responder: Responder::new(full_capabilities(revision), ClientResponder::default().answer()),
             mirrored: mirrored.clone(),
         })),
         Launcher::Reference(faults) => {

@@ -19,7 +19,7 @@ const MAX_CASE_RESPONSES: usize = 24;
 
 /// The responses of one client, which the current case may replace.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Replies(Arc<Mutex<State>>);
+pub(super) struct ClientResponder(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -30,7 +30,7 @@ struct State {
     unfilled: bool,
 }
 
-impl Replies {
+impl ClientResponder {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_form_and_a_url_are_accepted() {
         let params = form_of(&json!({"type": "integer", "minimum": 7}));
-        let replies = Replies::default();
+        let replies = ClientResponder::default();
         let filled = replies.reply("elicitation/create", Some(&params));
         assert_eq!(filled, Ok(json!({"action": "accept", "content": {"a": 7}})));
         let page = json!({"mode": "url", "url": "https://example.com"});
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_responses_of_a_case_follow_in_order_and_the_last_is_repeated() {
-        let replies = Replies::default();
+        let replies = ClientResponder::default();
         let error = json!({"code": -1, "message": "no ${client-request.count}"});
         let broken = json!({"action": "accept", "content": "${client-request.invalid-content}"});
         let by_case = vec![ClientResponse::Result(broken), ClientResponse::Error(error)];
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_response_that_cannot_be_filled_in_becomes_the_usual_one() {
-        let replies = Replies::default();
+        let replies = ClientResponder::default();
         let by_case = vec![ClientResponse::Result(json!({"name": "${client-request.tool}"}))];
         replies.begin(&BTreeMap::from([("sampling/createMessage".to_owned(), by_case)]));
         let usual = replies.reply("sampling/createMessage", Some(&json!({}))).expect("a result");
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn each_request_in_a_result_is_answered_under_its_key() {
         let result = json!({"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}, "b": {"method": "sampling/createMessage"}}});
-        let replies = Replies::default();
+        let replies = ClientResponder::default();
         let refusal = vec![ClientResponse::Error(json!({"code": -1}))];
         replies.begin(&BTreeMap::from([("sampling/createMessage".to_owned(), refusal)]));
         assert_eq!(Value::Object(replies.to_result(&result)), json!({"a": {"roots": []}}));

@@ -2,19 +2,19 @@
 
 use serde_json::{Map, Value, json};
 
-use super::bindings::{Unfilled, altered};
-use super::reply::Replies;
+use super::bindings::{MissingValue, altered};
+use super::reply::ClientResponder;
 use crate::case::{InputResponses, RequestState, Retry};
 use crate::transcript::is_input_required;
 
 /// A request as it was sent, and the response to it.
 #[derive(Debug, Clone)]
-pub(super) struct Served {
+pub(super) struct AnsweredRequest {
     pub(super) request: Value,
     pub(super) response: Value,
 }
 
-impl Served {
+impl AnsweredRequest {
     /// Whether the response requests input.
     pub(super) fn requests_input(&self) -> bool {
         input_request(self).is_some()
@@ -22,7 +22,7 @@ impl Served {
 }
 
 /// The retry of a request with a response to everything that its result requests; nothing if it requests no input.
-pub(super) fn plain(served: &Served, replies: &Replies) -> Option<Value> {
+pub(super) fn plain(served: &AnsweredRequest, replies: &ClientResponder) -> Option<Value> {
     let result = input_request(served)?;
     Some(with_params(&served.request, |params| {
         if result.get("inputRequests").is_some() {
@@ -36,12 +36,12 @@ pub(super) fn plain(served: &Served, replies: &Replies) -> Option<Value> {
 
 /// The retry that a case describes; `replaced` are the members of `params` that it replaces.
 pub(super) fn of_case(
-    served: &Served,
+    served: &AnsweredRequest,
     retry: &Retry,
     replaced: Option<&Value>,
-    replies: &Replies,
-) -> Result<Value, Unfilled> {
-    let unfilled = |reason: &str| Err(Unfilled(reason.to_owned()));
+    replies: &ClientResponder,
+) -> Result<Value, MissingValue> {
+    let unfilled = |reason: &str| Err(MissingValue(reason.to_owned()));
     let Some(result) = input_request(served) else { return unfilled("the server did not request input") };
     let requested = result.get("inputRequests").and_then(Value::as_object);
     let answers = match retry.input_responses {
@@ -88,7 +88,7 @@ pub(super) fn of_case(
     }))
 }
 
-fn input_request(served: &Served) -> Option<&Value> {
+fn input_request(served: &AnsweredRequest) -> Option<&Value> {
     served.response.get("result").filter(|result| is_input_required(result))
 }
 
@@ -120,12 +120,12 @@ fn with_params(request: &Value, change: impl FnOnce(&mut Map<String, Value>)) ->
 mod tests {
     use super::*;
 
-    fn served(result: &Value) -> Served {
+    fn served(result: &Value) -> AnsweredRequest {
         let request = json!({"id": 1, "method": "tools/call", "params": {"name": "a", "requestState": "old"}});
-        Served { request, response: json!({"id": 1, "result": result}) }
+        AnsweredRequest { request, response: json!({"id": 1, "result": result}) }
     }
 
-    fn served_with_request() -> Served {
+    fn served_with_request() -> AnsweredRequest {
         let requests = json!({"a": {"method": "roots/list"}});
         served(&json!({"resultType": "input_required", "inputRequests": requests, "requestState": "abcd"}))
     }
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_plain_retry_has_the_responses_and_the_state_and_no_id() {
-        let replies = Replies::default();
+        let replies = ClientResponder::default();
         let again = plain(&served_with_request(), &replies).expect("it requests input");
         let params = json!({"name": "a", "inputResponses": {"a": {"roots": []}}, "requestState": "abcd"});
         assert_eq!(again, json!({"method": "tools/call", "params": params}));
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_case_makes_its_retry_invalid() {
-        let replies = Replies::default();
+        let replies = ClientResponder::default();
         let of = |answers: &str, state: &str| of_case(&served_with_request(), &retry(answers, state), None, &replies);
         let params = |answers, state| of(answers, state).expect("it requests input")["params"].clone();
         assert!(params("none", "echoed").get("inputResponses").is_none());

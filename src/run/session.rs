@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::conductor::Context;
 use super::http_failure::{self, HttpFailure};
 use super::launch::connect;
-use super::reply::Replies;
+use super::reply::ClientResponder;
 use crate::client::{Connection, LaunchError, RecordOptions, WaitOutcome};
 use crate::spec::{Era, Revision};
 use crate::transcript::{Entry, Event, SessionParameters, StepId, Transcript, allows_null_id_response, messages};
@@ -40,7 +40,7 @@ pub(super) struct Session {
     pub(super) revision: Revision,
     pub(super) session_parameters: SessionParameters,
     /// How to answer the server's requests.
-    pub(super) replies: Replies,
+    pub(super) replies: ClientResponder,
     /// The purpose, for the report.
     pub(super) purpose: String,
     /// The number of consecutive requests that timed out.
@@ -150,7 +150,7 @@ impl Session {
         connection: Connection,
         revision: Revision,
         capabilities: Value,
-        replies: Replies,
+        replies: ClientResponder,
         purpose: String,
     ) -> Self {
         let session_parameters = SessionParameters { client_capabilities: capabilities, opening: None };
@@ -179,7 +179,7 @@ impl Session {
         insist: bool,
         keeping: RecordOptions,
     ) -> Result<Self, RejectedOpening> {
-        let replies = Replies::default();
+        let replies = ClientResponder::default();
         let connection = connect(context, revision, &capabilities, &replies, keeping)
             .map_err(|error| RejectedOpening { reason: OpeningFailure::NotStarted(error), connection: None })?;
         let mut session = Self::unopened(connection, revision, capabilities, replies, purpose);

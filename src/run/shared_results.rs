@@ -14,7 +14,7 @@ use super::conductor::ClosedConnection;
 use super::inventory::Inventory;
 use super::session::full_capabilities;
 use super::target::{ClosedSession, Target};
-use crate::case::{Act, Action, Case, Delivery, Process, Step};
+use crate::case::{Action, Active, Case, Delivery, Process, Step};
 use crate::check::{Judgement, Pass};
 use crate::spec::{Era, Transport};
 use crate::transcript::SessionParameters;
@@ -40,14 +40,14 @@ impl SharedResults {
 }
 
 /// Whether a case runs once for all revisions.
-pub(super) fn is_shared(target: &Target, case: &Case, body: &Act) -> bool {
+pub(super) fn is_shared(target: &Target, case: &Case, body: &Active) -> bool {
     target.revision.era() == Era::Handshake
         && target.context.plan.transport() == Transport::Stdio
         && is_independent_of_revision(case, body)
 }
 
 /// Whether neither the messages of a case nor their receiver depend on the revision or on the server's inventory.
-fn is_independent_of_revision(case: &Case, body: &Act) -> bool {
+fn is_independent_of_revision(case: &Case, body: &Active) -> bool {
     let is_plain = |step: &Step| match &step.action {
         Action::Request { delivery, .. } => step.revisions.is_none() && !matches!(delivery, Delivery::Polled(_)),
         Action::Raw { .. } => step.revisions.is_none(),
@@ -65,7 +65,7 @@ fn is_independent_of_revision(case: &Case, body: &Act) -> bool {
 }
 
 /// Judges the transcript of such a case; the first revision to get here runs it.
-pub(super) async fn report_shared(mut target: Target, case: &Arc<Case>, body: &Act) -> ClosedSessions {
+pub(super) async fn report_shared(mut target: Target, case: &Arc<Case>, body: &Active) -> ClosedSessions {
     // The waiting revisions hold no permit, and the first to complete discovery runs the case.
     let inventory = target.inventory().await;
     let began = Instant::now();
@@ -104,7 +104,7 @@ pub(super) async fn report_shared(mut target: Target, case: &Arc<Case>, body: &A
 }
 
 /// Runs a case on its own process, and closes that.
-async fn run_once(target: Target, case: &Case, body: &Act, inventory: &Inventory) -> Result<SharedRun, OpenError> {
+async fn run_once(target: Target, case: &Case, body: &Active, inventory: &Inventory) -> Result<SharedRun, OpenError> {
     // Every revision waits for it.
     let context = target.context.with_priority(true);
     let permit = context.request_permit().granted().await;
@@ -129,7 +129,7 @@ mod tests {
         let cases = load(None, &[]).expect("they are sound");
         let shared_results: Vec<&str> = cases
             .iter()
-            .filter(|case| matches!(&case.body, Body::Act(act) if is_independent_of_revision(case, act)))
+            .filter(|case| matches!(&case.body, Body::Active(act) if is_independent_of_revision(case, act)))
             .map(|case| case.id.as_str())
             .collect();
         assert!(shared_results.contains(&"lifecycle/version-unknown"));

@@ -17,7 +17,7 @@ use super::discovery::discover;
 use super::hint_requests::HintResult;
 use super::inventory::{FirstCallOutcome, Inventory};
 use super::session::Session;
-use crate::case::{Act, Body, Case, Process, Step};
+use crate::case::{Active, Body, Case, Process, Step};
 use crate::check::{self, IndexedConnections, Judgement, RecordedConnection, stderr_of};
 use crate::event::{CaseResult, Event, FuzzSummary, Launch, Problem, ProblemKind, SkipKind, TargetSummary, ToolNote};
 use crate::spec::{Revision, Transport};
@@ -151,7 +151,7 @@ pub(super) fn judge(
     let acting = |process: Process| -> Vec<Arc<Case>> {
         cases
             .iter()
-            .filter(|case| matches!(&case.body, Body::Act(Act { process: own, .. }) if *own == process))
+            .filter(|case| matches!(&case.body, Body::Active(Active { process: own, .. }) if *own == process))
             .cloned()
             .collect()
     };
@@ -249,7 +249,7 @@ async fn fuzz_when_allowed(target: &Target, cases: &[Arc<Case>], discovered: &In
 /// The cases that send only requests outside a session.
 pub(super) fn cases_without_session(context: &Context, revision: Revision) -> Vec<Arc<Case>> {
     let is_seen = |case: &&Arc<Case>| {
-        let Body::Act(act) = &case.body else { return false };
+        let Body::Active(act) = &case.body else { return false };
         act.process == Process::Uninitialized && act.steps.iter().all(Step::is_http)
     };
     let runs = |case: &&Arc<Case>| case.runs_in(revision) && context.plan.reaches(case);
@@ -299,12 +299,13 @@ async fn report_passive_cases(target: &Target, cases: &[Arc<Case>], done: &Close
             },
         })
         .collect();
-    let cases: Vec<Arc<Case>> = cases.iter().filter(|case| matches!(case.body, Body::Watch { .. })).cloned().collect();
+    let cases: Vec<Arc<Case>> =
+        cases.iter().filter(|case| matches!(case.body, Body::Passive { .. })).cloned().collect();
     let revision = target.revision;
     let judging = target.context.judge_in_background(move || {
         let watched = IndexedConnections::new(&connected, revision);
         let judge = |case: Arc<Case>| {
-            let Body::Watch(passive) = &case.body else { return None };
+            let Body::Passive(passive) = &case.body else { return None };
             let judged = if are_needs_met(&case, &connected) {
                 check::judge_passive(&case, passive, revision, &watched)
             } else {

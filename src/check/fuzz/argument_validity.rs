@@ -101,7 +101,7 @@ pub(super) fn valid_arguments_rejected(exchange: &Exchange, response: &Value) ->
     };
     Some(
         OracleViolation::new(
-            Oracle::ValidRefused,
+            Oracle::ValidRejected,
             Verdict::Warn,
             "arguments that the inputSchema allows are rejected as invalid",
         )

@@ -93,7 +93,7 @@ pub(crate) fn latency_growth(times: &[Duration]) -> Option<OracleViolation> {
     let rising = medians.windows(2).all(|pair| pair[1] > pair[0].mul_f64(1.15));
     (rising && last > first * 3 && last > first + MIN_SLOWDOWN).then(|| {
         OracleViolation::from_many_calls(
-            Oracle::LatencyClimb,
+            Oracle::LatencyGrowth,
             "responses take longer with every call",
             format!("the same calls took {first:.1?} at first and {last:.1?} after {} repetitions", times.len()),
         )

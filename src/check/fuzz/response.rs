@@ -64,7 +64,7 @@ pub(super) fn stdout_noise(line: &str) -> OracleViolation {
 /// A response that is malformed, or more than one response.
 pub(super) fn malformed(subject: &Subject, exchange: &Exchange) -> Option<OracleViolation> {
     let violation = |message: &str, requirement: &'static str| {
-        OracleViolation::new(Oracle::MalformedAnswer, Verdict::Fail, message)
+        OracleViolation::new(Oracle::MalformedResponse, Verdict::Fail, message)
             .of_requirement(requirement)
             .signature(message)
     };

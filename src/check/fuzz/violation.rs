@@ -33,7 +33,7 @@ impl OracleViolation {
             requirement: None,
             verdict,
             message: message.into(),
-            expected: oracle.asks().to_owned(),
+            expected: oracle.rule().to_owned(),
             actual: String::new(),
             value: None,
             signature: String::new(),

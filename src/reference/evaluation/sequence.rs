@@ -75,7 +75,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
             string(arguments, "text").is_some_and(|string| string.bytes().any(|byte| byte.is_ascii_uppercase()))
         }),
         effect: SwapResponses,
-        oracles: &["fuzz/answers-swapped"],
+        oracles: &["fuzz/responses-swapped"],
         is_minimal: |_, _| true,
     },
     FaultSpec {
@@ -84,7 +84,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         tool: "search",
         trigger: ValidArguments(|arguments| number(arguments, "limit").is_some_and(|limit| limit > 50.0)),
         effect: SwapResponses,
-        oracles: &["fuzz/answers-swapped"],
+        oracles: &["fuzz/responses-swapped"],
         is_minimal: |_, _| true,
     },
     FaultSpec {

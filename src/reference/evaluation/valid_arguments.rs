@@ -111,7 +111,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
             kinds.is_some_and(|kinds| kinds.contains(&json!("link")))
         }),
         effect: ChangeMessage(|message| message["id"] = json!(null)),
-        oracles: &["fuzz/malformed-answer", "fuzz/hang"],
+        oracles: &["fuzz/malformed-response", "fuzz/hang"],
         is_minimal: |_, arguments| arguments == &json!({"query": "a", "filter": {"kind": "any", "of": ["link"]}}),
     },
     FaultSpec {
@@ -135,7 +135,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
             arguments.contains_key("tags") && arguments.contains_key("limit") && !arguments.contains_key("sort")
         }),
         effect: ProtocolError(-32_602, "Invalid arguments: sort is missing"),
-        oracles: &["fuzz/valid-refused"],
+        oracles: &["fuzz/valid-rejected"],
         is_minimal: |_, arguments| arguments == &json!({"query": "a", "tags": [], "limit": 1}),
     },
     FaultSpec {
@@ -144,7 +144,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         tool: "search",
         trigger: ValidArguments(|arguments| contains(arguments, "query", "'")),
         effect: BreakTool("search", "The database is locked."),
-        oracles: &["fuzz/worse-after"],
+        oracles: &["fuzz/degradation"],
         is_minimal: |before, arguments| {
             let calls = before.iter().map(|params| &params["arguments"]).chain([arguments]);
             before.len() <= 1 && calls.filter(|arguments| **arguments == json!({"query": "'"})).count() == 1
@@ -195,7 +195,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
             string(arguments, "text").is_some_and(|string| string.chars().any(|c| c > '\u{ffff}'))
         }),
         effect: ChangeBytes(truncate),
-        oracles: &["fuzz/malformed-answer", "fuzz/stdout-noise"],
+        oracles: &["fuzz/malformed-response", "fuzz/stdout-noise"],
         is_minimal: |_, arguments| {
             has_exactly_keys(arguments, &["text"]) && arguments["text"].as_str().is_some_and(|t| t.chars().count() == 1)
         },
@@ -224,7 +224,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         tool: "transform",
         trigger: ValidArguments(|arguments| contains(arguments, "text", "\"")),
         effect: ChangeBytes(unescape_quotes),
-        oracles: &["fuzz/malformed-answer", "fuzz/stdout-noise"],
+        oracles: &["fuzz/malformed-response", "fuzz/stdout-noise"],
         is_minimal: |_, arguments| arguments == &json!({"text": "\""}),
     },
     FaultSpec {
@@ -233,7 +233,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         tool: "transform",
         trigger: ValidArguments(|arguments| contains(arguments, "text", "\n")),
         effect: ChangeBytes(unescape_breaks),
-        oracles: &["fuzz/malformed-answer", "fuzz/stdout-noise"],
+        oracles: &["fuzz/malformed-response", "fuzz/stdout-noise"],
         is_minimal: |_, arguments| arguments == &json!({"text": "\n"}),
     },
     FaultSpec {
@@ -271,7 +271,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         tool: "transform",
         trigger: ValidArguments(|arguments| string(arguments, "text").is_some_and(|string| string.starts_with(' '))),
         effect: ProtocolError(-32_602, "Invalid arguments: text must not begin with a blank"),
-        oracles: &["fuzz/valid-refused"],
+        oracles: &["fuzz/valid-rejected"],
         is_minimal: |_, arguments| arguments == &json!({"text": " "}),
     },
     FaultSpec {
@@ -291,7 +291,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         tool: "transform",
         trigger: ValidArguments(|arguments| contains(arguments, "text", "__proto__")),
         effect: BreakTool("echo", "undefined"),
-        oracles: &["fuzz/worse-after"],
+        oracles: &["fuzz/degradation"],
         is_minimal: |before, arguments| {
             let calls = before.iter().map(|params| &params["arguments"]).chain([arguments]);
             before.len() <= 1 && calls.filter(|arguments| **arguments == json!({"text": "__proto__"})).count() == 1
@@ -335,7 +335,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
             number(arguments, "factor").is_some_and(|factor| factor == 0.0 && factor.is_sign_negative())
         }),
         effect: ChangeBytes(duplicate),
-        oracles: &["fuzz/malformed-answer"],
+        oracles: &["fuzz/malformed-response"],
         is_minimal: |_, arguments| has_exactly_keys(arguments, &["text", "factor"]) && arguments["text"] == "",
     },
     FaultSpec {
@@ -358,7 +358,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         tool: "transform",
         trigger: ValidArguments(|arguments| number(arguments, "factor").is_some_and(|factor| factor.abs() > 1e18)),
         effect: ChangeMessage(|message| message["id"] = json!("transform-1")),
-        oracles: &["fuzz/malformed-answer", "fuzz/hang"],
+        oracles: &["fuzz/malformed-response", "fuzz/hang"],
         is_minimal: |_, arguments| has_exactly_keys(arguments, &["text", "factor"]) && arguments["text"] == "",
     },
     // transform: structure

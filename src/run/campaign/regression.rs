@@ -246,14 +246,14 @@ impl Worker<'_> {
             let test = match oracle {
                 Oracle::ReadOnly => FailureTest::ListChange,
                 Oracle::Idempotent => FailureTest::RepeatedCall,
-                Oracle::WorseAfter => {
+                Oracle::Degradation => {
                     let broken_tool = regression.breaks_tool.as_deref().and_then(position);
                     let canary = self.canaries.iter().find(|canary| Some(canary.tool) == broken_tool);
                     let Some(canary) = canary else { continue };
                     FailureTest::Canary(canary.clone())
                 }
-                Oracle::Memory | Oracle::LatencyClimb | Oracle::Descriptors => FailureTest::Growth,
-                Oracle::AnswersSwapped => FailureTest::Concurrent,
+                Oracle::Memory | Oracle::LatencyGrowth | Oracle::Descriptors => FailureTest::Growth,
+                Oracle::ResponsesSwapped => FailureTest::Concurrent,
                 _ => FailureTest::Response,
             };
             calls.push(fuzz_call.clone());

@@ -159,7 +159,7 @@ impl Worker<'_> {
             self.process.restart().await?;
         }
         let mut found = self.run_blocks(fuzz_calls, BLOCKS).await?;
-        let is_climb = |breach: &OracleViolation| breach.oracle == Oracle::LatencyClimb;
+        let is_climb = |breach: &OracleViolation| breach.oracle == Oracle::LatencyGrowth;
         if found.iter().any(is_climb) && !self.climbs_by_itself(fuzz_calls).await? {
             found.retain(|breach| !is_climb(breach));
         }
@@ -197,7 +197,7 @@ impl Worker<'_> {
             return Ok(false);
         }
         let repeated = self.run_blocks(fuzz_calls, BLOCKS).await?;
-        Ok(repeated.iter().any(|breach| breach.oracle == Oracle::LatencyClimb))
+        Ok(repeated.iter().any(|breach| breach.oracle == Oracle::LatencyGrowth))
     }
 
     /// Whether the current process is slower than a fresh one at the same moment.

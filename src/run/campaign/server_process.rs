@@ -18,7 +18,7 @@ use crate::client::{EndReason, Responder, ShutdownTimeouts, UnrecordedConnection
 use crate::run::conductor::Context;
 use crate::run::http_host::HostState;
 use crate::run::inventory::Tool;
-use crate::run::reply::Replies;
+use crate::run::reply::ClientResponder;
 use crate::run::session::{full_capabilities, stateless_meta};
 use crate::spec::{Era, Revision};
 use crate::wire::{Frame, FramingError, MessageKind, same_id, same_id_loosely};
@@ -100,7 +100,7 @@ impl ServerProcess {
             revision,
             tool_names: chosen.iter().map(|tool| Value::from(tool.name.as_str()).to_string()).collect(),
             meta,
-            responder: Responder::new(capabilities, Replies::default().answer()),
+            responder: Responder::new(capabilities, ClientResponder::default().answer()),
             standby: StandbyProcesses::new(context, revision, mirrored(&json!({ "tools": definitions }))),
             pipe: None,
             process_id: None,

@@ -249,7 +249,7 @@ impl Worker<'_> {
         }
         let lists = if matches!(test, FailureTest::ListChange) { self.read_lists().await? } else { None };
         // A malformed response can also look like a missing one.
-        let silent = matches!(breach.oracle, Oracle::Hang | Oracle::MalformedAnswer | Oracle::StdoutNoise);
+        let silent = matches!(breach.oracle, Oracle::Hang | Oracle::MalformedResponse | Oracle::StdoutNoise);
         let limit = if silent { self.shrink_timeout() } else { self.timeout() };
         let mut served: Vec<ServedCall> = Vec::new();
         for (at, earlier) in before.iter().enumerate() {
@@ -522,5 +522,5 @@ pub(super) fn result_of(exchange: &Exchange) -> Option<Value> {
 
 /// Whether violations of this oracle may show only after the response.
 fn may_show_late(oracle: Oracle) -> bool {
-    matches!(oracle, Oracle::Crash | Oracle::MalformedAnswer | Oracle::StdoutNoise)
+    matches!(oracle, Oracle::Crash | Oracle::MalformedResponse | Oracle::StdoutNoise)
 }

@@ -140,7 +140,7 @@ impl Worker<'_> {
                 |answer| format!("the response is {}", excerpt(&answer.to_string(), 200)),
             );
             let breach = OracleViolation::from_many_calls(
-                Oracle::WorseAfter,
+                Oracle::Degradation,
                 format!("after some calls, a plain call of {name} no longer succeeds"),
                 actual,
             );
@@ -271,7 +271,7 @@ impl Worker<'_> {
         let Some((exchange, other)) = swapped.filter(|_| occurrences > 1) else { return Ok(None) };
         let other_arguments = excerpt(&String::from_utf8_lossy(&fuzz_calls[other].call.arguments.bytes()), 120);
         let mut breach = OracleViolation::from_many_calls(
-            Oracle::AnswersSwapped,
+            Oracle::ResponsesSwapped,
             "a call made concurrently with others gets the response to another call",
             format!("the response belongs to the call with {other_arguments}"),
         );
