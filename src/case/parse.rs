@@ -169,7 +169,7 @@ fn step(file: StepFile) -> Option<Step> {
             (is_plain && as_required && !control, Action::Shutdown { how, expected })
         }
         (None, None, None, None, None, None, None, None, None, Some(milliseconds)) => {
-            (is_silent, Action::Wait(Duration::from_millis(milliseconds)))
+            (is_silent && milliseconds <= super::model::MAX_WAIT_MS, Action::Wait(Duration::from_millis(milliseconds)))
         }
         _ => return None,
     };

@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(
             command("http-sse/endpoint-first"),
             "mcp-conformance --revision 2024-11-05 --select http-sse/endpoint-first --url http://127.0.0.1:8765/sse \
-             -- mcp-conformance serve --fault http-sse-message-first --http 127.0.0.1:8765"
+             -- mcp-conformance serve --fault http-sse-endpoint-second --http 127.0.0.1:8765"
         );
         let narrow = command("auth/insufficient-scope");
         assert!(
