@@ -321,7 +321,7 @@ const DIALECT: &[(&str, &str)] = &[
     ("patience", "timeout"),
     ("afterlife", "shutdown"),
     ("last words", "final output"),
-    ("exit_description", "exit status"),
+    ("epitaph", "exit status"),
     ("astray", "to another origin"),
     ("straggler", "late response"),
     ("tryout", "hint discovery"),
