@@ -235,7 +235,7 @@ fn what_did_not_help_is_told() -> Result<(), String> {
         (0, "the server lists no such tool"),
         (1, "it is annotated destructive"),
         (2, "no note"),
-        (3, "it was refused: A word is needed"),
+        (3, "it failed: A word is needed"),
     ] {
         if !note(at).contains(says) {
             return Err(format!("hint {at} is told as {:?}, not as {says:?}", note(at)));

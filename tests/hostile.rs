@@ -35,8 +35,8 @@ const OWN_CASE: &str = r#"{
   "title": "Our server answers a ping",
   "requirements": ["ping-empty-result"],
   "why": "We rely on it.",
-  "mend": "Answer it.",
-  "steps": [{ "send": { "method": "ping" }, "expect": [{ "is": ["success"] }] }],
+  "fix": "Answer it.",
+  "steps": [{ "send": { "method": "ping" }, "expect": [{ "outcome": ["success"] }] }],
 }
 "#;
 
@@ -101,21 +101,21 @@ fn bad_servers() -> Vec<Bad> {
         ),
         bad("not-executable", command(&["/etc/hosts"]), 2, &["failed to start `/etc/hosts`", "executable"], SOON),
         bad("a-folder", command(&["/"]), 2, &["failed to start `/`"], SOON),
-        bad("ends-at-once", shell("echo 'no config' >&2; exit 3"), 2, &["the server ended before", "no config"], SOON),
-        bad("banner", shell("echo 'Server ready'; cat >/dev/null"), 2, &["no JSON-RPC answer", "Server ready"], LATER),
-        bad("no-newline", shell("cat /dev/zero"), 2, &["more than is kept"], SOON),
-        bad("lines-without-end", shell("yes"), 2, &["more than is kept"], SOON),
+        bad("ends-at-once", shell("echo 'no config' >&2; exit 3"), 2, &["the server exited before", "no config"], SOON),
         bad(
-            "huge-first-line",
-            shell("head -c 104857600 /dev/zero; echo; cat >/dev/null"),
+            "banner",
+            shell("echo 'Server ready'; cat >/dev/null"),
             2,
-            &["more than is kept"],
-            SOON,
+            &["no JSON-RPC response", "Server ready"],
+            LATER,
         ),
+        bad("no-newline", shell("cat /dev/zero"), 2, &["exceed"], SOON),
+        bad("lines-without-end", shell("yes"), 2, &["exceed"], SOON),
+        bad("huge-first-line", shell("head -c 104857600 /dev/zero; echo; cat >/dev/null"), 2, &["exceed"], SOON),
         bad("silent", shell("exec sleep 1000"), 2, &["did not answer the first message"], LATER),
         bad("child-holds-stdout", forking("sleep 1000 &", ""), 0, &["PASS"], LATER),
         bad("child-outside-the-group", forking("setsid sleep 1000 &", ""), 0, &["PASS"], LATER),
-        bad("only-a-child-left", shell("sleep 1000 & exit 0"), 2, &["the server ended before"], SOON),
+        bad("only-a-child-left", shell("sleep 1000 & exit 0"), 2, &["the server exited before"], SOON),
         bad("ignores-eof", serving("ignores-eof"), 0, &["stdio-exit-on-eof"], LATER),
         bad("ignores-eof-and-sigterm", serving("ignores-sigterm"), 0, &["stdio-exit-on-sigterm"], LATER),
         bad(
@@ -125,11 +125,11 @@ fn bad_servers() -> Vec<Bad> {
             &["PASS"],
             LATER,
         ),
-        bad("floods", serving("floods"), 1, &["more than is kept", "logging-opt-in"], LATER),
-        bad("huge-line", serving("huge-line"), 2, &["more than is kept"], LATER),
-        bad("deep-nesting", serving("deep-nesting"), 2, &["nests deeper"], LATER),
-        bad("eight-megabytes-first", serving("no-newline"), 2, &["is longer than the 8 MiB"], LATER),
-        bad("garbage", serving("answers-garbage"), 2, &["no JSON-RPC answer", "not a message"], LATER),
+        bad("floods", serving("floods"), 1, &["exceed", "logging-opt-in"], LATER),
+        bad("huge-line", serving("huge-line"), 2, &["exceed"], LATER),
+        bad("deep-nesting", serving("deep-nesting"), 2, &["nesting levels"], LATER),
+        bad("eight-megabytes-first", serving("no-newline"), 2, &["exceeds the limit of 8 MiB"], LATER),
+        bad("garbage", serving("answers-garbage"), 2, &["no JSON-RPC response", "not a message"], LATER),
         bad("dies-on-call", serving("dies-on-call"), 1, &["tools/call"], LATER),
         bad("slow-start", serving("slow-start"), 0, &["PASS"], LATER),
         bad("noise-on-stderr", serving("stderr-noise"), 0, &["PASS"], LATER),
@@ -369,7 +369,7 @@ fn a_signal_leaves_nothing(signal: Signal) -> Result<(), String> {
 /// With the usual bounds: what does nothing is told from what takes its time.
 fn one_that_does_nothing_is_given_up_soon() -> Result<(), String> {
     let run = Run::of(&[], &words(&shell("exec sleep 1000")))?;
-    run.expect(2, &["did not answer the first message, and did nothing else for 5s either", "--startup-timeout"])?;
+    run.expect(2, &["did not answer the first message, and was idle for 5s", "--startup-timeout"])?;
     if cfg!(target_os = "linux") { run.within(Duration::from_secs(8)) } else { Ok(()) }
 }
 
@@ -384,7 +384,7 @@ fn one_that_is_busy_is_waited_for() -> Result<(), String> {
 /// Every answer comes, though under another id: waiting for better ones would take minutes.
 fn ids_of_the_wrong_type_are_told_soon() -> Result<(), String> {
     let run = Run::of(&[], &words(&serving("ids-wrong-type")))?;
-    run.expect(1, &["the request has id 1, its answer has id \"1\""])?;
+    run.expect(1, &["the request has id 1, its response has id \"1\""])?;
     // Built for speed it takes half of it.
     run.within(Duration::from_secs(if cfg!(debug_assertions) { 16 } else { 8 }))
 }

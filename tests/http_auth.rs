@@ -18,17 +18,17 @@ pub(crate) fn trials() -> Vec<Trial> {
         }),
         trial("auth/told-and-looked-at-without-a-token", || {
             let run = judged(&[], TOKEN)?;
-            run.expect(2, &["NOT JUDGED", "the server asks for a token", "HTTP status 401", "--bearer-env"])?;
+            run.expect(2, &["NOT JUDGED", "the server requires a token", "HTTP status 401", "--bearer-env"])?;
             looked_at(&run)
         }),
         trial("auth/told-and-looked-at-with-another-token", || {
             let run = judged(&["--bearer-env", "GIVEN"], "another-t0ken")?;
-            run.expect(2, &["the server asks for a token", "invalid_token"])?;
+            run.expect(2, &["the server requires a token", "invalid_token"])?;
             looked_at(&run)
         }),
         trial("auth/a-breach-is-found-from-outside", || {
             let run = of_server(&[], TOKEN, &["--fault", "auth-no-scope"])?;
-            run.expect(2, &["auth-challenge-scope", "The challenge names no scope."])?;
+            run.expect(2, &["auth-challenge-scope", "a challenge that names no scope"])?;
             let run = of_server(&[], TOKEN, &["--fault", "auth-any-token"])?;
             run.expect(1, &["auth-invalid-token-401"])
         }),

@@ -184,7 +184,7 @@ fn a_server_that_dies_is_told() -> Result<(), String> {
     }
     let run = run?;
     let said = run.summary().and_then(|fuzz| fuzz.stopped_early.clone()).unwrap_or_default();
-    if !ended || run.code != Some(1) || !said.contains("the server died") {
+    if !ended || run.code != Some(1) || !said.contains("the server ended") {
         return Err(format!("ended: {ended}, said: {said}\n{}", run.words));
     }
     if !run.outdated_messages().contains(&"fuzz/crash".to_owned()) {

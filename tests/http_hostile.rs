@@ -121,7 +121,7 @@ fn bad_servers() -> Vec<Bad> {
         bad(
             "comments-without-end",
             || listen(|stream| endless(stream, STREAM, b": ping\n\n")),
-            &["no JSON-RPC answer", "--startup-timeout"],
+            &["no JSON-RPC response", "--startup-timeout"],
             LATER,
         ),
         bad(
@@ -137,20 +137,20 @@ fn bad_servers() -> Vec<Bad> {
                     endless(stream, STREAM, b"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n")
                 })
             },
-            &["more than is kept"],
+            &["exceed"],
             LATER,
         ),
         bad("dripping-head", || listen(|stream| drip(stream, b"")), &["did not answer", "--startup-timeout"], LATER),
         bad(
             "dripping-body",
             || listen(|stream| drip(stream, JSON)),
-            &["no JSON-RPC answer", "--startup-timeout"],
+            &["no JSON-RPC response", "--startup-timeout"],
             LATER,
         ),
         bad(
             "dripping-stream",
             || listen(|stream| drip(stream, EVENTS)),
-            &["no JSON-RPC answer", "--startup-timeout"],
+            &["no JSON-RPC response", "--startup-timeout"],
             LATER,
         ),
         bad(
@@ -193,7 +193,7 @@ const HTTP2: &[u8] =
 const STREAM: &str = "content-type: text/event-stream\r\nconnection: close";
 const JSON: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n";
 const EVENTS: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
-const BEYOND: &[&str] = &["is longer than the 8 MiB"];
+const BEYOND: &[&str] = &["exceeds the limit of 8 MiB"];
 const HEADERS: &[&str] = &["the response headers are longer than the client reads"];
 
 /// Reads a request and writes bytes as they stand.

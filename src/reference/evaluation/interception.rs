@@ -74,14 +74,14 @@ impl State {
         if self.is_empty() {
             return Interception::Continue;
         }
-        if self.specs.iter().any(|spec| spec.tool == tool) {
-            self.calls += 1;
+        if let Some(spec) = self.specs.iter().find(|spec| spec.tool == tool) {
+            *self.calls.entry(spec.tool).or_default() += 1;
         }
         let interception = self.trigger(revision, |spec, state| {
             spec.tool == tool
                 && match spec.trigger {
                     Trigger::ValidArguments(fits) => fits(arguments),
-                    Trigger::NthCall(number) => state.calls == number,
+                    Trigger::NthCall(number) => state.calls.get(tool) == Some(&number),
                     Trigger::AfterCalls(fits) => fits(&state.served, arguments),
                     Trigger::AnyArguments(_) | Trigger::RawLine(_) | Trigger::Always => false,
                 }

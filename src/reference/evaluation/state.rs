@@ -1,5 +1,6 @@
 //! The state of the evaluation faults on a connection.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -23,8 +24,8 @@ const MAX_RETAINED_BYTES: usize = 512 << 20;
 pub(in crate::reference) struct State {
     pub(super) specs: Vec<&'static FaultSpec>,
     pub(super) served: Vec<ServedCall>,
-    /// The number of valid calls.
-    pub(super) calls: u64,
+    /// The number of valid calls by tool.
+    pub(super) calls: BTreeMap<&'static str, u64>,
     /// How often a fault has been triggered.
     pub(super) times_triggered: u64,
     /// The tool that fails from now on, and its message.
