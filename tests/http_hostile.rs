@@ -55,13 +55,13 @@ fn bad_servers() -> Vec<Bad> {
         bad("refused", unused_address, &["no server listens at", "is it running"], SOON),
         bad(
             "not-found",
-            || serve_response(|_| answer("404 Not RunResults", &[], "")),
+            || serve_response(|_| answer("404 Not Found", &[], "")),
             &["HTTP status 404", "the path"],
             SOON,
         ),
         bad(
             "not-found-page",
-            || serve_response(|_| answer("404 Not RunResults", &[("content-type", "text/html")], PAGE)),
+            || serve_response(|_| answer("404 Not Found", &[("content-type", "text/html")], PAGE)),
             &["HTTP status 404 (text/html)", "the path"],
             SOON,
         ),

@@ -743,7 +743,7 @@ fn accepts_anything(schema: &Value) -> bool {
     }
 }
 
-/// CallPolicy `visit` with each string in a value, names of members included: pointer, whether it is a
+/// Calls `visit` with each string in a value, names of members included: pointer, whether it is a
 /// name, text.
 fn each_text(value: &Value, pointer: &str, visit: &mut impl FnMut(&str, bool, &str)) {
     match value {

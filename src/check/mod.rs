@@ -42,7 +42,7 @@ mod tests;
 
 pub use active::judge_active;
 pub(crate) use evidence::{evidence, stderr_of};
-pub use execution::Pass;
+pub use execution::Execution;
 pub use index::{IndexedConnections, RecordedConnection};
 pub use judgement::Judgement;
 pub use passive::judge_passive;

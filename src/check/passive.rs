@@ -35,7 +35,7 @@ pub fn judge_passive(
     if !applies {
         return Judgement::inapplicable("no rule of the case applies in this revision");
     }
-    if judged.seen > 0 {
+    if judged.judged_count > 0 {
         judged.reason = None;
         judged.verdict = judged.findings.iter().map(|finding| finding.verdict).fold(Verdict::Pass, Verdict::join);
     }
@@ -152,7 +152,7 @@ fn judge_value(
             ValueRule::Check(check) => value::check(*check, selected, index, revision),
         };
         let Some(result) = result else { continue };
-        judged.seen += 1;
+        judged.judged_count += 1;
         if let ValueResult::Violates(actual) = result {
             let violation = Violation {
                 actual,
@@ -181,7 +181,7 @@ fn judge_connection(
         ConnectionAssertion::Rule(rule) if !index.is_of_other_revision => connection::check_rule(rule, index),
         ConnectionAssertion::Check(_) | ConnectionAssertion::Rule(_) => return,
     };
-    judged.seen += checked.count;
+    judged.judged_count += checked.count;
     for violation in checked.violations {
         report(case, rule, revision, index, violation, judged);
     }
@@ -240,7 +240,7 @@ fn schema_violation(schema: &LazySchema, value: &Value) -> Option<String> {
 fn origin(index: &ConnectionIndex<'_>, positions: &[usize]) -> Option<usize> {
     let first = *positions.iter().min()?;
     let mark_at = |at: usize| match index.record.entries.get(at)?.event {
-        Event::Sent { step_id, .. } => Some(step_id.map(|step_id| step_id.pass)),
+        Event::Sent { step_id, .. } => Some(step_id.map(|step_id| step_id.execution)),
         _ => None,
     };
     let own = positions.iter().find_map(|at| mark_at(*at));

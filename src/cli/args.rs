@@ -253,7 +253,7 @@ pub(super) struct CallArgs {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Fuzzing")]
 pub(super) struct FuzzArgs {
-    /// Number of generated calls per tool; `off` turns fuzzing off. CallPolicy that shrink a failure come in addition.
+    /// Number of generated calls per tool; `off` turns fuzzing off. Calls that shrink a failure come in addition.
     #[arg(
         long,
         value_name = "N|off",

@@ -49,7 +49,7 @@ pub(super) fn connect(
         }
         Launcher::Http(server) => {
             let stateless = revision.era() == Era::Stateless;
-            Ok(Connection::over_http(Arc::clone(&server.site), stateless, responder, keeping))
+            Ok(Connection::over_http(Arc::clone(&server.endpoint), stateless, responder, keeping))
         }
         Launcher::Reference(faults) => {
             let (pipe, server) = built_in(faults);
@@ -75,7 +75,7 @@ pub(super) fn connect_unrecorded(
             UnrecordedConnection::start(&program, context.without_package_runner().unwrap_or(command))
         }
         Launcher::Http(server) => Ok(UnrecordedConnection::over_http(UnrecordedHttpOptions {
-            endpoint: Arc::clone(&server.site),
+            endpoint: Arc::clone(&server.endpoint),
             stateless: revision.era() == Era::Stateless,
             responder: Responder::new(full_capabilities(revision), ClientResponder::default().answer()),
             mirrored: mirrored.clone(),

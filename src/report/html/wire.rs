@@ -81,8 +81,8 @@ pub(super) fn timeline(evidence: &[Evidence]) -> Vec<Row> {
                     .map(|at| pending.remove(at));
                 let mut same_row = None;
                 if let Some((id, method, sent, row)) = request {
-                    let took = format_ms((item.at_ms - sent).max(0.0));
-                    message.request = Some(format!("answers {} {} after {took}", display(&method), display(&id)));
+                    let duration = format_ms((item.at_ms - sent).max(0.0));
+                    message.request = Some(format!("answers {} {} after {duration}", display(&method), display(&id)));
                     same_row = (row + 1 == rows.len()).then_some(row);
                 }
                 match same_row {
