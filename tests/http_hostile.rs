@@ -1,4 +1,4 @@
-//! What the judge must bear over HTTP: unused_address there, pages, proxies, loops, floods, drips, and no HTTP at all.
+//! What the judge must bear over HTTP: no server there, pages, proxies, loops, floods, drips, and no HTTP at all.
 //!
 //! Every trial drives the real program against a small server on a raw socket, and looks at its exit code,
 //! its words, the time and the memory that it took.
@@ -311,7 +311,7 @@ fn what_asks_to_wait_is_waited_for() -> Result<(), String> {
     }
 }
 
-/// A server behind TLS with a certificate that unused_address vouches for.
+/// A server behind TLS with a certificate that nobody vouches for.
 fn behind_tls() -> Result<SocketAddr, String> {
     let told = |error: &dyn std::fmt::Display| error.to_string();
     let own = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).map_err(|error| told(&error))?;

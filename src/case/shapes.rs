@@ -1,7 +1,7 @@
 //! Shapes: the JSON Schemas that several cases share, each in a file of its own below `shapes/`.
 //!
 //! A schema refers to one by `"$ref": "shapes/NAME"`. When a case is parsed, the shapes that a schema refers to are
-//! bundled into its `$defs`, so that nothing later has to know where a schema came from.
+//! bundled into its `$defs`, so that nothing later has to know where a schema is from.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -189,7 +189,7 @@ fn judge_step(
                 )
             {
                 let reason = format!(
-                    "the server did not step_exchange the control request with a result ({}), so nothing is proved",
+                    "the server did not answer the control request with a result ({}), so nothing is proved",
                     describe(step_exchange)
                 );
                 judged.withdraw_pass(Verdict::Error, reason);

@@ -1,4 +1,4 @@
-//! Judges a passive case: selects what it looks at in every connection, and checks its rules.
+//! Judges a passive case: selects the watched values in every connection, and checks its rules.
 
 use std::collections::HashSet;
 
@@ -247,7 +247,7 @@ fn origin(index: &ConnectionIndex<'_>, positions: &[usize]) -> Option<usize> {
     own.or_else(|| (0..first).rev().find_map(mark_at)).flatten()
 }
 
-/// The HTTP exchanges, or the values in them, that a case looks at.
+/// The HTTP exchanges, or the values in them, that a case watches.
 fn select_http<'i>(watch: &WatchedValues, methods: &Methods, index: &'i ConnectionIndex<'_>) -> Vec<Selected<'i>> {
     let method = |exchange: &HttpExchange| exchange.value.pointer("/request/message/method").cloned();
     let wanted = |exchange: &&HttpExchange| {
@@ -268,7 +268,7 @@ fn select_http<'i>(watch: &WatchedValues, methods: &Methods, index: &'i Connecti
     found
 }
 
-/// The messages, or the values in them, that a case looks at.
+/// The messages, or the values in them, that a case watches.
 fn select<'a>(watch: &WatchedValues, index: &ConnectionIndex<'a>) -> Vec<Selected<'a>> {
     let mut found = Vec::new();
     let methods = watch.kind.methods();

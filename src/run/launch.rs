@@ -91,13 +91,13 @@ pub(super) fn connect_unrecorded(
     }
 }
 
-/// Runs the built-in server in this process; returns the client's end of the pipe.
+/// Runs the reference server in this process; returns the client's end of the pipe.
 fn built_in(faults: &Arc<FaultSet>) -> (DuplexStream, JoinHandle<()>) {
     let (client_end, server_end) = tokio::io::duplex(256 << 10);
     let faults = Arc::clone(faults);
     let server = tokio::spawn(async move {
         let (reader, writer) = tokio::io::split(server_end);
-        // An error of the built-in server ends the connection, which is what gets judged.
+        // An error of the reference server ends the connection, which is what gets judged.
         let _ended = reference::serve(reader, writer, &faults).await;
     });
     (client_end, server)

@@ -238,9 +238,9 @@ impl Plan {
             Launcher::Reference(faults) => {
                 let names: Vec<&str> = faults.iter().map(crate::reference::Fault::name).collect();
                 if names.is_empty() {
-                    "the built-in server".to_owned()
+                    "the reference server".to_owned()
                 } else {
-                    format!("the built-in server with {}", names.join(", "))
+                    format!("the reference server with {}", names.join(", "))
                 }
             }
         }

@@ -232,7 +232,7 @@ fn stop_problem(revision: Revision, limited: bool, stop_reason: Option<String>, 
     })
 }
 
-/// Fuzzes the revision when that disturbs nobody.
+/// Fuzzes the revision when that does not disturb other work.
 async fn fuzz_when_allowed(target: &Target, cases: &[Arc<Case>], discovered: &Inventory) -> Option<FuzzSummary> {
     let context = &target.context;
     if context.plan.transport() == Transport::Http {

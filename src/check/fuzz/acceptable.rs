@@ -2,7 +2,7 @@
 //!
 //! Arguments only ever excuse: a path that the client sent is no leak, and strings of the arguments are not part of a
 //! signature. So a response without violations to a call without arguments has none for any call of the same
-//! [`ValidityClass`]. The result depends on the response and the rank alone, as neither the call nor its arguments are known.
+//! [`ValidityClass`]. The result depends on the response and the class alone, as neither the call nor its arguments are known.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ impl ValidityClass {
     /// How many there are.
     pub(crate) const COUNT: usize = 6;
 
-    /// The rank of a validity; none if no response is required.
+    /// The class of a validity; none if no response is required.
     #[must_use]
     pub(crate) fn of(validity: &Validity) -> Option<Self> {
         match validity {
@@ -51,7 +51,7 @@ impl ValidityClass {
         }
     }
 
-    /// A validity of this rank.
+    /// A validity of this class.
     fn example(self) -> Validity {
         let violates = |keyword: &str| {
             let constraint = Constraint { pointer: String::new(), keyword: keyword.to_owned(), name: None };
@@ -68,12 +68,12 @@ impl ValidityClass {
     }
 }
 
-/// Whether a response has no violation for any call of a rank with its id.
+/// Whether a response has no violation for any call of a class with its id.
 #[must_use]
-pub(crate) fn has_no_violation(fuzzed_tool: &FuzzedTool, response: &Value, id: i64, rank: ValidityClass) -> bool {
+pub(crate) fn has_no_violation(fuzzed_tool: &FuzzedTool, response: &Value, id: i64, class: ValidityClass) -> bool {
     let call = Call {
         kind: CallKind::Valid,
-        validity: rank.example(),
+        validity: class.example(),
         arguments: Arguments::Json(Value::Object(Map::new())),
         choices: None,
     };
@@ -133,8 +133,8 @@ mod tests {
         ];
         let (mut fine, mut odd) = (0, 0);
         for (validity, answer) in validities.iter().flat_map(|s| responses.iter().map(move |a| (s, a))) {
-            let rank = ValidityClass::of(validity).expect("it requires a response");
-            let in_order = has_no_violation(&fuzzed_tool, answer, 7, rank);
+            let class = ValidityClass::of(validity).expect("it requires a response");
+            let is_acceptable = has_no_violation(&fuzzed_tool, answer, 7, class);
             for arguments in &arguments {
                 let call = Call {
                     kind: CallKind::Invalid,
@@ -153,10 +153,10 @@ mod tests {
                     alone: true,
                 };
                 let violations = judge(&fuzzed_tool, &exchange);
-                assert!(!in_order || violations.is_empty(), "{validity:?} {answer} {violations:?}");
+                assert!(!is_acceptable || violations.is_empty(), "{validity:?} {answer} {violations:?}");
             }
-            fine += usize::from(in_order);
-            odd += usize::from(!in_order);
+            fine += usize::from(is_acceptable);
+            odd += usize::from(!is_acceptable);
         }
         assert!(fine > 10 && odd > 10, "{fine} {odd}");
     }

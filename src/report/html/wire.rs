@@ -1,5 +1,5 @@
 //! The evidence of a finding as a timeline with two columns, client and server. A response is in the same row as its
-//! request if nothing came between them.
+//! request if nothing is between them.
 //!
 //! JSON is indented token by token instead of being parsed and serialized again, because the spelling of a number or a
 //! duplicate member name may be what the finding is about.

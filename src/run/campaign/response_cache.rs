@@ -40,7 +40,7 @@ struct CachedResponse {
     id: i64,
     known: Arc<KnownResponse>,
     /// Whether it is valid for each [`ValidityClass`], as far as that was evaluated.
-    in_order: [Option<bool>; ValidityClass::COUNT],
+    is_acceptable: [Option<bool>; ValidityClass::COUNT],
     /// How often it was recognized recently.
     hits: u32,
 }
@@ -76,13 +76,13 @@ impl<'a> ResponseCache<'a> {
 
     /// A cached response, if it needs no further judgement as the response to this call.
     pub(super) fn lookup(&mut self, at: usize, call: &Call) -> Option<&Arc<KnownResponse>> {
-        let rank = ValidityClass::of(&call.validity)?;
+        let class = ValidityClass::of(&call.validity)?;
         let response = &mut self.responses[at];
         let fuzzed_tool = self.fuzzed_tool;
-        let in_order = *response.in_order[rank as usize]
-            .get_or_insert_with(|| has_no_violation(fuzzed_tool, &response.known.message, response.id, rank));
+        let is_acceptable = *response.is_acceptable[class as usize]
+            .get_or_insert_with(|| has_no_violation(fuzzed_tool, &response.known.message, response.id, class));
         let is_all =
-            in_order && response.known.text.as_ref().is_none_or(|text| !repeats_arguments(text, &call.arguments));
+            is_acceptable && response.known.text.as_ref().is_none_or(|text| !repeats_arguments(text, &call.arguments));
         is_all.then_some(&response.known)
     }
 
@@ -118,7 +118,7 @@ impl<'a> ResponseCache<'a> {
             after_id: after.to_vec(),
             id,
             known: Arc::new(KnownResponse { message: message.clone(), outcome, class, text }),
-            in_order: [None; ValidityClass::COUNT],
+            is_acceptable: [None; ValidityClass::COUNT],
             hits: 0,
         };
         if self.responses.len() < MAX_RESPONSES {

@@ -37,7 +37,7 @@ const WRONG_ID_WAIT: Duration = Duration::from_millis(60);
 const NOT_LISTENING: &str = "the server no longer listens at the address";
 /// How often a server may end the session.
 const MAX_LOST_SESSIONS: usize = 20;
-/// How long to wait when the right response never came after several wrong ids, and how many that takes.
+/// How long to wait when no right response followed several wrong ids, and how many that takes.
 const SHORT_WRONG_ID_WAIT: Duration = Duration::from_millis(3);
 const WRONG_IDS_BEFORE_SHORT_WAIT: usize = 8;
 /// How long a process gets to end. How it ends is not judged here.

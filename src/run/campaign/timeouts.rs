@@ -23,7 +23,7 @@ const MAX_SERVER_ENDS: usize = 12;
 const MAX_UNANSWERED: usize = 3;
 /// How many consecutive responses may be malformed before the tool is abandoned.
 const MAX_MALFORMED_IN_A_ROW: usize = 24;
-/// How many calls, of any tool, get the full timeout in vain before later ones get less.
+/// How many calls, of any tool, use up the full timeout before later ones get less.
 const MAX_FULL_TIMEOUTS: usize = 3;
 /// How many consecutive tools may be abandoned before the server is.
 const MAX_ABANDONED_TOOLS: usize = 3;
