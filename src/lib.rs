@@ -153,7 +153,9 @@ pub mod internals {
         };
     }
     pub mod check {
-        pub use crate::check::{IndexedConnections, Judgement, Pass, RecordedConnection, judge_active, judge_passive};
+        pub use crate::check::{
+            Execution, IndexedConnections, Judgement, RecordedConnection, judge_active, judge_passive,
+        };
     }
     pub mod client {
         pub use crate::client::{HttpEndpoint, HttpEndpointError, adopt_orphans, end_every_process, headers};

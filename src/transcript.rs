@@ -20,7 +20,7 @@ use crate::wire::{Frame, Id, MessageKind, same_id, same_id_loosely};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StepId {
     /// The run of the case's steps, counted over the whole test run.
-    pub pass: usize,
+    pub execution: usize,
     /// The position of the step within its case.
     pub step: usize,
 }
@@ -80,7 +80,7 @@ pub enum Event {
         /// The step at which the server ended.
         step: ShutdownStep,
         /// The time from closing the server's standard input to its end, as far as the client waited.
-        took: Duration,
+        duration: Duration,
     },
 }
 
@@ -232,7 +232,7 @@ impl Transcript {
     /// that it sent and input requests in its results.
     #[must_use]
     pub fn requests_to_client(&self) -> Vec<Value> {
-        let mut asked = Vec::new();
+        let mut requests = Vec::new();
         for message in self.entries.iter().filter_map(|entry| entry.received()).flat_map(messages) {
             match MessageKind::of(message) {
                 MessageKind::Request { method, .. } if method != "ping" && !method.starts_with("notifications/") => {
@@ -240,16 +240,16 @@ impl Transcript {
                     if let Some(params) = message.get("params") {
                         request["params"] = params.clone();
                     }
-                    asked.push(request);
+                    requests.push(request);
                 }
                 MessageKind::Response { .. } => {
                     let result = message.get("result").unwrap_or(&Value::Null);
-                    asked.extend(input_requests(result).map(|(_, request)| request.clone()));
+                    requests.extend(input_requests(result).map(|(_, request)| request.clone()));
                 }
                 _ => {}
             }
         }
-        asked
+        requests
     }
 
     /// The responses that belong to no request of the client, with their positions.
@@ -378,9 +378,9 @@ mod tests {
     fn transcript(events: &[(bool, Value)]) -> Transcript {
         let entries = events
             .iter()
-            .map(|(ours, value)| {
+            .map(|(is_client, value)| {
                 let frame = Frame::from_value(value);
-                let event = if *ours { Event::Sent { frame, step_id: None } } else { Event::Received(frame) };
+                let event = if *is_client { Event::Sent { frame, step_id: None } } else { Event::Received(frame) };
                 Arc::new(Entry { at: Duration::ZERO, event })
             })
             .collect();

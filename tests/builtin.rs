@@ -127,9 +127,9 @@ fn judge_with_token(
         };
         let headers: Vec<(String, String)> =
             token.map(|token| ("Authorization".to_owned(), format!("Bearer {token}"))).into_iter().collect();
-        let site =
+        let endpoint =
             HttpEndpoint::new(&format!("http://{address}/{endpoint}"), &headers, false).expect("it is an address");
-        let found = run_cases(Launcher::Http(HttpTarget { site, command: None }), revisions, cases).await;
+        let found = run_cases(Launcher::Http(HttpTarget { endpoint, command: None }), revisions, cases).await;
         server.abort();
         found
     })

@@ -93,7 +93,7 @@ fn write(folder: &Path, text: &str) -> Result<String, String> {
 }
 
 fn calls<'a>(hint: &'a Hint, name: &str) -> Option<&'a serde_json::Map<String, serde_json::Value>> {
-    match &hint.ask {
+    match &hint.request {
         HintRequest::Call { tool, arguments } if tool == name => Some(arguments),
         _ => None,
     }
@@ -112,11 +112,11 @@ fn what_is_written_names_what_each_call_shows() -> Result<(), String> {
         let hint =
             hints.iter().find(named).ok_or_else(|| format!("nothing is said to show {requirement}: {hints:#?}"))?;
         if calls(hint, tool).is_none() {
-            return Err(format!("{requirement} is said to be shown by {}", hint.ask.describe()));
+            return Err(format!("{requirement} is said to be shown by {}", hint.request.describe()));
         }
     }
-    let is_read = |hint: &Hint| matches!(&hint.ask, HintRequest::Read { .. });
-    let is_got = |hint: &Hint| matches!(&hint.ask, HintRequest::Get { .. });
+    let is_read = |hint: &Hint| matches!(&hint.request, HintRequest::Read { .. });
+    let is_got = |hint: &Hint| matches!(&hint.request, HintRequest::Get { .. });
     if hints.iter().any(is_read) && hints.iter().any(is_got) {
         Ok(())
     } else {
@@ -132,7 +132,7 @@ fn over_http_they_are_the_same() -> Result<(), String> {
     let over_pipe = written(&[], &CHOOSY)?;
     let over_http = written(&["--url", &url], &[&CHOOSY[..], &["--http", &address]].concat())?;
     // What a transport alone can show is no reason to call something.
-    let asks = |hints: &[Hint]| hints.iter().map(|hint| format!("{:?}", hint.ask)).collect::<Vec<_>>();
+    let asks = |hints: &[Hint]| hints.iter().map(|hint| format!("{:?}", hint.request)).collect::<Vec<_>>();
     if over_http.len() > 3 && asks(&over_pipe) == asks(&over_http) {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! What the judge must bear over HTTP: unused_address there, pages, proxies, loops, floods, drips, and no HTTP at all.
+//! What the judge must bear over HTTP: no server there, pages, proxies, loops, floods, drips, and no HTTP at all.
 //!
 //! Every trial drives the real program against a small server on a raw socket, and looks at its exit code,
 //! its words, the time and the memory that it took.
@@ -55,13 +55,13 @@ fn bad_servers() -> Vec<Bad> {
         bad("refused", unused_address, &["no server listens at", "is it running"], SOON),
         bad(
             "not-found",
-            || serve_response(|_| answer("404 Not RunResults", &[], "")),
+            || serve_response(|_| answer("404 Not Found", &[], "")),
             &["HTTP status 404", "the path"],
             SOON,
         ),
         bad(
             "not-found-page",
-            || serve_response(|_| answer("404 Not RunResults", &[("content-type", "text/html")], PAGE)),
+            || serve_response(|_| answer("404 Not Found", &[("content-type", "text/html")], PAGE)),
             &["HTTP status 404 (text/html)", "the path"],
             SOON,
         ),
@@ -311,7 +311,7 @@ fn what_asks_to_wait_is_waited_for() -> Result<(), String> {
     }
 }
 
-/// A server behind TLS with a certificate that unused_address vouches for.
+/// A server behind TLS with a certificate that nobody vouches for.
 fn behind_tls() -> Result<SocketAddr, String> {
     let told = |error: &dyn std::fmt::Display| error.to_string();
     let own = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).map_err(|error| told(&error))?;

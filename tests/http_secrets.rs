@@ -136,7 +136,7 @@ fn what_a_refusal_repeats_is_masked() -> Result<(), String> {
         return Err(format!("exit code {code:?}\n{told}"));
     }
     let address =
-        serve_response(|asked| answer("302 RunResults", &[("location", &format!("http://x/{}", gossip(asked)))], ""));
+        serve_response(|asked| answer("302 Found", &[("location", &format!("http://x/{}", gossip(asked)))], ""));
     let (code, told) = holds_none(&["--bearer-env", "HUSH", "--header", &key()], &[&format!("http://{address}/")])?;
     if code == Some(2) && told.contains("redirect") { Ok(()) } else { Err(format!("exit code {code:?}\n{told}")) }
 }

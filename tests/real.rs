@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use libtest_mimic::Trial;
 use mcp_conformance::event::CaseResult;
 use mcp_conformance::internals::case::{Baseline, BaselineEntry};
-use mcp_conformance::report::{FailOn, Options, Report, gate};
+use mcp_conformance::report::{FailOn, Options, Report, baseline_comparison};
 use mcp_conformance::spec::{Revision, RevisionSet};
 use mcp_conformance::verdict::Verdict;
 use serde_json::json;
@@ -336,7 +336,7 @@ fn compare(baseline: &Baseline, report: &Report) -> String {
     let mut held = report.clone();
     held.options = Options::default();
     held.options.fail_on = FailOn::Should;
-    gate::apply_baseline(&mut held, baseline, "the baseline", |_| true);
+    baseline_comparison::apply_baseline(&mut held, baseline, "the baseline", |_| true);
     let held = held.baseline.unwrap_or_default();
     for line in &held.new {
         let made = |result: &&CaseResult| result.case == line.case;

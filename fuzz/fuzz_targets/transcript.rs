@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use mcp_conformance::internals::case::Body;
-use mcp_conformance::internals::check::{self, RecordedConnection, Judged, Pass, IndexedConnections};
+use mcp_conformance::internals::check::{self, RecordedConnection, Judgement, Execution, IndexedConnections};
 use mcp_conformance::spec::Revision;
 use mcp_conformance::internals::transcript::{Entry, Event, StepId, ShutdownStep, SessionParameters, Transcript};
 use mcp_conformance::verdict::Verdict;
@@ -23,7 +23,7 @@ fn event(line: &[u8]) -> Option<Event> {
     Some(match kind {
         b'>' => Event::Sent { frame: Frame::parse(rest), step_id: None },
         b'0'..=b'9' => {
-            Event::Sent { frame: Frame::parse(rest), step_id: Some(StepId { pass: 0, step: usize::from(kind - b'0') }) }
+            Event::Sent { frame: Frame::parse(rest), step_id: Some(StepId { execution: 0, step: usize::from(kind - b'0') }) }
         }
         b'<' => Event::Received(Frame::parse(rest)),
         b'!' => Event::Stderr(String::from_utf8_lossy(rest).into_owned()),
@@ -31,18 +31,18 @@ fn event(line: &[u8]) -> Option<Event> {
         b'c' => Event::Closed,
         b'x' => Event::Exited { status: "exit status: 1".to_owned() },
         b'o' => Event::Overflow,
-        b's' => Event::Shutdown { step: ShutdownStep::Sigterm, took: Duration::from_millis(10) },
+        b's' => Event::Shutdown { step: ShutdownStep::Sigterm, duration: Duration::from_millis(10) },
         _ => return None,
     })
 }
 
-fn check_properties(judged: &Judged, again: &Judged, id: &str) {
+fn check_properties(judged: &Judgement, again: &Judgement, id: &str) {
     let bad = matches!(judged.verdict, Verdict::Fail | Verdict::Warn);
     assert_eq!(bad, !judged.findings.is_empty(), "{id}: {judged:?}");
     assert_eq!((judged.verdict, &judged.findings), (again.verdict, &again.findings), "{id} gives two results");
     let has_reason = judged.reason.is_some();
     assert_eq!(has_reason, matches!(judged.verdict, Verdict::Skip | Verdict::Error), "{id}: {judged:?}");
-    assert!(judged.verdict != Verdict::Pass || judged.seen > 0, "{id} passes without having seen anything");
+    assert!(judged.verdict != Verdict::Pass || judged.judged_count > 0, "{id} passes without having judged anything");
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -57,19 +57,19 @@ fuzz_target!(|bytes: &[u8]| {
 
     let connected = [RecordedConnection { label: "main session".to_owned(), transcript: transcript.clone() }];
     let watched = IndexedConnections::new(&connected, revision);
-    let pass = || Pass {
+    let execution = || Execution {
         label: String::new(),
         number: 0,
         transcript: transcript.clone(),
-        offered: std::collections::BTreeMap::new(),
-        trouble: None,
-        void: None,
+        discovered_lists: std::collections::BTreeMap::new(),
+        not_carried_out: None,
+        not_applicable: None,
     };
-    let passes = [pass()];
+    let executions = [execution()];
     for case in cases().iter().filter(|case| case.runs_in(revision)) {
         let judge = || match &case.body {
             Body::Passive(passive) => Some(check::judge_passive(case, passive, revision, &watched)),
-            Body::Active(act) => Some(check::judge_active(case, act, revision, &passes)),
+            Body::Active(act) => Some(check::judge_active(case, act, revision, &executions)),
             Body::Fuzz(_) => None,
         };
         let (Some(judged), Some(again)) = (judge(), judge()) else { continue };

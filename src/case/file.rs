@@ -51,7 +51,7 @@ pub(super) struct CaseFile {
     /// What the author of a server that violates the rule changes, as an imperative sentence.
     #[cfg_attr(test, schemars(length(min = 1)))]
     pub(super) fix: String,
-    /// The fault of the built-in server that makes the case fail.
+    /// The fault of the reference server that makes the case fail.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::FaultName>"))]
     pub(super) fault: Option<String>,

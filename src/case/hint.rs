@@ -24,13 +24,13 @@ pub struct Hint {
     /// The revisions that it is used in.
     pub revisions: RevisionSet,
     /// The request.
-    pub ask: HintRequest,
+    pub request: HintRequest,
 }
 
 /// The request of a hint.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HintRequest {
-    /// CallPolicy a tool.
+    /// Calls a tool.
     Call {
         /// Its name.
         tool: String,
@@ -64,7 +64,7 @@ impl Hint {
 impl HintRequest {
     /// The method of the request, and its params.
     #[must_use]
-    pub fn request(&self) -> (&'static str, Map<String, Value>) {
+    pub fn method_and_params(&self) -> (&'static str, Map<String, Value>) {
         let with = |name: &str, value: &str, arguments: &Map<String, Value>, always: bool| {
             let mut params = Map::new();
             params.insert(name.to_owned(), Value::from(value));
@@ -88,7 +88,7 @@ impl HintRequest {
             Self::Read { uri } => (uri, None),
             Self::Get { prompt, arguments } => (prompt, Some(arguments)),
         };
-        let method = self.request().0;
+        let method = self.method_and_params().0;
         match arguments.filter(|arguments| !arguments.is_empty()) {
             Some(arguments) => format!("{method} {name} {}", Value::Object(arguments.clone())),
             None => format!("{method} {name}"),
@@ -164,7 +164,7 @@ fn hint_of(hint: &Map<String, Value>, at: &str, cases: &[&str], flaws: &mut Vec<
         Some(_) => return None,
     };
     let name = hint.get(*one)?.as_str()?.to_owned();
-    let ask = match *one {
+    let request = match *one {
         "call" => HintRequest::Call { tool: name, arguments },
         "get" => {
             for (argument, value) in arguments.iter().filter(|(_, value)| !value.is_string()) {
@@ -186,7 +186,7 @@ fn hint_of(hint: &Map<String, Value>, at: &str, cases: &[&str], flaws: &mut Vec<
             HintRequest::Read { uri: name }
         }
     };
-    Some(Hint { purposes, revisions: revisions?, ask })
+    Some(Hint { purposes, revisions: revisions?, request })
 }
 
 #[cfg(test)]
@@ -214,16 +214,19 @@ mod tests {
           ],
         }"#;
         let hints = parse_hints("h.jsonc", text, &CASES).expect("it is sound");
-        let asks: Vec<String> = hints.iter().map(|hint| hint.ask.describe()).collect();
+        let requests: Vec<String> = hints.iter().map(|hint| hint.request.describe()).collect();
         assert_eq!(
-            asks,
+            requests,
             [r#"tools/call draw {"size":3}"#, "resources/read file:///a", r#"prompts/get review {"code":"x"}"#]
         );
         assert_eq!(hints[0].purposes, ["content/image", "tool-name-string"]);
         assert_eq!(hints[0].revisions, RevisionSet::ALL);
         assert!(!hints[1].revisions.contains(Revision::V2025_03_26));
-        assert_eq!(Value::Object(hints[1].ask.request().1), json!({"uri": "file:///a"}));
-        assert_eq!(Value::Object(hints[2].ask.request().1), json!({"name": "review", "arguments": {"code": "x"}}));
+        assert_eq!(Value::Object(hints[1].request.method_and_params().1), json!({"uri": "file:///a"}));
+        assert_eq!(
+            Value::Object(hints[2].request.method_and_params().1),
+            json!({"name": "review", "arguments": {"code": "x"}})
+        );
     }
 
     #[test]
@@ -264,11 +267,11 @@ mod tests {
     #[test]
     fn a_hint_is_for_its_cases_and_for_those_of_its_requirements() {
         let cases = super::super::load(None, &[]).expect("our cases are sound");
-        let image = cases.iter().find(|case| case.id == "content/image").expect("a case of ours");
+        let image = cases.iter().find(|case| case.id == "content/image").expect("a built-in case");
         let hint = |purpose: &str, revisions: &str| Hint {
             purposes: vec![purpose.to_owned()],
             revisions: revisions.parse().expect("a set"),
-            ask: HintRequest::Read { uri: "x".to_owned() },
+            request: HintRequest::Read { uri: "x".to_owned() },
         };
         let revision = image.revisions.iter().last().expect("it runs somewhere");
         assert!(hint("content/image", "2024-11-05..").is_for(image, revision));

@@ -68,7 +68,7 @@ pub enum Trust {
 
 /// Loads the embedded cases, and those of a directory in addition, sorted by id.
 ///
-/// `faults` are the names of the faults that the built-in server knows; with none of them given, the
+/// `faults` are the names of the faults that the reference server knows; with none of them given, the
 /// faults of cases are not checked.
 ///
 /// # Errors
@@ -625,7 +625,7 @@ mod tests {
             ),
             (
                 passive(&format!("{both},\n\"fault\": \"tool-object\"")),
-                "6:10: the built-in server has no fault `tool-object` (did you mean `tools-object`?)",
+                "6:10: the reference server has no fault `tool-object` (did you mean `tools-object`?)",
             ),
             (
                 passive(&format!("{both},\n\"needs\": {{\"tool\": {{\"typ\": 1}}}}")),

@@ -58,7 +58,7 @@ pub struct Case {
     pub why: Option<String>,
     /// How to fix a server that violates the rule.
     pub fix: String,
-    /// The fault of the built-in server that makes it fail.
+    /// The fault of the reference server that makes it fail.
     pub fault: Option<String>,
     /// What the server has to support for it to apply.
     pub needs: Needs,

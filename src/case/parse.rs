@@ -187,7 +187,7 @@ fn line(raw: RawFile) -> Option<RawLine> {
     }
 }
 
-/// The bytes that pairs of hexadecimal digits stand for, with spaces between them or not.
+/// The bytes that pairs of hexadecimal digits encode, with spaces between them or not.
 pub(super) fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let pairs = text.split(' ').map(|run| {
         let digits = run.as_bytes();

@@ -46,7 +46,7 @@ const MAX_TITLE_CHARS: usize = 70;
 
 /// Everything that is wrong with the meaning of a case.
 ///
-/// `faults` are the faults that the built-in server knows; with none of them given, those of cases are not checked.
+/// `faults` are the faults that the reference server knows; with none of them given, those of cases are not checked.
 pub(super) fn flaws(case: &Value, faults: &[&str], shapes: &Shapes) -> Vec<UnlocatedDiagnostic> {
     let Value::Object(case) = case else { return Vec::new() };
     let mut checker = Checker { flaws: Vec::new(), revisions: RevisionSet::ALL, shapes };
@@ -92,7 +92,7 @@ impl Checker<'_> {
             && !faults.contains(&fault)
         {
             self.flaws.push(
-                UnlocatedDiagnostic::at("/fault", format!("the built-in server has no fault `{fault}`"))
+                UnlocatedDiagnostic::at("/fault", format!("the reference server has no fault `{fault}`"))
                     .nearest(fault, faults.iter().copied()),
             );
         }
@@ -743,7 +743,7 @@ fn accepts_anything(schema: &Value) -> bool {
     }
 }
 
-/// CallPolicy `visit` with each string in a value, names of members included: pointer, whether it is a
+/// Calls `visit` with each string in a value, names of members included: pointer, whether it is a
 /// name, text.
 fn each_text(value: &Value, pointer: &str, visit: &mut impl FnMut(&str, bool, &str)) {
     match value {

@@ -1,7 +1,7 @@
 //! Shapes: the JSON Schemas that several cases share, each in a file of its own below `shapes/`.
 //!
 //! A schema refers to one by `"$ref": "shapes/NAME"`. When a case is parsed, the shapes that a schema refers to are
-//! bundled into its `$defs`, so that nothing later has to know where a schema came from.
+//! bundled into its `$defs`, so that nothing later has to know where a schema is from.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -114,7 +114,7 @@ impl Shapes {
     }
 }
 
-/// CallPolicy a function with every JSON Schema in a case file.
+/// Calls a function with every JSON Schema in a case file.
 fn for_each_schema(case: &mut Value, visit: &mut impl FnMut(&mut Value)) {
     let mut visit_in = |part: Option<&mut Value>, names: &[&str]| {
         if let Some(Value::Object(members)) = part {
@@ -150,7 +150,7 @@ fn references(schema: &Value) -> BTreeSet<String> {
     found
 }
 
-/// CallPolicy a function with the pointer of each reference to a shape, and the name of the shape.
+/// Calls a function with the pointer of each reference to a shape, and the name of the shape.
 pub(super) fn each_reference(schema: &Value, pointer: &str, visit: &mut impl FnMut(&str, &str)) {
     match schema {
         Value::Object(members) => {

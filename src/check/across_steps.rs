@@ -5,7 +5,7 @@ use similar::TextDiff;
 
 use super::client_request::undeclared;
 use super::evidence::evidence_of;
-use super::execution::Pass;
+use super::execution::Execution;
 use super::judgement::{Judgement, add_finding, requirement_and_verdict};
 use crate::case::{AcrossSteps, Action, Active, Case, Comparison, PathPattern};
 use crate::spec::Revision;
@@ -26,16 +26,16 @@ pub(super) fn judge_comparison(
     body: &Active,
     together: &AcrossSteps,
     revision: Revision,
-    pass: &Pass,
+    execution: &Execution,
     judged: &mut Judgement,
 ) {
     let found = match together.check {
         Comparison::NoServerRequests | Comparison::ClientRequestsDeclared => {
-            server_request(body, together, revision, pass)
+            server_request(body, together, revision, execution)
         }
-        Comparison::LogLevelRespected => log_below_level(body, together, revision, pass, judged),
-        Comparison::FewServerRequests => many_server_requests(pass),
-        _ => compare_values(body, together, revision, pass, judged),
+        Comparison::LogLevelRespected => log_below_level(body, together, revision, execution, judged),
+        Comparison::FewServerRequests => many_server_requests(execution),
+        _ => compare_values(body, together, revision, execution, judged),
     };
     let Some(difference) = found else { return };
     let Some((requirement, verdict)) =
@@ -54,8 +54,8 @@ pub(super) fn judge_comparison(
             expected: case.title.clone(),
             actual: difference.actual,
             diff: difference.diff,
-            subjects: pass.subjects(),
-            evidence: evidence_of(&pass.transcript.entries, &difference.positions),
+            subjects: execution.subjects(),
+            evidence: evidence_of(&execution.transcript.entries, &difference.positions),
             fix: case.fix.clone(),
             ..Finding::new(requirement, revision, verdict)
         },
@@ -67,14 +67,14 @@ fn compare_values(
     body: &Active,
     together: &AcrossSteps,
     revision: Revision,
-    pass: &Pass,
+    execution: &Execution,
     judged: &mut Judgement,
 ) -> Option<Difference> {
     let mut positions = Vec::new();
     let values: Vec<Option<Vec<Value>>> = together
         .steps
         .iter()
-        .map(|name| values_of_step(body, name, together.path.as_ref(), revision, pass, &mut positions))
+        .map(|name| values_of_step(body, name, together.path.as_ref(), revision, execution, &mut positions))
         .collect();
     let Some(mut values) = values.into_iter().collect::<Option<Vec<_>>>() else {
         // A step with expectations of its own has been judged by them; without, nothing is proved.
@@ -95,11 +95,11 @@ fn compare_values(
             Some(Action::Paginate { method, .. }) => method,
             _ => "tools/list",
         };
-        let Some(offered) = pass.offered.get(list) else {
+        let Some(names) = execution.discovered_lists.get(list) else {
             judged.withdraw_pass(Verdict::Skip, format!("discovery did not read {list} to its end"));
             return None;
         };
-        values.insert(0, offered.iter().map(|name| Value::from(name.as_str())).collect());
+        values.insert(0, names.iter().map(|name| Value::from(name.as_str())).collect());
     }
     let (first, other) = violating_pair(together.check, &values)?;
     let (before, after) = (lines(first, together.check), lines(other, together.check));
@@ -136,10 +136,10 @@ fn violating_pair(comparison: Comparison, values: &[Vec<Value>]) -> Option<(&Vec
 }
 
 /// The requests of the server in an execution, if they are more than a loop makes that ends by itself.
-fn many_server_requests(pass: &Pass) -> Option<Difference> {
+fn many_server_requests(execution: &Execution) -> Option<Difference> {
     const MAX_REQUESTS: usize = 20;
-    let count = pass.transcript.requests_to_client().len();
-    let entries = &pass.transcript.entries;
+    let count = execution.transcript.requests_to_client().len();
+    let entries = &execution.transcript.entries;
     let received = (0..entries.len()).filter(|at| entries[*at].received().is_some());
     (count > MAX_REQUESTS).then(|| Difference {
         actual: format!("the server sends the client {count} requests"),
@@ -149,7 +149,12 @@ fn many_server_requests(pass: &Pass) -> Option<Difference> {
 }
 
 /// Finds a request of the server that is not allowed, from the first of several steps to the last response.
-fn server_request(body: &Active, together: &AcrossSteps, revision: Revision, pass: &Pass) -> Option<Difference> {
+fn server_request(
+    body: &Active,
+    together: &AcrossSteps,
+    revision: Revision,
+    execution: &Execution,
+) -> Option<Difference> {
     let steps: Vec<usize> = body
         .steps
         .iter()
@@ -158,10 +163,10 @@ fn server_request(body: &Active, together: &AcrossSteps, revision: Revision, pas
         .filter(|(_, step)| step.revisions.is_none_or(|revisions| revisions.contains(revision)))
         .map(|(at, _)| at)
         .collect();
-    let record = &pass.transcript;
+    let record = &execution.transcript;
     let is_of_steps = |at: usize| {
         matches!(&record.entries[at].event, Event::Sent { step_id: Some(step_id), .. }
-            if step_id.pass == pass.number && steps.contains(&step_id.step))
+            if step_id.execution == execution.number && steps.contains(&step_id.step))
     };
     let from = (0..record.entries.len()).find(|at| is_of_steps(*at))?;
     let answered = record
@@ -198,15 +203,15 @@ fn log_below_level(
     body: &Active,
     together: &AcrossSteps,
     revision: Revision,
-    pass: &Pass,
+    execution: &Execution,
     judged: &mut Judgement,
 ) -> Option<Difference> {
-    let record = &pass.transcript;
+    let record = &execution.transcript;
     let mut spans = together.steps.iter().filter_map(|name| {
         let step = body.steps.iter().position(|step| {
             step.name.as_ref() == Some(name) && step.revisions.is_none_or(|revisions| revisions.contains(revision))
         })?;
-        let step_id = StepId { pass: pass.number, step };
+        let step_id = StepId { execution: execution.number, step };
         let exchange = record.exchanges().into_iter().find(|exchange| {
             matches!(&record.entries[exchange.sent].event, Event::Sent { step_id: Some(own), .. } if *own == step_id)
         })?;
@@ -233,17 +238,19 @@ fn values_of_step(
     name: &str,
     path: Option<&PathPattern>,
     revision: Revision,
-    pass: &Pass,
+    execution: &Execution,
     positions: &mut Vec<usize>,
 ) -> Option<Vec<Value>> {
     let step = body.steps.iter().position(|step| {
         step.name.as_deref() == Some(name) && step.revisions.is_none_or(|revisions| revisions.contains(revision))
     })?;
-    let step_id = StepId { pass: pass.number, step };
+    let step_id = StepId { execution: execution.number, step };
     let mut values = Vec::new();
     let mut is_answered = false;
     if body.steps[step].is_http() {
-        for exchange in pass.transcript.http_exchanges().iter().filter(|exchange| exchange.step_id == Some(step_id)) {
+        for exchange in
+            execution.transcript.http_exchanges().iter().filter(|exchange| exchange.step_id == Some(step_id))
+        {
             is_answered |= exchange.value.get("status").is_some();
             positions.extend(&exchange.positions);
             match path {
@@ -253,8 +260,8 @@ fn values_of_step(
         }
         return is_answered.then_some(values);
     }
-    for exchange in pass.transcript.exchanges() {
-        let sent = &pass.transcript.entries[exchange.sent];
+    for exchange in execution.transcript.exchanges() {
+        let sent = &execution.transcript.entries[exchange.sent];
         if !matches!(&sent.event, Event::Sent { step_id: Some(of), .. } if *of == step_id) {
             continue;
         }

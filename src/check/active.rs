@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::across_steps::judge_comparison;
 use super::evidence::evidence_of;
-use super::execution::Pass;
+use super::execution::Execution;
 use super::judgement::{Judgement, add_finding, requirement_and_verdict};
 use super::text::shortened;
 use crate::case::{Action, Active, Case, Delivery, Expected, ExpectedResponse, Outcome};
@@ -44,16 +44,16 @@ impl StepExchange<'_> {
 
 /// Judges an active case by the records of all its executions.
 #[must_use]
-pub fn judge_active(case: &Case, body: &Active, revision: Revision, passes: &[Pass]) -> Judgement {
+pub fn judge_active(case: &Case, body: &Active, revision: Revision, executions: &[Execution]) -> Judgement {
     let mut judged = Judgement::skip("nothing was sent");
-    for pass in passes {
-        let one = judge_execution(case, body, revision, pass);
-        judged.verdict = if judged.verdict == Verdict::Skip && judged.seen == 0 {
+    for execution in executions {
+        let one = judge_execution(case, body, revision, execution);
+        judged.verdict = if judged.verdict == Verdict::Skip && judged.judged_count == 0 {
             one.verdict
         } else {
             judged.verdict.join(one.verdict)
         };
-        judged.seen += one.seen;
+        judged.judged_count += one.judged_count;
         if matches!(judged.verdict, Verdict::Skip | Verdict::Error) {
             judged.reason = one.reason.or(judged.reason.take());
         } else {
@@ -71,10 +71,10 @@ pub fn judge_active(case: &Case, body: &Active, revision: Revision, passes: &[Pa
     judged
 }
 
-fn judge_execution(case: &Case, body: &Active, revision: Revision, pass: &Pass) -> Judgement {
-    let record = &pass.transcript;
-    if let Some(void) = &pass.void {
-        return Judgement::skip(void.clone());
+fn judge_execution(case: &Case, body: &Active, revision: Revision, execution: &Execution) -> Judgement {
+    let record = &execution.transcript;
+    if let Some(reason) = &execution.not_applicable {
+        return Judgement::skip(reason.clone());
     }
     if let Some(reason) = exceeded_limit(record) {
         return Judgement::error(reason);
@@ -89,7 +89,7 @@ fn judge_execution(case: &Case, body: &Active, revision: Revision, pass: &Pass) 
         if step.revisions.is_some_and(|revisions| !revisions.contains(revision)) {
             continue;
         }
-        let step_id = StepId { pass: pass.number, step: index };
+        let step_id = StepId { execution: execution.number, step: index };
         let mut exchanges_of_step = if step.is_http() {
             http_step_exchanges(record, &http, step_id)
         } else {
@@ -101,36 +101,38 @@ fn judge_execution(case: &Case, body: &Active, revision: Revision, pass: &Pass) 
             let last = exchanges_of_step.last().and_then(|step_exchange| step_exchange.response);
             if last.is_some_and(|response| response.get("result").is_some() && !poll.until.fits(response)) {
                 if let (Some(otherwise), Some(step_exchange)) = (&poll.otherwise, exchanges_of_step.last()) {
-                    // Judgement like a step whose response matches no expectation.
+                    // Judged like a step whose response matches no expectation.
                     let otherwise = Some(otherwise.clone());
                     let unexpected = Expected::Listed { responses: Vec::new(), otherwise, control: false };
-                    judge_step(case, &unexpected, revision, pass, step_exchange, &mut judged);
-                    judged.seen += 1;
+                    judge_step(case, &unexpected, revision, execution, step_exchange, &mut judged);
+                    judged.judged_count += 1;
                     has_response = true;
                     continue;
                 }
-                let slow =
-                    pass.trouble.clone().unwrap_or_else(|| "the result that was polled for did not arrive".to_owned());
+                let slow = execution
+                    .not_carried_out
+                    .clone()
+                    .unwrap_or_else(|| "the result that was polled for did not arrive".to_owned());
                 judged.withdraw_pass(Verdict::Skip, slow);
                 return judged;
             }
         }
         for step_exchange in exchanges_of_step {
             has_response |= step_exchange.is_response();
-            judged.seen += usize::from(step_exchange.is_response());
-            judge_step(case, step.action.expected(), revision, pass, &step_exchange, &mut judged);
+            judged.judged_count += usize::from(step_exchange.is_response());
+            judge_step(case, step.action.expected(), revision, execution, &step_exchange, &mut judged);
             // A case that does not apply, or proves nothing, is not judged further.
             if matches!(judged.verdict, Verdict::Skip | Verdict::Error) && judged.findings.is_empty() {
                 return judged;
             }
         }
     }
-    match &pass.trouble {
+    match &execution.not_carried_out {
         // Steps that were not carried out cannot be compared.
-        Some(trouble) => judged.withdraw_pass(Verdict::Skip, trouble.clone()),
+        Some(reason) => judged.withdraw_pass(Verdict::Skip, reason.clone()),
         None => {
             for together in &body.across_steps {
-                judge_comparison(case, body, together, revision, pass, &mut judged);
+                judge_comparison(case, body, together, revision, execution, &mut judged);
             }
         }
     }
@@ -157,7 +159,7 @@ fn judge_step(
     case: &Case,
     expected: &Expected,
     revision: Revision,
-    pass: &Pass,
+    execution: &Execution,
     step_exchange: &StepExchange<'_>,
     judged: &mut Judgement,
 ) {
@@ -212,11 +214,11 @@ fn judge_step(
     let expected = expectation(&rows, &case.title);
     let is_shown = |at: usize| {
         // Each message is an entry of its own, so its HTTP request is shown only if the case is about HTTP.
-        let event = &pass.transcript.entries[at].event;
+        let event = &execution.transcript.entries[at].event;
         !matches!(event, Event::HttpRequest(_) | Event::HttpHead(_) | Event::HttpEnd(_)) || case.speaks_of_http()
     };
-    let positions: Vec<usize> = (0..pass.transcript.entries.len())
-        .filter(|at| !matches!(pass.transcript.entries[*at].event, Event::Stderr(_)) && is_shown(*at))
+    let positions: Vec<usize> = (0..execution.transcript.entries.len())
+        .filter(|at| !matches!(execution.transcript.entries[*at].event, Event::Stderr(_)) && is_shown(*at))
         .collect();
     add_finding(
         &mut judged.findings,
@@ -225,8 +227,8 @@ fn judge_step(
             expected,
             actual: describe(step_exchange),
             value: step_exchange.response.cloned(),
-            subjects: pass.subjects(),
-            evidence: evidence_of(&pass.transcript.entries, &positions_near(&positions, step_exchange)),
+            subjects: execution.subjects(),
+            evidence: evidence_of(&execution.transcript.entries, &positions_near(&positions, step_exchange)),
             fix: case.fix.clone(),
             ..Finding::new(requirement, revision, verdict)
         },

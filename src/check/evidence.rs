@@ -26,9 +26,10 @@ pub(crate) fn evidence(entry: &Entry) -> Evidence {
         Event::Overflow => {
             (Direction::Event, "the server wrote more than the record can hold, so the rest is missing".to_owned())
         }
-        Event::Shutdown { step, took } => {
-            (Direction::Event, format!("shut down: {} after {took:.1?}", crate::event::Launch::shutdown_name(*step)))
-        }
+        Event::Shutdown { step, duration } => (
+            Direction::Event,
+            format!("shut down: {} after {duration:.1?}", crate::event::Launch::shutdown_name(*step)),
+        ),
     };
     let mut evidence = Evidence { direction, at_ms: milliseconds(entry.at), text, omitted: 0 };
     if evidence.text.len() > MAX_LINE_BYTES {
@@ -60,8 +61,8 @@ fn http_head(head: &HttpHead) -> String {
 }
 
 fn http_end(end: &HttpEnd) -> String {
-    let mut text = match (&end.trouble, end.complete) {
-        (Some(trouble), _) => format!("the response broke off: {trouble}"),
+    let mut text = match (&end.failure, end.complete) {
+        (Some(failure), _) => format!("the response broke off: {failure}"),
         (None, true) => format!("the response ended after {} bytes", end.bytes),
         (None, false) => format!("the client closed the response after {} bytes", end.bytes),
     };

@@ -6,7 +6,7 @@ use crate::transcript::Transcript;
 
 /// One execution of the steps of an active case.
 #[derive(Debug, Clone)]
-pub struct Pass {
+pub struct Execution {
     /// The tool that it was made for, or empty.
     pub label: String,
     /// Its number, as in the marks of its entries.
@@ -15,14 +15,14 @@ pub struct Pass {
     pub transcript: Transcript,
     /// What discovery found on the shared connection, by the method of the list: the names of tools and
     /// prompts, the URIs of resources. A list that discovery did not read to its end is missing.
-    pub offered: BTreeMap<&'static str, Vec<String>>,
+    pub discovered_lists: BTreeMap<&'static str, Vec<String>>,
     /// Why the steps could not be carried out as the case says.
-    pub trouble: Option<String>,
+    pub not_carried_out: Option<String>,
     /// Why nothing in it is judged: the situation that the case is about did not occur.
-    pub void: Option<String>,
+    pub not_applicable: Option<String>,
 }
 
-impl Pass {
+impl Execution {
     /// What it was made for, as the subjects of a finding.
     pub(super) fn subjects(&self) -> Vec<String> {
         if self.label.is_empty() { Vec::new() } else { vec![self.label.clone()] }

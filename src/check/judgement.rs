@@ -14,7 +14,7 @@ pub struct Judgement {
     /// Whether the case is for servers of this kind at all.
     pub applies: bool,
     /// How many things were judged.
-    pub seen: usize,
+    pub judged_count: usize,
     /// What is worth knowing although nothing is wrong.
     pub notes: Vec<String>,
     /// What is wrong, one finding per root cause. The caller adds the command that reproduces it.
@@ -26,7 +26,7 @@ impl Judgement {
     #[must_use]
     pub fn skip(reason: impl Into<String>) -> Self {
         let reason = Some(reason.into());
-        Self { verdict: Verdict::Skip, reason, applies: true, seen: 0, notes: Vec::new(), findings: Vec::new() }
+        Self { verdict: Verdict::Skip, reason, applies: true, judged_count: 0, notes: Vec::new(), findings: Vec::new() }
     }
 
     /// A case that is not for servers of this kind.

@@ -1,7 +1,7 @@
 //! The judge: from a case and transcripts to a judgement, as a pure function.
 //!
 //! Sends nothing, waits for nothing, prints nothing and reads no clock. `active` judges cases that send,
-//! `passive` those that only look at what was recorded; `fuzz` judges generated calls. The leaves (`index`,
+//! `passive` those that only check what was recorded; `fuzz` judges generated calls. The leaves (`index`,
 //! `violation`, `judgement`, `execution`, `evidence`, `text`) import no sibling, `connection` imports the checks, and
 //! `active` and `passive` are at the top.
 
@@ -42,7 +42,7 @@ mod tests;
 
 pub use active::judge_active;
 pub(crate) use evidence::{evidence, stderr_of};
-pub use execution::Pass;
+pub use execution::Execution;
 pub use index::{IndexedConnections, RecordedConnection};
 pub use judgement::Judgement;
 pub use passive::judge_passive;

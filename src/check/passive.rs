@@ -1,4 +1,4 @@
-//! Judges a passive case: selects what it looks at in every connection, and checks its rules.
+//! Judges a passive case: selects the watched values in every connection, and checks its rules.
 
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ pub fn judge_passive(
     if !applies {
         return Judgement::inapplicable("no rule of the case applies in this revision");
     }
-    if judged.seen > 0 {
+    if judged.judged_count > 0 {
         judged.reason = None;
         judged.verdict = judged.findings.iter().map(|finding| finding.verdict).fold(Verdict::Pass, Verdict::join);
     }
@@ -152,7 +152,7 @@ fn judge_value(
             ValueRule::Check(check) => value::check(*check, selected, index, revision),
         };
         let Some(result) = result else { continue };
-        judged.seen += 1;
+        judged.judged_count += 1;
         if let ValueResult::Violates(actual) = result {
             let violation = Violation {
                 actual,
@@ -181,7 +181,7 @@ fn judge_connection(
         ConnectionAssertion::Rule(rule) if !index.is_of_other_revision => connection::check_rule(rule, index),
         ConnectionAssertion::Check(_) | ConnectionAssertion::Rule(_) => return,
     };
-    judged.seen += checked.count;
+    judged.judged_count += checked.count;
     for violation in checked.violations {
         report(case, rule, revision, index, violation, judged);
     }
@@ -240,14 +240,14 @@ fn schema_violation(schema: &LazySchema, value: &Value) -> Option<String> {
 fn origin(index: &ConnectionIndex<'_>, positions: &[usize]) -> Option<usize> {
     let first = *positions.iter().min()?;
     let mark_at = |at: usize| match index.record.entries.get(at)?.event {
-        Event::Sent { step_id, .. } => Some(step_id.map(|step_id| step_id.pass)),
+        Event::Sent { step_id, .. } => Some(step_id.map(|step_id| step_id.execution)),
         _ => None,
     };
     let own = positions.iter().find_map(|at| mark_at(*at));
     own.or_else(|| (0..first).rev().find_map(mark_at)).flatten()
 }
 
-/// The HTTP exchanges, or the values in them, that a case looks at.
+/// The HTTP exchanges, or the values in them, that a case watches.
 fn select_http<'i>(watch: &WatchedValues, methods: &Methods, index: &'i ConnectionIndex<'_>) -> Vec<Selected<'i>> {
     let method = |exchange: &HttpExchange| exchange.value.pointer("/request/message/method").cloned();
     let wanted = |exchange: &&HttpExchange| {
@@ -268,7 +268,7 @@ fn select_http<'i>(watch: &WatchedValues, methods: &Methods, index: &'i Connecti
     found
 }
 
-/// The messages, or the values in them, that a case looks at.
+/// The messages, or the values in them, that a case watches.
 fn select<'a>(watch: &WatchedValues, index: &ConnectionIndex<'a>) -> Vec<Selected<'a>> {
     let mut found = Vec::new();
     let methods = watch.kind.methods();

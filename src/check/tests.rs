@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{IndexedConnections, Judgement, Pass, RecordedConnection, judge_active, judge_passive};
+use super::{Execution, IndexedConnections, Judgement, RecordedConnection, judge_active, judge_passive};
 use crate::case::{Body, Case, CaseText, Source, Trust, parse_cases};
 use crate::spec::Revision;
 use crate::transcript::{Entry, Event, SessionParameters, StepId, Transcript};
@@ -52,7 +52,7 @@ fn transcript(messages: &[(Option<usize>, Value)]) -> Transcript {
         .map(|(at, (step, value))| {
             let frame = Frame::from_value(value);
             let event = match step {
-                Some(step) => Event::Sent { frame, step_id: Some(StepId { pass: 0, step: *step }) },
+                Some(step) => Event::Sent { frame, step_id: Some(StepId { execution: 0, step: *step }) },
                 None => Event::Received(frame),
             };
             Arc::new(Entry { at: Duration::from_millis(at as u64), event })
@@ -67,15 +67,15 @@ fn transcript(messages: &[(Option<usize>, Value)]) -> Transcript {
 
 fn judge(case: &Case, messages: &[(Option<usize>, Value)]) -> Judgement {
     let Body::Active(body) = &case.body else { panic!("it is active") };
-    let pass = Pass {
+    let execution = Execution {
         label: String::new(),
         number: 0,
         transcript: transcript(messages),
-        offered: std::collections::BTreeMap::new(),
-        trouble: None,
-        void: None,
+        discovered_lists: std::collections::BTreeMap::new(),
+        not_carried_out: None,
+        not_applicable: None,
     };
-    judge_active(case, body, REVISION, &[pass])
+    judge_active(case, body, REVISION, &[execution])
 }
 
 fn call(step: usize, id: i64, name: &str) -> (Option<usize>, Value) {
@@ -90,7 +90,7 @@ fn served(id: i64) -> (Option<usize>, Value) {
 fn a_rejection_passes_if_the_control_request_was_served() {
     let rejected = (None, json!({ "jsonrpc": "2.0", "id": 2, "error": { "code": -32602, "message": "no" } }));
     let judged = judge(&rejection_case(), &[call(0, 1, "known"), served(1), call(1, 2, "unknown"), rejected]);
-    assert_eq!((judged.verdict, judged.seen), (Verdict::Pass, 2));
+    assert_eq!((judged.verdict, judged.judged_count), (Verdict::Pass, 2));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_polled_step_is_judged_by_its_last_response() {
     let answer = |id: i64, member: &str| (None, json!({ "jsonrpc": "2.0", "id": id, "result": { member: 1 } }));
     let rejected = (None, json!({ "jsonrpc": "2.0", "id": 2, "error": { "code": -32602, "message": "no" } }));
     let judged = judge(&polling, &[call(0, 1, "a"), answer(1, "x"), call(0, 2, "a"), answer(2, "done")]);
-    assert_eq!((judged.verdict, judged.seen), (Verdict::Pass, 1));
+    assert_eq!((judged.verdict, judged.judged_count), (Verdict::Pass, 1));
     let judged = judge(&polling, &[call(0, 1, "a"), answer(1, "x"), call(0, 2, "a"), rejected]);
     assert_eq!(judged.verdict, Verdict::Fail);
     let judged = judge(&polling, &[call(0, 1, "a"), answer(1, "x"), call(0, 2, "a"), answer(2, "x")]);
@@ -194,7 +194,7 @@ fn judge_by_rule(rule: &str, messages: &[(Option<usize>, Value)]) -> Judgement {
 #[test]
 fn a_passive_case_without_anything_to_judge_is_skipped() {
     let judged = judge_by_rule(r#"{ "schema": { "required": ["name"] } }"#, &[]);
-    assert_eq!((judged.verdict, judged.seen), (Verdict::Skip, 0));
+    assert_eq!((judged.verdict, judged.judged_count), (Verdict::Skip, 0));
     assert!(judged.reason.is_some());
 }
 

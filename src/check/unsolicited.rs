@@ -65,7 +65,7 @@ pub(super) fn logs_only_if_requested(index: &ConnectionIndex<'_>, revision: Revi
                 .then(|| Violation::new("a log message while no open request asks for logs", "", &[position])),
         );
     }
-    // CallPolicy that asked for no logs and caused none show that the server follows the rule.
+    // Calls that requested no logs and caused none show that the server follows the rule.
     let answered = index.exchanges_of("tools/call").filter(|exchange| !exchange.responses.is_empty());
     checked.count += answered.filter(|exchange| !requests_logs(exchange.request)).count();
     checked

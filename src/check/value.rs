@@ -119,7 +119,7 @@ fn valid_in_any_dialect(schema: &Value) -> Option<ValueResult> {
     match valid_schema(schema)? {
         // `json-schema-in-declared-dialect` reports a schema that is valid in another dialect.
         ValueResult::Violates(_) if is_valid_in_other_dialect(schema) => None,
-        look => Some(look),
+        result => Some(result),
     }
 }
 
@@ -127,7 +127,7 @@ fn valid_in_declared_dialect(schema: &Value) -> Option<ValueResult> {
     match valid_schema(schema)? {
         // `json-schema-in-any-dialect` reports a schema that is valid in no dialect.
         ValueResult::Violates(_) if !is_valid_in_other_dialect(schema) => None,
-        look => Some(look),
+        result => Some(result),
     }
 }
 
@@ -228,7 +228,7 @@ fn structured_content_conforms(
                 ValueResult::Violates(_) => Some(newest),
             }
         }
-        look => Some(look),
+        result => Some(result),
     }
 }
 

@@ -77,11 +77,11 @@ pub(super) enum Command {
     Coverage(CoverageArgs),
     /// Try out a server's tools, resources and prompts, and write a hint file with the requests that show most.
     Hints(HintsArgs),
-    /// Judge the built-in server with three faults; succeeds if exactly these are found.
+    /// Judge the reference server with three faults; succeeds if exactly these are found.
     Demo(DemoArgs),
     /// Replay a failing call that fuzzing saved; has the exit codes of a run.
     Replay(ReplayArgs),
-    /// Run the built-in server, over standard input and output or HTTP.
+    /// Run the reference server, over standard input and output or HTTP.
     Serve(ServeArgs),
     /// Render the JSON report of an earlier run in other formats.
     Report(ReportArgs),
@@ -253,7 +253,7 @@ pub(super) struct CallArgs {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Fuzzing")]
 pub(super) struct FuzzArgs {
-    /// Number of generated calls per tool; `off` turns fuzzing off. CallPolicy that shrink a failure come in addition.
+    /// Number of generated calls per tool; `off` turns fuzzing off. Calls that shrink a failure come in addition.
     #[arg(
         long,
         value_name = "N|off",

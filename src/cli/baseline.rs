@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use mcp_conformance::internals::case::Baseline;
-use mcp_conformance::report::{Report, gate};
+use mcp_conformance::report::{Report, baseline_comparison};
 
 use super::args::{BaselineArgs, SavedReportCriteria};
 use super::cases;
@@ -47,7 +47,7 @@ impl<'a> BaselineFile<'a> {
     pub(super) fn apply(mut self, report: &mut Report) -> Result<(), CliError> {
         self.compare(report);
         let Some(comparison) = report.baseline.as_ref().filter(|_| self.update) else { return Ok(()) };
-        let changes = gate::changes(comparison, &self.baseline);
+        let changes = baseline_comparison::changes(comparison, &self.baseline);
         let name = self.file.display().to_string();
         let text = Baseline::rewritten(&name, &self.text, &changes).map_err(CliError::Baseline)?;
         self.baseline = Baseline::read(&name, &text).map_err(CliError::Baseline)?;
@@ -59,7 +59,7 @@ impl<'a> BaselineFile<'a> {
     fn compare(&self, report: &mut Report) {
         // The findings of fuzzing have ids for which there is no case file.
         let is_case = |id: &str| self.known.contains(id) || id.starts_with("fuzz/");
-        gate::apply_baseline(report, &self.baseline, &self.file.display().to_string(), is_case);
+        baseline_comparison::apply_baseline(report, &self.baseline, &self.file.display().to_string(), is_case);
     }
 }
 

@@ -1,4 +1,4 @@
-//! `demo`: judges the built-in server with three faults, to show what a run looks like, and checks that the run finds
+//! `demo`: judges the reference server with three faults, to show what a run looks like, and checks that the run finds
 //! exactly these.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use super::run::run_plan;
 /// The faults that are switched on: one in the response to a call, one in its content, one in the framing.
 const FAULTS: [&str; 3] = ["unknown-tool-succeeds", "image-data-url", "banner-on-stdout"];
 
-/// Judges the built-in server and reports whether exactly its faults were found.
+/// Judges the reference server and reports whether exactly its faults were found.
 pub(super) fn demo(args: &DemoArgs) -> Result<Conclusion, CliError> {
     let output = Output::open(&args.output)?;
     let program = std::env::current_exe().map_err(CliError::OwnProgram)?;
@@ -99,10 +99,10 @@ fn print_outcome(outcome: &DemoOutcome, mut out: impl Write) -> io::Result<()> {
     match outcome.conclusion() {
         Conclusion::Passed => writeln!(
             out,
-            "DEMO: the run found exactly the three faults of the built-in server ({faults}), so the demo succeeded (exit code 0)"
+            "DEMO: the run found exactly the three faults of the reference server ({faults}), so the demo succeeded (exit code 0)"
         )?,
         Conclusion::Failed | Conclusion::Unjudged | Conclusion::NothingJudged => {
-            writeln!(out, "DEMO: the run did not find exactly the three faults of the built-in server ({faults}):")?;
+            writeln!(out, "DEMO: the run did not find exactly the three faults of the reference server ({faults}):")?;
             for fault in &outcome.missed {
                 writeln!(out, "  missed: {fault}")?;
             }

@@ -131,7 +131,7 @@ pub(super) enum CliError {
     /// The asynchronous runtime could not be started.
     #[error("failed to start an asynchronous runtime: {0}")]
     Runtime(io::Error),
-    /// The built-in server lost its streams.
+    /// The reference server lost its streams.
     #[error("failed to serve: {0}")]
     Serve(io::Error),
     /// A result could not be written.

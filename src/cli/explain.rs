@@ -1,4 +1,4 @@
-//! `explain`: what a case or a requirement asks, why, and how to mend a server that breaks it.
+//! `explain`: what a case does or a requirement says, why, and how to fix a server that violates it.
 
 use std::io::{self, Write};
 
@@ -18,12 +18,12 @@ use super::error::CliError;
 use super::fault_command::fault_command;
 use super::list::span;
 
-/// How many columns prose takes.
+/// The width of a paragraph in columns.
 const WIDTH: usize = 100;
-/// How many names are offered for one that nobody knows.
-const OFFERED: usize = 3;
+/// The number of names that are suggested in place of an unknown one.
+const MAX_SUGGESTIONS: usize = 3;
 
-/// Explains the case or the requirement of that name.
+/// Explains the cases and requirements that the arguments name.
 pub(super) fn explain(args: &ExplainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let cases = cases::all(args.cases.as_deref())?;
     for (index, name) in args.names.iter().enumerate() {
@@ -38,7 +38,7 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut dyn Write) -> Result<(), Cli
 /// Explains the case or the requirement of that name, or every case that a glob matches.
 fn explain_named(cases: &[Case], name: &str, out: &mut dyn Write) -> Result<(), CliError> {
     if !name.contains('*') {
-        return explain_among(cases, name, out);
+        return explain_exactly(cases, name, out);
     }
     let selection = Selection { select: vec![name.to_owned()], skip: Vec::new() };
     for (index, case) in selection.of(cases).map_err(JudgeError::from)?.into_iter().enumerate() {
@@ -50,9 +50,9 @@ fn explain_named(cases: &[Case], name: &str, out: &mut dyn Write) -> Result<(), 
     Ok(())
 }
 
-/// Explains what goes by the name among these cases and the requirements.
-fn explain_among(cases: &[Case], asked: &str, out: &mut dyn Write) -> Result<(), CliError> {
-    let name = asked.trim_end_matches(".jsonc");
+/// Explains the case or the requirement of that name.
+fn explain_exactly(cases: &[Case], given: &str, out: &mut dyn Write) -> Result<(), CliError> {
+    let name = given.trim_end_matches(".jsonc");
     if let Some(case) = cases.iter().find(|case| case.id == name) {
         return Ok(explain_case(case, out)?);
     }
@@ -60,25 +60,25 @@ fn explain_among(cases: &[Case], asked: &str, out: &mut dyn Write) -> Result<(),
         return Ok(explain_requirement(requirement, cases, out)?);
     }
     let known = cases.iter().map(|case| case.id.as_str()).chain(Catalogue::embedded().iter().map(|r| r.id.as_str()));
-    Err(CliError::UnknownName { name: asked.to_owned(), nearest: nearest(name, known) })
+    Err(CliError::UnknownName { name: given.to_owned(), nearest: nearest(name, known) })
 }
 
 fn explain_case(case: &Case, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", visible(&case.id))?;
     prose(&case.title, 2, out)?;
     section("What it does", out)?;
-    for line in deeds(case) {
+    for line in description(case) {
         prose(&line, 2, out)?;
     }
     writeln!(out, "  Revisions: {}", span(case.revisions))?;
     if !case.needs.capabilities.is_empty() {
-        prose(&format!("It needs of the server: {}", case.needs.capabilities.join(", ")), 2, out)?;
+        prose(&format!("Required server capabilities: {}", case.needs.capabilities.join(", ")), 2, out)?;
     }
     if let Some(why) = &case.why {
         section("Why", out)?;
         prose(why, 2, out)?;
     }
-    section(if case.requirements.len() == 1 { "The rule" } else { "The rules" }, out)?;
+    section(if case.requirements.len() == 1 { "Requirement" } else { "Requirements" }, out)?;
     for requirement in &case.requirements {
         rule(requirement, out)?;
         let applying = requirement.revisions().intersection(case.revisions);
@@ -86,17 +86,17 @@ fn explain_case(case: &Case, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "    {}", requirement.link(newest))?;
         }
     }
-    section("How to mend a server that breaks it", out)?;
+    section("How to fix the server", out)?;
     prose(&case.fix, 2, out)?;
     if let Some(fault) = &case.fault {
-        section("The fault that it is proved by", out)?;
-        let does = fault.parse::<Fault>().map(|fault| format!(": {}", fault.description())).unwrap_or_default();
-        prose(&format!("The built-in server with `{}`{does}.", visible(fault)), 2, out)?;
+        section("See it fail", out)?;
+        let description = fault.parse::<Fault>().map(|fault| format!(": {}", fault.description())).unwrap_or_default();
+        prose(&format!("The reference server has the fault `{}`{description}.", visible(fault)), 2, out)?;
         if let Some(command) = fault.parse().ok().and_then(|fault| fault_command(case, fault)) {
             writeln!(out, "  {command}")?;
         }
     }
-    section("To run just it", out)?;
+    section("Run only this case", out)?;
     writeln!(out, "  mcp-conformance --select {} -- <SERVER>", visible(&case.id))
 }
 
@@ -105,19 +105,19 @@ fn explain_requirement(requirement: &Requirement, cases: &[Case], out: &mut dyn 
     prose(&requirement.text, 2, out)?;
     writeln!(out)?;
     let transport = match requirement.transport {
-        Transport::Any => "every transport",
-        Transport::Stdio => "standard input and output only",
+        Transport::Any => "all",
+        Transport::Stdio => "stdio only",
         Transport::Http => "HTTP only",
     };
-    writeln!(out, "  shows over  {transport}")?;
+    writeln!(out, "  transports  {transport}")?;
     if !requirement.applies_if.is_empty() {
         writeln!(out, "  applies if  {}", requirement.applies_if)?;
     }
-    section("Where it stands", out)?;
+    section("Sources", out)?;
     for revision in requirement.revisions().iter() {
         writeln!(out, "  {revision}  {}", requirement.link(revision))?;
     }
-    section("The cases that check it", out)?;
+    section("Cases that check it", out)?;
     let checking: Vec<&Case> =
         cases.iter().filter(|case| case.requirements.iter().any(|known| known.id == requirement.id)).collect();
     if checking.is_empty() {
@@ -146,10 +146,10 @@ fn rule(requirement: &Requirement, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn rule_head(requirement: &Requirement, indent: usize, out: &mut dyn Write) -> io::Result<()> {
-    let reading = if requirement.derived { ", by our reading: the text has no keyword" } else { "" };
+    let inferred = if requirement.derived { " (inferred: the specification uses no keyword)" } else { "" };
     writeln!(
         out,
-        "{:indent$}{}  {}{reading}  in {}",
+        "{:indent$}{}  {}{inferred}  in {}",
         "",
         requirement.id,
         requirement.level,
@@ -157,122 +157,130 @@ fn rule_head(requirement: &Requirement, indent: usize, out: &mut dyn Write) -> i
     )
 }
 
-/// What a case does, a line each.
-fn deeds(case: &Case) -> Vec<String> {
+/// What a case does, in lines.
+fn description(case: &Case) -> Vec<String> {
     match &case.body {
         Body::Passive(passive) => {
             let (what, count) = match &passive.watch {
-                Watch::Connections(rules) => ("every connection as a whole".to_owned(), rules.len()),
-                Watch::Values(values) => (watched(&values.kind), values.rules.len()),
+                Watch::Connections(rules) => ("each connection as a whole".to_owned(), rules.len()),
+                Watch::Values(values) => (watched_values(&values.kind), values.rules.len()),
             };
-            let rules = if count == 1 { "a rule".to_owned() } else { format!("{count} rules") };
-            vec![format!(
-                "It sends nothing of its own: it checks {what} against {rules}, wherever it appears in the run."
-            )]
+            let rules = if count == 1 { "one rule".to_owned() } else { format!("{count} rules") };
+            let mut lines = vec![format!("Checks {what} in the run against {rules}. It sends nothing itself.")];
+            if !passive.provoked_by.is_empty() {
+                let names = passive.provoked_by.join(", ");
+                lines.push(format!("Messages of these cases are checked as well as those of discovery: {names}."));
+            }
+            lines
         }
         Body::Active(act) => {
             let process = match act.process {
-                Process::Shared => "In the session that most cases share it",
-                Process::Disposable => "In a session that it may harm it",
-                Process::Fresh => "In a process of its own it",
-                Process::Uninitialized => "In a process in which nothing was sent before it",
+                Process::Shared => "In the session that most cases share",
+                Process::Disposable => "In a session that it may damage",
+                Process::Fresh => "In a new process",
+                Process::Uninitialized => "In a new process, as the first messages",
             };
             let each = match &act.for_each {
                 None => String::new(),
-                Some(ForEach::Tool) => ", for each tool that may be called,".to_owned(),
-                Some(ForEach::Resource) => ", for each listed resource,".to_owned(),
-                Some(ForEach::Prompt) => ", for each listed prompt,".to_owned(),
-                Some(ForEach::Page(method)) => format!(", for each page of {method} after the first,"),
+                Some(ForEach::Tool) => ", for each tool that may be called".to_owned(),
+                Some(ForEach::Resource) => ", for each listed resource".to_owned(),
+                Some(ForEach::Prompt) => ", for each listed prompt".to_owned(),
+                Some(ForEach::Page(method)) => format!(", for each page of {method} after the first"),
             };
-            let mut lines = vec![format!("{process}{each}")];
-            lines.extend(act.steps.iter().map(|step| format!("- {}", deed(step))));
+            let mut lines = vec![format!("{process}{each}, it:")];
+            lines.extend(act.steps.iter().map(|step| format!("- {}", step_description(step))));
             if !act.client_responses.is_empty() {
                 let methods: Vec<&str> = act.client_responses.keys().map(String::as_str).collect();
-                lines.push(format!("Meanwhile it answers {} in its own way.", methods.join(" and ")));
+                lines.push(format!(
+                    "It answers requests of the server ({}) with responses of its own.",
+                    methods.join(", ")
+                ));
             }
             lines
         }
         Body::Fuzz(oracle) => {
             vec![format!(
-                "It looks at the answers to generated calls of every tool that may be called. {}",
+                "Judges the responses to generated calls of each tool that may be called. The rule: {}",
                 oracle.rule()
             )]
         }
     }
 }
 
-/// The values that a passive case checks, in words.
-fn watched(kind: &WatchKind) -> String {
+/// Describes the values that a passive case checks.
+fn watched_values(kind: &WatchKind) -> String {
     let what = match kind {
         WatchKind::Line => "every line that the server writes",
         WatchKind::Message => "every message",
         WatchKind::Response(_) => "every response",
         WatchKind::Result(_) => "every result",
         WatchKind::Error(_) => "every error",
-        WatchKind::ClientRequest(_) => "everything that the server requests of the client",
-        WatchKind::Request(_) => "every request of the server",
+        WatchKind::ClientRequest(_) => "everything that the server requests from the client",
+        WatchKind::Request(_) => "every request from the server",
         WatchKind::Notification(_) => "every notification",
         WatchKind::Exchange(_) => "every HTTP exchange",
     };
     match kind.methods().as_slice() {
         [] => what.to_owned(),
-        methods => format!("{what} of {}", methods.join(" or ")),
+        methods => format!("{what} ({})", methods.join(", ")),
     }
 }
 
-/// What a step does, in words.
-fn deed(step: &Step) -> String {
+/// Describes what a step does.
+fn step_description(step: &Step) -> String {
     let member = |message: &Value, name| {
         message.get(name).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     };
-    let called = |message: &Value| member(message, "method").unwrap_or_else(|| "a message without a method".to_owned());
-    let with = |message: &Value| {
+    let method_of =
+        |message: &Value| member(message, "method").unwrap_or_else(|| "a message without a method".to_owned());
+    let params_of = |message: &Value| {
         member(message, "params").map_or_else(String::new, |p| format!(" with {}", excerpt(&p, 160, 0)))
     };
-    let done = match &step.action {
-        Action::Request { message, .. } => format!("sends the request {}{}", called(message), with(message)),
-        Action::Notification { message, .. } => format!("sends the notification {}{}", called(message), with(message)),
+    let action = match &step.action {
+        Action::Request { message, .. } => format!("sends the request {}{}", method_of(message), params_of(message)),
+        Action::Notification { message, .. } => {
+            format!("sends the notification {}{}", method_of(message), params_of(message))
+        }
         Action::Batch { messages, .. } => format!("sends a batch of {} messages", messages.len()),
         Action::Raw { line: RawLine::Text(line), .. } => format!("writes the line {}", excerpt(line, 160, 0)),
         Action::Raw { line: RawLine::Bytes(bytes), .. } => {
-            format!("writes {} bytes that need not be UTF-8: {}", bytes.len(), bytes.escape_ascii())
+            format!("writes a line of {} bytes: {}", bytes.len(), bytes.escape_ascii())
         }
         Action::Paginate { method, .. } => format!("reads every page of {method}"),
         Action::Retry { retry, .. } => {
-            format!("makes the request of the step `{}` again, with the input that its result asked for", retry.step)
+            format!("repeats the request of step `{}` with the input that its result requested", retry.step)
         }
-        Action::Http { call, .. } => format!("makes an HTTP request: {}", http_deed(call)),
-        Action::Close { step } => format!("closes the answer to the step `{step}`"),
+        Action::Http { call, .. } => format!("sends the HTTP request {}", http_description(call)),
+        Action::Close { step } => format!("closes the response to step `{step}`"),
         Action::Shutdown { how: Shutdown::StdinClosed, .. } => {
-            "closes the server's input and waits for its end".to_owned()
+            "closes the server's input and waits for the server to exit".to_owned()
         }
         Action::Shutdown { how: Shutdown::Sigterm, .. } => {
-            "closes the server's input, sends SIGTERM after a while and waits for its end".to_owned()
+            "closes the server's input, sends SIGTERM if the server keeps running, and waits for it to exit".to_owned()
         }
-        Action::Wait(duration) => format!("waits for {} ms", duration.as_millis()),
+        Action::Wait(duration) => format!("waits {} ms", duration.as_millis()),
     };
     let mut remarks = Vec::new();
     if step.action.expected().is_control() {
-        remarks.push("the control: it has to be served".to_owned());
+        remarks.push("control request: it has to succeed".to_owned());
     }
     match &step.action {
-        Action::Request { delivery: Delivery::Polled(poll), .. } => remarks.push(format!(
-            "again and again, at most {} times, until the answer is what is waited for",
-            poll.max_attempts
-        )),
+        Action::Request { delivery: Delivery::Polled(poll), .. } => {
+            remarks.push(format!("repeated up to {} times, until the expected response arrives", poll.max_attempts))
+        }
         Action::Request { delivery: Delivery::Pipelined, .. } | Action::Retry { pipelined: true, .. } => {
-            remarks.push("without waiting for the answer".to_owned());
+            remarks.push("without waiting for the response".to_owned());
         }
         _ => {}
     }
     if let Some(revisions) = step.revisions {
         remarks.push(format!("only in {}", span(revisions)));
     }
-    if remarks.is_empty() { done } else { format!("{done} ({})", remarks.join("; ")) }
+    if remarks.is_empty() { action } else { format!("{action} ({})", remarks.join("; ")) }
 }
 
-/// An HTTP request of a step, in words.
-fn http_deed(http: &HttpCall) -> String {
+/// Describes the HTTP request of a step.
+fn http_description(http: &HttpCall) -> String {
     let path = http.path.as_ref().map(|path| format!(" {}", visible(path))).unwrap_or_default();
     let body = match &http.body {
         Some(Value::String(body)) => format!(" with the body {}", excerpt(body, 160, 0)),
@@ -286,22 +294,21 @@ fn http_deed(http: &HttpCall) -> String {
     format!("{}{path}{body}{}", http.method, headers.collect::<String>())
 }
 
-/// The known names that are likest to one that nobody knows.
+/// The known names that are most similar to an unknown one.
 fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
-    // Names that share less are no help.
-    const ALIKE: f64 = 0.6;
+    const MIN_SIMILARITY: f64 = 0.6;
     let lower = name.to_lowercase();
-    let mut likely: Vec<(f64, &str)> = known
+    let mut similar: Vec<(f64, &str)> = known
         .map(|candidate| {
-            let alike = strsim::normalized_damerau_levenshtein(&lower, candidate);
+            let similarity = strsim::normalized_damerau_levenshtein(&lower, candidate);
             // An unfinished name is as good as a misspelt one.
             let part = if lower.len() > 2 && candidate.contains(&lower) { 0.75 } else { 0.0 };
-            (alike.max(part), candidate)
+            (similarity.max(part), candidate)
         })
-        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .filter(|(similarity, _)| *similarity >= MIN_SIMILARITY)
         .collect();
-    likely.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    likely.into_iter().take(OFFERED).map(|(_, name)| name.to_owned()).collect()
+    similar.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    similar.into_iter().take(MAX_SUGGESTIONS).map(|(_, name)| name.to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -318,25 +325,25 @@ mod tests {
 
     #[test]
     fn every_case_and_every_requirement_can_be_explained() {
-        let cases = cases::all(None).expect("ours load");
+        let cases = cases::all(None).expect("the built-in cases load");
         for name in cases.iter().map(|case| &case.id).chain(Catalogue::embedded().iter().map(|r| &r.id)) {
             let mut bytes = Vec::new();
-            explain_among(&cases, name, &mut bytes).expect("it is known");
+            explain_exactly(&cases, name, &mut bytes).expect("it is known");
             let text = String::from_utf8(bytes).expect("UTF-8");
             assert!(text.starts_with(name.as_str()) && text.contains("https://"), "{name}: {text}");
         }
     }
 
     #[test]
-    fn a_requirement_is_told_with_its_level_its_pages_and_its_cases() {
+    fn a_requirement_is_shown_with_its_level_its_sources_and_its_cases() {
         let text = explained("stdio-stdout-only-messages").expect("it is known");
         assert!(text.contains("MUST") && text.contains("2024-11-05.."), "{text}");
         assert!(text.contains("https://modelcontextprotocol.io/"), "{text}");
-        assert!(text.contains("The cases that check it"), "{text}");
+        assert!(text.contains("Cases that check it"), "{text}");
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_the_likest_ones() {
+    fn for_an_unknown_name_similar_ones_are_suggested() {
         let error = explained("stdio-stdout-only-mesages").expect_err("it is unknown");
         assert!(error.to_string().contains("did you mean `stdio-stdout-only-messages`"), "{error}");
         let error = explained("zzzzzz").expect_err("it is unknown");
@@ -344,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_told_in_words() {
+    fn steps_are_described() {
         let step = Step {
             name: None,
             revisions: Some("2025-06-18..".parse().expect("a set of revisions")),
@@ -357,8 +364,8 @@ mod tests {
             },
         };
         assert_eq!(
-            deed(&step),
-            "sends the request tools/call with {\"name\":\"x\"} (the control: it has to be served; only in 2025-06-18..)"
+            step_description(&step),
+            "sends the request tools/call with {\"name\":\"x\"} (control request: it has to succeed; only in 2025-06-18..)"
         );
     }
 }

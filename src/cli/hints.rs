@@ -111,7 +111,7 @@ fn hint_file(discovered: &DiscoveredHints, server_words: &str) -> String {
 
 /// The members of a hint, in the order of the file.
 fn members(found: &DiscoveredHint) -> Vec<(&'static str, Value)> {
-    let Hint { purposes, revisions, ask } = &found.hint;
+    let Hint { purposes, revisions, request } = &found.hint;
     let mut members = Vec::new();
     if !purposes.is_empty() {
         members.push(("for", json!(purposes)));
@@ -119,7 +119,7 @@ fn members(found: &DiscoveredHint) -> Vec<(&'static str, Value)> {
     if *revisions != RevisionSet::ALL {
         members.push(("revisions", json!(range(*revisions))));
     }
-    match ask {
+    match request {
         HintRequest::Call { tool, arguments } => {
             members.push(("call", json!(tool)));
             members.push(("arguments", Value::Object(arguments.clone())));
@@ -179,12 +179,12 @@ mod tests {
 
     use super::*;
 
-    fn found(purposes: &[&str], revisions: &str, ask: HintRequest, contents: &[&'static str]) -> DiscoveredHint {
+    fn found(purposes: &[&str], revisions: &str, request: HintRequest, contents: &[&'static str]) -> DiscoveredHint {
         DiscoveredHint {
             hint: Hint {
                 purposes: purposes.iter().map(|id| (*id).to_owned()).collect(),
                 revisions: revisions.parse().expect("a set"),
-                ask,
+                request,
             },
             contents: contents.to_vec(),
         }

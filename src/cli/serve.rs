@@ -1,4 +1,4 @@
-//! `serve`: runs the built-in server.
+//! `serve`: runs the reference server.
 
 use std::io::{self, Write};
 

@@ -63,8 +63,8 @@ impl BackgroundProcess {
     }
 
     /// Ends the process: waits, sends SIGTERM, waits, kills its process group.
-    pub(crate) async fn end(mut self, patience: ShutdownTimeouts) {
-        let _step = self.process.end(patience).await;
+    pub(crate) async fn end(mut self, timeouts: ShutdownTimeouts) {
+        let _step = self.process.end(timeouts).await;
     }
 }
 

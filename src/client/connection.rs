@@ -339,8 +339,8 @@ impl Connection {
 
     /// Shuts the server down: closes its input, waits, sends SIGTERM, waits, kills its process group. Returns the
     /// step at which it ended, with the whole record.
-    pub(crate) async fn shut_down(mut self, patience: ShutdownTimeouts) -> (ShutdownStep, Vec<Arc<Entry>>) {
-        self.shut_down_stepwise(patience).await
+    pub(crate) async fn shut_down(mut self, timeouts: ShutdownTimeouts) -> (ShutdownStep, Vec<Arc<Entry>>) {
+        self.shut_down_stepwise(timeouts).await
     }
 
     /// As [`Connection::shut_down`], for a case that judges the shutdown.
@@ -348,7 +348,7 @@ impl Connection {
         self.shut_down_stepwise(ShutdownTimeouts { input_closed: grace, sigterm: grace }).await
     }
 
-    async fn shut_down_stepwise(&mut self, patience: ShutdownTimeouts) -> (ShutdownStep, Vec<Arc<Entry>>) {
+    async fn shut_down_stepwise(&mut self, timeouts: ShutdownTimeouts) -> (ShutdownStep, Vec<Arc<Entry>>) {
         if let Some(step) = self.ended {
             return (step, self.record.state().entries.clone());
         }
@@ -363,13 +363,13 @@ impl Connection {
         self.input = None;
         let (step, status) = match &mut self.peer {
             Peer::Process(process) => {
-                let step = process.end(patience).await;
+                let step = process.end(timeouts).await;
                 let step = if before.is_some() { ShutdownStep::AlreadyExited } else { step };
                 (step, process.wait_for_exit(Duration::ZERO).await)
             }
             Peer::Task { server, ignores_sigterm } => {
                 let already = server.is_finished();
-                let ended = already || wait_at_most(patience.input_closed, &mut *server).await.is_some();
+                let ended = already || wait_at_most(timeouts.input_closed, &mut *server).await.is_some();
                 let step = match (already, ended, *ignores_sigterm) {
                     (true, _, _) => ShutdownStep::AlreadyExited,
                     (false, true, _) => ShutdownStep::StdinClosed,
@@ -383,7 +383,7 @@ impl Connection {
                 http.end().await;
                 let step =
                     if self.record.state().closed { ShutdownStep::AlreadyExited } else { ShutdownStep::Disconnected };
-                self.record.add(Event::Shutdown { step, took: began.elapsed() });
+                self.record.add(Event::Shutdown { step, duration: began.elapsed() });
                 self.ended = Some(step);
                 return (step, self.record.state().entries.clone());
             }
@@ -401,7 +401,7 @@ impl Connection {
         {
             self.record.add(Event::Exited { status });
         }
-        self.record.add(Event::Shutdown { step, took: began.elapsed() });
+        self.record.add(Event::Shutdown { step, duration: began.elapsed() });
         self.ended = Some(step);
         (step, self.record.state().entries.clone())
     }

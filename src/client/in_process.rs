@@ -51,12 +51,12 @@ impl InProcessServer {
     /// # Errors
     /// When the system cannot start a thread.
     pub fn start(&self) -> Result<(DuplexStream, JoinHandle<()>), LaunchError> {
-        let (ours, theirs) = tokio::io::duplex(CAPACITY);
+        let (client_stream, server_stream) = tokio::io::duplex(CAPACITY);
         let (ended, server) = oneshot::channel::<()>();
         let (cancel, cancelled) = oneshot::channel::<()>();
         let within = self.clone();
         let thread = std::thread::Builder::new().name("mcp-server".to_owned());
-        let refused = |source| LaunchError::Start { program: "the server within this process".to_owned(), source };
+        let start_error = |source| LaunchError::Start { program: "the server within this process".to_owned(), source };
         let work = move || {
             // Dropped when the thread ends, even by a panic.
             let _ended = ended;
@@ -64,19 +64,19 @@ impl InProcessServer {
             let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
             runtime.block_on(async {
                 tokio::select! {
-                    () = (within.0)(theirs) => {}
+                    () = (within.0)(server_stream) => {}
                     _given_up = cancelled => {}
                 }
             });
             // A stuck task of the server must not keep the thread.
             runtime.shutdown_background();
         };
-        thread.spawn(work).map_err(refused)?;
+        thread.spawn(work).map_err(start_error)?;
         let server = tokio::spawn(async move {
             let _cancel = cancel;
             let _ended = server.await;
         });
-        Ok((ours, server))
+        Ok((client_stream, server))
     }
 }
 
@@ -119,13 +119,13 @@ mod tests {
                 self.0.send(()).expect("it is waited for");
             }
         }
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         run(async {
             let within = InProcessServer::new(move |_pipe| {
-                let held = NotifyOnDrop(tell.clone());
+                let guard = NotifyOnDrop(sender.clone());
                 async move {
                     std::future::pending::<()>().await;
-                    drop(held);
+                    drop(guard);
                 }
             });
             let (_pipe, server) = within.start().expect("a thread starts");
@@ -133,6 +133,6 @@ mod tests {
             server.abort();
             drop(server.await);
         });
-        told.recv_timeout(Duration::from_secs(10)).expect("it was dropped");
+        receiver.recv_timeout(Duration::from_secs(10)).expect("it was dropped");
     }
 }

@@ -205,12 +205,12 @@ impl Process {
     }
 
     /// Ends a process whose input is already closed: wait, SIGTERM, wait, SIGKILL of the group.
-    pub(super) async fn end(&mut self, patience: ShutdownTimeouts) -> ShutdownStep {
-        let step = if self.wait_for_exit(patience.input_closed).await.is_some() {
+    pub(super) async fn end(&mut self, timeouts: ShutdownTimeouts) -> ShutdownStep {
+        let step = if self.wait_for_exit(timeouts.input_closed).await.is_some() {
             ShutdownStep::StdinClosed
         } else {
             self.signal(Signal::TERM);
-            if self.wait_for_exit(patience.sigterm).await.is_some() {
+            if self.wait_for_exit(timeouts.sigterm).await.is_some() {
                 ShutdownStep::Sigterm
             } else {
                 ShutdownStep::Sigkill

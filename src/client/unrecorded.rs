@@ -201,12 +201,12 @@ impl UnrecordedConnection {
 
     /// Ends the server: closes its input, waits, sends SIGTERM, waits, kills its process group. Over HTTP it only ends
     /// the session.
-    pub(crate) async fn end(self, patience: ShutdownTimeouts) {
+    pub(crate) async fn end(self, timeouts: ShutdownTimeouts) {
         match self.0 {
             Peer::Streams(mut streams) => {
                 streams.input = None;
                 if let Some(process) = &mut streams.process {
-                    let _step = process.end(patience).await;
+                    let _step = process.end(timeouts).await;
                 }
             }
             Peer::Http(http) => http.end().await,
@@ -349,21 +349,21 @@ impl Drop for Streams {
     }
 }
 
-async fn keep_the_end<R: AsyncRead + Unpin>(mut errors: R, kept: Arc<Mutex<String>>) {
+async fn keep_the_end<R: AsyncRead + Unpin>(mut errors: R, stderr_tail: Arc<Mutex<String>>) {
     let mut buffer = vec![0; 4 << 10];
     while let Ok(count) = errors.read(&mut buffer).await {
         if count == 0 {
             return;
         }
-        append(&kept, &String::from_utf8_lossy(&buffer[..count]));
+        append(&stderr_tail, &String::from_utf8_lossy(&buffer[..count]));
         tokio::task::yield_now().await;
     }
 }
 
-fn append(kept: &Mutex<String>, more: &str) {
-    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-    kept.push_str(more);
-    let excess = kept.len().saturating_sub(MAX_STDERR_BYTES);
-    let excess = (excess..=kept.len()).find(|at| kept.is_char_boundary(*at)).unwrap_or(0);
-    kept.drain(..excess);
+fn append(stderr_tail: &Mutex<String>, more: &str) {
+    let mut stderr_tail = stderr_tail.lock().unwrap_or_else(PoisonError::into_inner);
+    stderr_tail.push_str(more);
+    let excess = stderr_tail.len().saturating_sub(MAX_STDERR_BYTES);
+    let excess = (excess..=stderr_tail.len()).find(|at| stderr_tail.is_char_boundary(*at)).unwrap_or(0);
+    stderr_tail.drain(..excess);
 }

@@ -43,7 +43,7 @@ pub enum Event {
         /// The tools that will be called.
         tools: Vec<String>,
         /// The number of tools that are excluded.
-        left_out: usize,
+        excluded: usize,
         /// The number of calls per tool.
         calls: u64,
         /// The seed of all random choices.

@@ -44,19 +44,19 @@ impl Compiler<'_> {
             None => self.anything()?,
         };
         let mut contains_rules = Vec::new();
-        let mut met: Option<CanonicalSchema> = None;
+        let mut contained: Option<CanonicalSchema> = None;
         for contains in &view.contains {
             let min = contains.min_contains.as_ref().map_or(1, count);
             // One element may satisfy several `contains`; requiring that saves elements under `maxItems`.
-            let together = met.as_ref().and_then(|met| met.intersect(&contains.schema).ok());
+            let together = contained.as_ref().and_then(|contained| contained.intersect(&contains.schema).ok());
             let together = together.filter(|both| !matches!(both.view(), CanonicalView::False));
             if let (Some(both), true, Some(last)) = (together, min == 1, contains_rules.last_mut()) {
                 *last = self.contains_rule(view, &both, 1)?;
-                met = Some(both);
+                contained = Some(both);
                 continue;
             }
             contains_rules.push(self.contains_rule(view, &contains.schema, min)?);
-            met = (min == 1 && contains.max_contains.is_none()).then(|| contains.schema.clone());
+            contained = (min == 1 && contains.max_contains.is_none()).then(|| contains.schema.clone());
         }
         let array = ArraySpec {
             min: view.min_items.as_ref().map_or(0, count),

@@ -34,7 +34,7 @@ type Decisions = Vec<(NodeId, ForcedDecision)>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoverageGoal {
     place: String,
-    aim: String,
+    description: String,
     decisions: Decisions,
     /// How many decisions it covers: one, several for a bundle, none for a pairwise combination.
     bundled: usize,
@@ -56,7 +56,7 @@ impl CoverageGoal {
     /// The decision as text: `length 3`, `branch 2`, `present`.
     #[must_use]
     pub fn description(&self) -> &str {
-        &self.aim
+        &self.description
     }
 }
 
@@ -102,7 +102,7 @@ impl Generator {
             if longest == 0 {
                 break;
             }
-            let (mut decisions, mut aims, mut ranks) = (prefix.clone(), Vec::new(), Vec::new());
+            let (mut decisions, mut descriptions, mut ranks) = (prefix.clone(), Vec::new(), Vec::new());
             let mut further_decisions = Decisions::new();
             for (at, (rank, own)) in properties.iter_mut().enumerate() {
                 // The property with the most decisions left always takes part, which keeps the number of bundles small.
@@ -113,11 +113,16 @@ impl Generator {
                 ranks.extend(*rank);
                 further_decisions
                     .extend(one.decisions[prefix.len()..].iter().filter(|(node, _)| *node != root).cloned());
-                aims.push(format!("{} {}", one.place, one.aim));
+                descriptions.push(format!("{} {}", one.place, one.description));
             }
             decisions.push((root, ForcedDecision::Present(ranks)));
             decisions.append(&mut further_decisions);
-            bundles.push(CoverageGoal { place: String::new(), bundled: aims.len(), aim: aims.join(", "), decisions });
+            bundles.push(CoverageGoal {
+                place: String::new(),
+                bundled: descriptions.len(),
+                description: descriptions.join(", "),
+                decisions,
+            });
         }
         bundles
     }
@@ -137,7 +142,7 @@ impl Generator {
             }
         }
         let mut goals = self.coverage_goals();
-        goals.retain(|goal| goal.place == place && goal.aim != PRESENT);
+        goals.retain(|goal| goal.place == place && goal.description != PRESENT);
         goals
     }
 
@@ -164,7 +169,7 @@ impl Generator {
             let place = join_pointer("", name);
             let mut levels: Vec<Level> = Vec::new();
             if rank.is_some() {
-                levels.push(Level { rank: None, decisions: Decisions::new(), aim: format!("{place} absent") });
+                levels.push(Level { rank: None, decisions: Decisions::new(), description: format!("{place} absent") });
             }
             let own = goals.iter().filter(|goal| goal.place == place && goal.decisions.len() > prefix.len());
             for goal in own.take(PAIRWISE_LIMITS.1) {
@@ -172,7 +177,7 @@ impl Generator {
                 levels.push(Level {
                     rank,
                     decisions: decisions.filter(|(node, _)| *node != root).cloned().collect(),
-                    aim: format!("{place} {}", goal.aim),
+                    description: format!("{place} {}", goal.description),
                 });
             }
             if levels.len() > usize::from(rank.is_some()) {
@@ -186,12 +191,12 @@ impl Generator {
                 let chosen = |(factor, level): (&Factor, &usize)| factor.levels[*level].rank;
                 let ranks = factors.iter().zip(&row).filter_map(chosen).collect();
                 decisions.push((root, ForcedDecision::Present(ranks)));
-                let mut aims = Vec::new();
+                let mut descriptions = Vec::new();
                 for (factor, level) in factors.iter().zip(&row) {
                     decisions.extend(factor.levels[*level].decisions.iter().cloned());
-                    aims.push(factor.levels[*level].aim.clone());
+                    descriptions.push(factor.levels[*level].description.clone());
                 }
-                CoverageGoal { place: String::new(), aim: aims.join(", "), decisions, bundled: 0 }
+                CoverageGoal { place: String::new(), description: descriptions.join(", "), decisions, bundled: 0 }
             })
             .collect()
     }
@@ -240,7 +245,7 @@ struct Factor {
 struct Level {
     rank: Option<usize>,
     decisions: Decisions,
-    aim: String,
+    description: String,
 }
 
 /// Rows with one level of each factor that together contain every pair of levels of different factors.
@@ -328,11 +333,16 @@ impl GoalCollector<'_> {
         decisions: &Decisions,
         forced: ForcedDecision,
         place: &str,
-        aim: String,
+        description: String,
     ) -> Decisions {
         let mut decisions = decisions.clone();
         decisions.push((id, forced));
-        self.goals.push(CoverageGoal { place: place.to_owned(), aim, decisions: decisions.clone(), bundled: 1 });
+        self.goals.push(CoverageGoal {
+            place: place.to_owned(),
+            description,
+            decisions: decisions.clone(),
+            bundled: 1,
+        });
         decisions
     }
 
@@ -348,42 +358,42 @@ impl GoalCollector<'_> {
             Node::Never | Node::Null => {}
             Node::Bool => {
                 for chosen in 0..2 {
-                    let aim = format!("value {}", chosen == 1);
-                    self.add_goal(id, decisions, ForcedDecision::Alternative(chosen), place, aim);
+                    let description = format!("value {}", chosen == 1);
+                    self.add_goal(id, decisions, ForcedDecision::Alternative(chosen), place, description);
                 }
             }
             Node::Integer(whole) => {
                 for (edge, value) in whole.edges().enumerate() {
-                    let aim = format!("value {value}");
-                    self.add_goal(id, decisions, ForcedDecision::Alternative(edge), place, aim);
+                    let description = format!("value {value}");
+                    self.add_goal(id, decisions, ForcedDecision::Alternative(edge), place, description);
                 }
             }
             Node::Number(real) => {
                 for (edge, value) in real.edges().into_iter().enumerate() {
-                    let aim = format!("value {value}");
-                    self.add_goal(id, decisions, ForcedDecision::Alternative(edge), place, aim);
+                    let description = format!("value {value}");
+                    self.add_goal(id, decisions, ForcedDecision::Alternative(edge), place, description);
                 }
             }
             Node::String(text) => {
                 for length in text.edge_lengths() {
-                    let aim = format!("length {length}");
-                    self.add_goal(id, decisions, ForcedDecision::Length(length), place, aim);
+                    let description = format!("length {length}");
+                    self.add_goal(id, decisions, ForcedDecision::Length(length), place, description);
                 }
                 for chosen in 0..text.composite_count() {
-                    let aim = format!("odd text {}", chosen + 1);
-                    self.add_goal(id, decisions, ForcedDecision::Composite(chosen), place, aim);
+                    let description = format!("unusual string {}", chosen + 1);
+                    self.add_goal(id, decisions, ForcedDecision::Composite(chosen), place, description);
                 }
             }
             Node::Values(values) => {
                 for (chosen, value) in values.iter().enumerate().take(MAX_VALUES_PER_ENUM) {
-                    let aim = format!("value {value}");
-                    self.add_goal(id, decisions, ForcedDecision::Alternative(chosen), place, aim);
+                    let description = format!("value {value}");
+                    self.add_goal(id, decisions, ForcedDecision::Alternative(chosen), place, description);
                 }
             }
             Node::Suggested { values, node } => {
                 for (chosen, value) in values.iter().enumerate() {
-                    let aim = format!("suggested {value}");
-                    self.add_goal(id, decisions, ForcedDecision::Alternative(chosen), place, aim);
+                    let description = format!("suggested {value}");
+                    self.add_goal(id, decisions, ForcedDecision::Alternative(chosen), place, description);
                 }
                 let mut decisions = decisions.clone();
                 decisions.push((id, ForcedDecision::IgnoreSuggestion));
@@ -392,8 +402,9 @@ impl GoalCollector<'_> {
             Node::Same(node) => self.enqueue(*node, decisions.clone(), place.to_owned()),
             Node::Union(nodes) | Node::Checked { candidates: nodes, .. } => {
                 for (chosen, node) in nodes.iter().enumerate() {
-                    let aim = format!("branch {}", chosen + 1);
-                    let decisions = self.add_goal(id, decisions, ForcedDecision::Alternative(chosen), place, aim);
+                    let description = format!("branch {}", chosen + 1);
+                    let decisions =
+                        self.add_goal(id, decisions, ForcedDecision::Alternative(chosen), place, description);
                     self.enqueue(*node, decisions, place.to_owned());
                 }
             }
@@ -411,8 +422,8 @@ impl GoalCollector<'_> {
         lengths.sort_unstable();
         lengths.dedup();
         for length in lengths {
-            let aim = format!("length {length}");
-            self.add_goal(id, decisions, ForcedDecision::Length(length), place, aim);
+            let description = format!("length {length}");
+            self.add_goal(id, decisions, ForcedDecision::Length(length), place, description);
         }
         for (position, slot) in array.prefix.iter().enumerate() {
             let mut decisions = decisions.clone();
@@ -450,12 +461,12 @@ impl GoalCollector<'_> {
         }
         for (chosen, template) in object.templates.iter().enumerate() {
             let place = join_pointer(place, "*");
-            let aim = "an entry of another name".to_owned();
-            let entry_decisions = self.add_goal(id, decisions, ForcedDecision::Extra(chosen, 0), &place, aim);
+            let description = "an entry of another name".to_owned();
+            let entry_decisions = self.add_goal(id, decisions, ForcedDecision::Extra(chosen, 0), &place, description);
             if self.generator.plan.takes_any_name(template) {
                 for name in 1..UNUSUAL_NAMES_TRIED {
-                    let aim = format!("an entry of odd name {name}");
-                    self.add_goal(id, decisions, ForcedDecision::Extra(chosen, name), &place, aim);
+                    let description = format!("an entry with unusual name {name}");
+                    self.add_goal(id, decisions, ForcedDecision::Extra(chosen, name), &place, description);
                 }
             }
             let decisions = entry_decisions;
@@ -491,13 +502,13 @@ mod tests {
             "required": ["n"],
             "additionalProperties": false
         }));
-        let met: Vec<Value> = schema
+        let covered: Vec<Value> = schema
             .valid()
             .coverage_goals()
             .iter()
             .map(|goal| {
-                let met = schema.valid().cover(goal);
-                met.unwrap_or_else(|| panic!("{goal:?} is not met"))
+                let covered = schema.valid().cover(goal);
+                covered.unwrap_or_else(|| panic!("{goal:?} is not covered"))
             })
             .collect();
         for expected in [
@@ -510,7 +521,7 @@ mod tests {
             json!({"n": 3, "tags": ["", ""]}),
             json!({"n": 3, "tags": ["aaaa"]}),
         ] {
-            assert!(met.contains(&expected), "{expected} is not among {met:?}");
+            assert!(covered.contains(&expected), "{expected} is not among {covered:?}");
         }
     }
 
@@ -525,18 +536,18 @@ mod tests {
             },
             "additionalProperties": false
         }));
-        let met: Vec<Value> =
+        let covered: Vec<Value> =
             schema.valid().pairwise_goals().iter().filter_map(|pair| schema.valid().cover(pair)).collect();
         for b in [json!(null), json!(1), json!(2), json!(3)] {
             for c in [json!(null), json!(""), json!("a")] {
                 let together = |value: &&Value| {
                     value.get("b").unwrap_or(&Value::Null) == &b && value.get("c").unwrap_or(&Value::Null) == &c
                 };
-                assert!(met.iter().any(|value| together(&value)), "{b} and {c}");
+                assert!(covered.iter().any(|value| together(&value)), "{b} and {c}");
             }
         }
         // All combinations would be 45.
-        assert!(met.len() < 30, "{} rows are no saving", met.len());
+        assert!(covered.len() < 30, "{} rows are no saving", covered.len());
     }
 
     #[test]
@@ -547,8 +558,8 @@ mod tests {
             "additionalProperties": false
         }));
         for goal in schema.valid().coverage_goals() {
-            let met = schema.valid().cover(&goal);
-            let value = met.unwrap_or_else(|| panic!("{goal:?} is not met"));
+            let covered = schema.valid().cover(&goal);
+            let value = covered.unwrap_or_else(|| panic!("{goal:?} is not covered"));
             assert!(value.to_string().len() < 60, "{value}");
         }
     }
@@ -584,9 +595,9 @@ mod tests {
             .find(|constraint| constraint.to_string() == "/properties/n type")
             .expect("a constraint");
         let generator = schema.violating(&constraint).expect("it has an effect");
-        let met: Vec<Value> = generator.violation_goals().iter().filter_map(|aim| generator.cover(aim)).collect();
-        let has = |is: fn(&Value) -> bool| met.iter().any(|value| is(&value["n"]));
-        assert!(has(Value::is_null) && has(Value::is_string) && has(Value::is_boolean), "{met:?}");
-        assert!(has(Value::is_array) && has(Value::is_object) && has(Value::is_f64), "{met:?}");
+        let covered: Vec<Value> = generator.violation_goals().iter().filter_map(|goal| generator.cover(goal)).collect();
+        let has = |is: fn(&Value) -> bool| covered.iter().any(|value| is(&value["n"]));
+        assert!(has(Value::is_null) && has(Value::is_string) && has(Value::is_boolean), "{covered:?}");
+        assert!(has(Value::is_array) && has(Value::is_object) && has(Value::is_f64), "{covered:?}");
     }
 }

@@ -40,9 +40,9 @@ pub(super) fn limit_expansion(schema: &Value) -> Expansion {
     chosen.push(&conditions);
     let variants = chosen
         .into_iter()
-        .map(|met| {
+        .map(|required| {
             let mut variant = schema.clone();
-            for pointer in met {
+            for pointer in required {
                 require_condition(&mut variant, pointer);
             }
             simplify(&mut variant);
@@ -69,11 +69,12 @@ fn require_condition(schema: &mut Value, pointer: &str) {
     let Some(keywords) = schema.pointer_mut(pointer).and_then(Value::as_object_mut) else {
         return;
     };
-    let met: Vec<Value> = ["if", "then"].into_iter().filter_map(|keyword| keywords.shift_remove(keyword)).collect();
+    let branches: Vec<Value> =
+        ["if", "then"].into_iter().filter_map(|keyword| keywords.shift_remove(keyword)).collect();
     match keywords.get_mut("allOf").and_then(Value::as_array_mut) {
-        Some(parts) => parts.extend(met),
+        Some(parts) => parts.extend(branches),
         None => {
-            keywords.insert("allOf".to_owned(), Value::Array(met));
+            keywords.insert("allOf".to_owned(), Value::Array(branches));
         }
     }
 }

@@ -166,7 +166,7 @@ fn host_of(text: &str) -> Option<&str> {
     Some(host)
 }
 
-/// Whether a host is this machine, or a name that is reserved and belongs to nobody.
+/// Whether a host is this machine, or a name that is reserved and belongs to no one.
 fn is_local(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     let reserved = ["localhost", "invalid", "test", "example"];

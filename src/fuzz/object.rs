@@ -40,14 +40,14 @@ impl<'v> Patterns<'v> {
     /// The schema of a named entry: its own intersected with that of every matching pattern, or else the one
     /// for additional properties. Sets `approximate` if an intersection cannot be computed.
     fn entry(&self, view: &ObjectView, name: &str, approximate: &mut bool) -> Option<CanonicalSchema> {
-        let mut met = view.properties.get(name).cloned();
+        let mut intersection = view.properties.get(name).cloned();
         let text = Value::String(name.to_owned());
         for (_, schema, matcher) in &self.patterns {
             let matches = matcher.as_ref().is_some_and(|matcher| matcher.is_valid(&text));
             if !matches {
                 continue;
             }
-            met = Some(match met {
+            intersection = Some(match intersection {
                 None => (*schema).clone(),
                 Some(own) => own.intersect(schema).unwrap_or_else(|_| {
                     *approximate = true;
@@ -55,7 +55,7 @@ impl<'v> Patterns<'v> {
                 }),
             });
         }
-        met.or_else(|| view.additional_properties.clone())
+        intersection.or_else(|| view.additional_properties.clone())
     }
 }
 
@@ -156,8 +156,8 @@ impl Compiler<'_> {
         let Some(matching) = matching(pattern, self.dialect) else {
             return self.never();
         };
-        let met = names.and_then(|names| names.intersect(&matching).ok());
-        self.schema(&met.unwrap_or(matching))
+        let intersection = names.and_then(|names| names.intersect(&matching).ok());
+        self.schema(&intersection.unwrap_or(matching))
     }
 
     /// The alternatives to violate one rule about names or undeclared entries.
@@ -207,10 +207,10 @@ impl Compiler<'_> {
             }
         }
         for (pattern, schema) in &view.pattern_properties {
-            let met = matching(pattern, self.dialect).and_then(|matching| matching.intersect(&failing).ok());
-            if let Some(met) = met {
+            let intersection = matching(pattern, self.dialect).and_then(|matching| matching.intersect(&failing).ok());
+            if let Some(intersection) = intersection {
                 alternatives.push(EntryTemplate {
-                    key: EntryName::Generated(self.schema(&met)?),
+                    key: EntryName::Generated(self.schema(&intersection)?),
                     value: self.schema(schema)?,
                     excluded_names: Vec::new(),
                 });
@@ -316,11 +316,11 @@ fn matching(pattern: &str, dialect: Dialect) -> Option<CanonicalSchema> {
 
 /// The intersection of both schemas, if it can be computed and is not empty.
 fn meet(own: Option<&CanonicalSchema>, other: &CanonicalSchema) -> Option<CanonicalSchema> {
-    let met = match own {
+    let intersection = match own {
         None => other.clone(),
         Some(own) => own.intersect(other).ok()?,
     };
-    (!matches!(met.view(), CanonicalView::False)).then_some(met)
+    (!matches!(intersection.view(), CanonicalView::False)).then_some(intersection)
 }
 
 /// The names that violate `schema` and satisfy `names`.

@@ -257,7 +257,7 @@ fn simplify(expression: &str) -> (String, bool) {
                     '0' => out.push_str("\\x00"),
                     '1'..='9' => dropped = true,
                     'b' if in_class => out.push_str("\\x08"),
-                    // Escapes with a meaning; any other one stands for its character.
+                    // Escapes with a meaning; any other one means its character.
                     's' | 'S' | 'b' | 'B' | 'p' | 'P' | 'n' | 'r' | 't' | 'f' | 'v' | 'x' | 'u' | 'k' => {
                         dropped |= escaped == 'k';
                         out.push('\\');

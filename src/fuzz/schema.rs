@@ -75,7 +75,7 @@ pub enum SchemaError {
 pub enum Mistake {
     /// A required property is absent.
     MissingRequired,
-    /// A property has a JSON type that nobody would convert: an object in place of a scalar or an array, a
+    /// A property has a JSON type that no server would convert: an object in place of a scalar or an array, a
     /// string in place of an object.
     WrongType,
     /// A property differs from every value listed for it.
@@ -284,7 +284,7 @@ impl ToolSchema {
         &self.valid
     }
 
-    /// Every constraint that [`violating`](Self::violating) can be asked to violate.
+    /// Every constraint that [`violating`](Self::violating) can violate.
     ///
     /// In the domain of arguments, the `type` of the root is left out: arguments that are not an
     /// object violate the protocol before they violate the schema.

@@ -17,7 +17,7 @@ impl Compiler<'_> {
     pub(super) fn splice(&mut self, schema: &CanonicalSchema, path: &[PathStep], target: &CanonicalSchema) -> Compiled {
         let Some((step, rest)) = path.split_first() else {
             return match schema.intersect(target) {
-                Ok(met) => self.compile_with_hints(&met),
+                Ok(intersection) => self.compile_with_hints(&intersection),
                 Err(_) => self.compile_with_hints(target),
             };
         };
@@ -44,8 +44,10 @@ impl Compiler<'_> {
                 };
                 let container = json!({"type": kind, "minProperties": 1, "minItems": 1});
                 match canonicalize(&container, self.dialect).and_then(|it| it.intersect(schema)) {
-                    Ok(met) if matches!(met.view(), CanonicalView::Object(_) | CanonicalView::Array(_)) => {
-                        self.splice(&met, path, target)
+                    Ok(intersection)
+                        if matches!(intersection.view(), CanonicalView::Object(_) | CanonicalView::Array(_)) =>
+                    {
+                        self.splice(&intersection, path, target)
                     }
                     _ => self.never(),
                 }

@@ -76,17 +76,17 @@ impl Server {
     {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
         let local = LocalSet::new();
-        let (ours, theirs) = tokio::io::duplex(CAPACITY);
+        let (client_stream, server_stream) = tokio::io::duplex(CAPACITY);
         let served = {
             let _within = runtime.enter();
-            serve(theirs)
+            serve(server_stream)
         };
         local.spawn_local(async move {
             // Its result shows in the connection.
             let _ended = served.await;
         });
         let connection = Connection {
-            pipe: ours,
+            pipe: client_stream,
             splitter: Splitter::default(),
             ready: Vec::new(),
             buffer: vec![0; 64 << 10],

@@ -392,19 +392,19 @@ mod tests {
         for seed in 0..3 {
             let mut random = Random::new(seed);
             // Like a fuzzer's corpus: one input for each branch, with the newest chosen most often.
-            let mut kept = vec![Vec::new()];
+            let mut corpus = vec![Vec::new()];
             let mut rounds = 0;
-            while kept.len() <= 9 {
+            while corpus.len() <= 9 {
                 rounds += 1;
-                assert!(rounds < ROUNDS, "it got {} deep", kept.len() - 1);
+                assert!(rounds < ROUNDS, "it got {} deep", corpus.len() - 1);
                 let deepest = random.one_in(2);
-                let mut bytes = kept[if deepest { kept.len() - 1 } else { random.index(kept.len()) }].clone();
+                let mut bytes = corpus[if deepest { corpus.len() - 1 } else { random.index(corpus.len()) }].clone();
                 let size = bytes.len();
                 bytes.resize(256, 0);
                 let size = tools.mutate(&mut bytes, size, random.next_bits());
                 let call = tools.call(&bytes[..size]).expect("it admits something");
-                if depth(&call) >= kept.len() {
-                    kept.push(bytes[..size].to_vec());
+                if depth(&call) >= corpus.len() {
+                    corpus.push(bytes[..size].to_vec());
                 }
             }
         }

@@ -20,7 +20,7 @@ pub use settings::{FuzzRevisions, FuzzSettings, Settings};
 
 use crate::case::{Baseline, Case, SelectedCases};
 use crate::event::{Event, Sink};
-use crate::report::{Report, ReportBuilder, gate};
+use crate::report::{Report, ReportBuilder, baseline_comparison};
 use crate::run;
 
 type Observer = Arc<Mutex<dyn FnMut(&Event) + Send>>;
@@ -75,7 +75,7 @@ impl Judge {
         self
     }
 
-    /// CallPolicy a function with each event of the run.
+    /// Calls a function with each event of the run.
     ///
     /// # Examples
     ///
@@ -157,7 +157,7 @@ impl Judge {
         let mut report = fold.expect("the report is taken once").into_report();
         if let Some((baseline, file)) = baseline {
             let is_case = |id: &str| id.starts_with("fuzz/") || known.iter().any(|case| case.id == id);
-            gate::apply_baseline(&mut report, &baseline, &file, is_case);
+            baseline_comparison::apply_baseline(&mut report, &baseline, &file, is_case);
         }
         Ok(report)
     }

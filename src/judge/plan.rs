@@ -93,7 +93,7 @@ pub(super) fn plan_for(
 /// A server on another machine may be in production, so only tools annotated as read-only are called there.
 fn default_calls(launcher: &Launcher) -> CallPolicy {
     match launcher {
-        Launcher::Http(server) if !server.site.is_loopback() => CallPolicy::ReadOnly,
+        Launcher::Http(server) if !server.endpoint.is_loopback() => CallPolicy::ReadOnly,
         Launcher::Http(_) | Launcher::Command(_) | Launcher::Reference(_) | Launcher::InProcess(_) => {
             CallPolicy::NonDestructive
         }

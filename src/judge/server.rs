@@ -259,11 +259,11 @@ impl HttpServer {
             let token = token.ok_or_else(|| JudgeError::Token { variable: variable.clone() })?;
             headers.push(("Authorization".to_owned(), format!("Bearer {}", token.trim())));
         }
-        let site = HttpEndpoint::new(&self.url, &headers, self.accepts_any_certificate)?;
+        let endpoint = HttpEndpoint::new(&self.url, &headers, self.accepts_any_certificate)?;
         if let Some(rate) = max_rate {
-            site.set_max_rate(rate.get().into());
+            endpoint.set_max_rate(rate.get().into());
         }
-        Ok(run::HttpTarget { site, command })
+        Ok(run::HttpTarget { endpoint, command })
     }
 
     fn reproduce_words(&self) -> Vec<String> {

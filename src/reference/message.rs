@@ -1,4 +1,4 @@
-//! JSON-RPC messages as the built-in server reads and writes them.
+//! JSON-RPC messages as the reference server reads and writes them.
 //!
 //! Parsing only classifies a value as a request, notification, response or invalid message; the connection
 //! decides what follows.

@@ -1,4 +1,4 @@
-//! The prompts of the built-in server, and the completion of their arguments.
+//! The prompts of the reference server, and the completion of their arguments.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The resources of the built-in server: a few fixed ones and a template.
+//! The resources of the reference server: a few fixed ones and a template.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The six revisions that the built-in server supports.
+//! The six revisions that the reference server supports.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The tools of the built-in server: which ones a revision has, and their definitions.
+//! The tools of the reference server: which ones a revision has, and their definitions.
 
 use serde_json::{Value, json};
 

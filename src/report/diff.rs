@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::Report;
-use super::gate::tools_of;
+use super::baseline_comparison::tools_of;
 use super::json::write_escaped;
 use super::markdown::{code, sentence};
 use super::visible::{excerpt, visible};

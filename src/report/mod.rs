@@ -5,11 +5,11 @@
 
 // For the command line and the tests; not part of the stable API.
 #[doc(hidden)]
+pub mod baseline_comparison;
+#[doc(hidden)]
 pub mod diff;
 #[doc(hidden)]
 pub mod fleet;
-#[doc(hidden)]
-pub mod gate;
 #[doc(hidden)]
 pub mod group;
 #[doc(hidden)]
@@ -44,12 +44,12 @@ pub(crate) mod test_output;
 mod text;
 
 pub use badge::Badge;
+pub use baseline_comparison::{BaselineComparison, StaleEntry};
 pub use conclusion::Conclusion;
 #[doc(hidden)]
 pub use conclusion::{CaseCounts, verdict_line};
 #[doc(hidden)]
 pub use example::example;
-pub use gate::{BaselineComparison, StaleEntry};
 pub use github::Github;
 #[doc(hidden)]
 pub use hostile::{HOSTILE, poison};

@@ -121,10 +121,10 @@ impl<W: Write + Send> ProgressReporter<W> {
 /// Announces what will be fuzzed, in one line.
 fn fuzzing_line(event: &Event) -> Option<String> {
     const MAX_NAMES: usize = 40;
-    let Event::FuzzingStarted { revision, tools, left_out, calls, seed } = event else { return None };
+    let Event::FuzzingStarted { revision, tools, excluded, calls, seed } = event else { return None };
     let names: Vec<String> = tools.iter().take(MAX_NAMES).map(|name| excerpt(name, 60, 0)).collect();
     let more = if tools.len() > MAX_NAMES { format!(" and {} more", tools.len() - MAX_NAMES) } else { String::new() };
-    let excluded = match left_out {
+    let excluded = match excluded {
         0 => String::new(),
         1 => "; 1 tool is excluded".to_owned(),
         count => format!("; {count} tools are excluded"),

@@ -12,7 +12,7 @@ use crate::wire::MessageKind;
 /// How many tools are called once more to see which requests belong to them.
 const MAX_CALLS: usize = 12;
 
-/// CallPolicy each tool again, alone, during whose call the server made a request: several calls were in flight, and the
+/// Calls each tool again, alone, during whose call the server made a request: several calls were in flight, and the
 /// request may belong to any of them. In stateless revisions the results show it.
 pub(super) async fn attribute(session: &mut Session, inventory: &mut Inventory, began: usize, timeout: Duration) {
     if session.revision.era() == Era::Stateless {

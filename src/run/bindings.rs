@@ -86,7 +86,7 @@ impl<'a> Bindings<'a> {
     fn hinted<T>(&self, session: &Session, pick: impl Fn(&'a HintRequest) -> Option<T>) -> Option<T> {
         let mut followed =
             self.inventory.hint_results.iter().filter(|followed| followed.applies_to(self.case, session.revision));
-        followed.find_map(|followed| pick(&followed.hint.ask))
+        followed.find_map(|followed| pick(&followed.hint.request))
     }
 
     /// Saves a value for later steps.
@@ -134,7 +134,7 @@ impl<'a> Bindings<'a> {
                 if let Item::Resource(uri) = &self.item {
                     return Ok(json!(uri));
                 }
-                let hinted = self.hinted(session, |ask| match ask {
+                let hinted = self.hinted(session, |request| match request {
                     HintRequest::Read { uri } => Some(uri),
                     HintRequest::Call { .. } | HintRequest::Get { .. } => None,
                 });
@@ -144,7 +144,7 @@ impl<'a> Bindings<'a> {
                 }
             }
             Placeholder::Prompt | Placeholder::PromptArguments | Placeholder::PromptArgument => {
-                let hinted = self.hinted(session, |ask| match ask {
+                let hinted = self.hinted(session, |request| match request {
                     HintRequest::Get { prompt, arguments } if !arguments.is_empty() => Some((prompt, arguments)),
                     HintRequest::Get { .. } | HintRequest::Call { .. } | HintRequest::Read { .. } => None,
                 });
@@ -191,7 +191,7 @@ impl<'a> Bindings<'a> {
             },
             Placeholder::Declined(name) => match self.saved.get(name) {
                 Some(Value::Object(requests)) => {
-                    Ok(requests.iter().map(|(key, asked)| (key, declined(asked))).collect())
+                    Ok(requests.iter().map(|(key, request)| (key, declined(request))).collect())
                 }
                 Some(_) => unfilled("what the server requests has no keys"),
                 None => unfilled("the server requests nothing"),
@@ -393,7 +393,7 @@ fn tools<'a>(
 /// The tools that served hints for the case, with the arguments of the hints.
 fn hinted<'a>(case: &Case, inventory: &'a Inventory, session: &Session) -> Vec<BoundTool<'a>> {
     let helping = inventory.hint_results.iter().filter(|followed| followed.applies_to(case, session.revision));
-    let bound = helping.filter_map(|followed| match &followed.hint.ask {
+    let bound = helping.filter_map(|followed| match &followed.hint.request {
         HintRequest::Call { tool, arguments } => {
             let tool = inventory.tools.iter().find(|listed| listed.name == *tool && listed.is_usable())?;
             Some(BoundTool { tool, arguments: Some(Value::Object(arguments.clone())) })

@@ -17,7 +17,7 @@ use super::session::{OpeningFailure, RejectedOpening, Session, full_capabilities
 use super::shared_results::{self, is_shared};
 use super::target::{ClosedSession, Target, declares_needed_capabilities, missing_capabilities};
 use crate::case::{Active, Body, Case, Process};
-use crate::check::{self, Judgement, Pass};
+use crate::check::{self, Execution, Judgement};
 use crate::transcript::SessionParameters;
 use crate::wire::MessageKind;
 
@@ -105,7 +105,7 @@ async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Ses
     let opening = Session::open(context, target.revision, capabilities, purpose.to_owned(), true, keeping);
     let RejectedOpening { reason, connection } = match opening.await {
         Ok(session) => return Ok(session),
-        Err(refused) => refused,
+        Err(judgement) => judgement,
     };
     let mut sessions = Vec::new();
     match (connection, &reason) {
@@ -230,8 +230,8 @@ pub(super) fn give_up_cut_off(target: &Target) {
     target.give_up(OUTPUT_LIMIT_EXCEEDED);
 }
 
-/// The passes of a case, or its judgement if it did not run.
-pub(super) type CaseRun = Result<Vec<Pass>, Judgement>;
+/// The executions of a case, or its judgement if it did not run.
+pub(super) type CaseRun = Result<Vec<Execution>, Judgement>;
 
 async fn run_case(
     target: &Target,
@@ -260,9 +260,9 @@ async fn carry_out_in(
     if session_parameters.opening.is_some() && !declares_needed_capabilities(case, session_parameters) {
         return Err(Judgement::inapplicable(missing_capabilities(case)));
     }
-    let mut new_pass = || target.context.new_pass(&case.id);
+    let mut new_execution = || target.context.new_execution(&case.id);
     let limited = session.connection.rate_limited_requests();
-    let carried_out = carry_out(case, body, session, inventory, &target.context.plan, &mut new_pass).await;
+    let carried_out = carry_out(case, body, session, inventory, &target.context.plan, &mut new_execution).await;
     if session.connection.rate_limited_requests() > limited {
         // Missing responses prove nothing while the server limits the rate.
         return Err(Judgement::error(RATE_LIMITED));
@@ -270,10 +270,10 @@ async fn carry_out_in(
     carried_out.map_err(|MissingValue(reason)| Judgement::skip(reason))
 }
 
-/// Judges a case by its passes.
+/// Judges a case by its executions.
 pub(super) fn judge(target: &Target, case: &Case, body: &Active, carried: CaseRun) -> Judgement {
     match carried {
-        Ok(passes) => target.context.judging(|| check::judge_active(case, body, target.revision, &passes)),
+        Ok(executions) => target.context.judging(|| check::judge_active(case, body, target.revision, &executions)),
         Err(judged) => judged,
     }
 }

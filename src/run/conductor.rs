@@ -64,7 +64,7 @@ pub(super) struct Context {
     /// The command that the package runner has started, once it is known.
     resolved_command: Arc<OnceLock<PackagedProgram>>,
     /// The case of each pass, in any revision.
-    passes: Arc<Mutex<Vec<String>>>,
+    executions: Arc<Mutex<Vec<String>>>,
 }
 
 /// A guard for a revision whose cases are running.
@@ -121,7 +121,7 @@ impl Context {
             under_way: Arc::default(),
             shared_results: Arc::default(),
             resolved_command: Arc::default(),
-            passes: Arc::default(),
+            executions: Arc::default(),
         }
     }
 
@@ -153,20 +153,20 @@ impl Context {
     }
 
     /// The case of each pass.
-    fn passes(&self) -> MutexGuard<'_, Vec<String>> {
-        self.passes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn executions(&self) -> MutexGuard<'_, Vec<String>> {
+        self.executions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Registers a new pass of a case; returns its number.
-    pub(super) fn new_pass(&self, case: &str) -> usize {
-        let mut passes = self.passes();
-        passes.push(case.to_owned());
-        passes.len() - 1
+    pub(super) fn new_execution(&self, case: &str) -> usize {
+        let mut executions = self.executions();
+        executions.push(case.to_owned());
+        executions.len() - 1
     }
 
     /// The case of a pass.
-    pub(super) fn case_of(&self, pass: usize) -> Option<String> {
-        self.passes().get(pass).cloned()
+    pub(super) fn case_of(&self, execution: usize) -> Option<String> {
+        self.executions().get(execution).cloned()
     }
 
     /// The same context with high or normal priority.

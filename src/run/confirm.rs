@@ -23,7 +23,7 @@ const MAX_CONCURRENT_CONFIRMATIONS: usize = 16;
 pub(super) struct UnconfirmedResult {
     pub(super) case: Arc<Case>,
     pub(super) judged: Judgement,
-    pub(super) took: Duration,
+    pub(super) duration: Duration,
 }
 
 /// Confirms failures concurrently as they arrive, and reports them.
@@ -32,15 +32,15 @@ pub(super) async fn confirm_all(
     mut unconfirmed: UnboundedReceiver<UnconfirmedResult>,
 ) -> ClosedSessions {
     let mut confirmations = JoinSet::new();
-    while let Some(UnconfirmedResult { case, mut judged, took }) = unconfirmed.recv().await {
+    while let Some(UnconfirmedResult { case, mut judged, duration }) = unconfirmed.recv().await {
         if confirmations.len() >= MAX_CONCURRENT_CONFIRMATIONS {
-            target.report_now(&case, judged, Some(took));
+            target.report_now(&case, judged, Some(duration));
             continue;
         }
         let target = target.clone();
         confirmations.spawn(async move {
             confirm(target.clone(), &case, &mut judged).await;
-            target.report_now(&case, judged, Some(took));
+            target.report_now(&case, judged, Some(duration));
         });
     }
     while confirmations.join_next().await.is_some() {}
@@ -113,7 +113,7 @@ mod tests {
         };
         let findings: Vec<Finding> = findings.iter().map(finding).collect();
         let verdict = findings.iter().map(|finding| finding.verdict).max().unwrap_or(Verdict::Pass);
-        Judgement { verdict, reason: None, applies: true, seen: 1, notes: Vec::new(), findings }
+        Judgement { verdict, reason: None, applies: true, judged_count: 1, notes: Vec::new(), findings }
     }
 
     const A: &str = "tools-call-unknown-tool-error";

@@ -150,7 +150,7 @@ impl FirstCall {
     }
 }
 
-/// CallPolicy each callable tool once, with a progress token, a few at a time; returns the calls still in flight when all
+/// Calls each callable tool once, with a progress token, a few at a time; returns the calls still in flight when all
 /// others are answered.
 async fn call_each_tool(session: &mut Session, plan: &Plan, inventory: &mut Inventory, began: usize) -> Vec<FirstCall> {
     let mut waiting: Vec<usize> =

@@ -17,7 +17,7 @@ use crate::case::{
     Action, Active, Case, Delivery, Expected, ForEach, Meta, Outcome, Placeholder, Poll, RawLine, Retry, SavedPointers,
     Step, fill, fill_text,
 };
-use crate::check::Pass;
+use crate::check::Execution;
 use crate::client::WaitOutcome;
 use crate::transcript::{Entry, Event, StepId, Transcript, without_rate_limited};
 use crate::wire::{Frame, Id};
@@ -46,52 +46,59 @@ pub(super) async fn carry_out(
     session: &mut Session,
     inventory: &Inventory,
     plan: &Plan,
-    new_pass: &mut (impl FnMut() -> usize + Send),
-) -> Result<Vec<Pass>, MissingValue> {
+    new_execution: &mut (impl FnMut() -> usize + Send),
+) -> Result<Vec<Execution>, MissingValue> {
     let items = match &body.for_each {
         Some(ForEach::Page(method)) => pages(session, method, plan).await?,
         _ => candidates(case, body, inventory, session)?,
     };
     let opener = opener(body);
-    let mut passes = Vec::new();
+    let mut executions = Vec::new();
     for item in items {
         let attempt = opener.as_ref().zip(item.tool_name()).map(|(opener, tool)| (opener.clone(), tool.to_owned()));
         if attempt.as_ref().is_some_and(|attempt| session.fruitless_requests.contains(attempt)) {
             continue;
         }
-        let number = new_pass();
+        let number = new_execution();
         let label = item.label();
         let mut bindings = Bindings::new(case, inventory, item, plan.seed);
         let from = session.connection.len();
-        let offered = inventory.listed_names();
-        let mut pass = Pass { label, number, transcript: Transcript::default(), offered, trouble: None, void: None };
+        let discovered_lists = inventory.listed_names();
+        let mut execution = Execution {
+            label,
+            number,
+            transcript: Transcript::default(),
+            discovered_lists,
+            not_carried_out: None,
+            not_applicable: None,
+        };
         session.replies.begin(&body.client_responses);
         let outcome = StepRunner::new(body, session, &mut bindings, plan).carry_out(number).await;
         let answered = session.replies.end();
-        pass.transcript = session.transcript_from(from);
+        execution.transcript = session.transcript_from(from);
         // A request that was rejected by a rate limit and sent again is judged by its last response.
-        pass.transcript.entries = without_rate_limited(&pass.transcript.entries);
-        pass.void = void(case, body, &pass.transcript, answered);
+        execution.transcript.entries = without_rate_limited(&execution.transcript.entries);
+        execution.not_applicable = reason_not_applicable(case, body, &execution.transcript, answered);
         let saved =
             body.steps.first().and_then(saved_by).is_some_and(|save| save.keys().all(|name| bindings.has_saved(name)));
         session.fruitless_requests.extend(attempt.filter(|_| !saved));
         match outcome {
             Ok(()) => {}
             // Before anything was sent, the server lacks a value; afterwards, a step did not yield it.
-            Err(unfilled) if pass.transcript.entries.iter().all(|entry| !is_of_client(entry)) => {
+            Err(unfilled) if execution.transcript.entries.iter().all(|entry| !is_of_client(entry)) => {
                 return Err(unfilled);
             }
-            Err(MissingValue(reason)) => pass.trouble = Some(reason),
+            Err(MissingValue(reason)) => execution.not_carried_out = Some(reason),
         }
-        passes.push(pass);
+        executions.push(execution);
         if session.connection.is_closed() || session.unanswered >= GIVEN_UP {
             break;
         }
     }
-    if passes.is_empty() {
+    if executions.is_empty() {
         return Err(MissingValue("no tool answers with what the case needs".to_owned()));
     }
-    Ok(passes)
+    Ok(executions)
 }
 
 /// The pages of a list after the first, which a case is repeated for.
@@ -118,9 +125,9 @@ fn is_of_client(entry: &Entry) -> bool {
 
 /// Why a pass proves nothing: the server did not make the request that the case is about, or one that cannot be answered
 /// as the case says.
-fn void(case: &Case, body: &Active, record: &Transcript, answered: bool) -> Option<String> {
-    let asked = case.needs.client_request.as_ref().filter(|_| !body.client_responses.is_empty())?;
-    if !record.requests_to_client().iter().any(|request| asked.fits(request)) {
+fn reason_not_applicable(case: &Case, body: &Active, record: &Transcript, answered: bool) -> Option<String> {
+    let needed = case.needs.client_request.as_ref().filter(|_| !body.client_responses.is_empty())?;
+    if !record.requests_to_client().iter().any(|request| needed.fits(request)) {
         return Some("this time the server did not make such a request of the client".to_owned());
     }
     (!answered).then(|| "the request of the server cannot be answered as the case says".to_owned())
@@ -185,12 +192,12 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
     }
 
     /// Carries out the steps of a pass, and waits for the responses that are still missing after the last.
-    async fn carry_out(mut self, pass: usize) -> Result<(), MissingValue> {
+    async fn carry_out(mut self, execution: usize) -> Result<(), MissingValue> {
         for (index, step) in self.body.steps.iter().enumerate() {
             if !step.runs_in(self.session.revision) {
                 continue;
             }
-            self.carry_out_step(step, StepId { pass, step: index }).await?;
+            self.carry_out_step(step, StepId { execution, step: index }).await?;
             if self.session.connection.is_closed() || self.session.unanswered >= GIVEN_UP {
                 return Ok(());
             }
@@ -428,8 +435,8 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             connection
                 .wait(from, until.saturating_duration_since(Instant::now()), |entries| {
                     let mut received = entries.iter().filter_map(|entry| entry.received());
-                    let came = received.any(|value| crate::transcript::messages(value).any(is_response));
-                    (came || in_place && is_over(entries)).then_some(())
+                    let has_arrived = received.any(|value| crate::transcript::messages(value).any(is_response));
+                    (has_arrived || in_place && is_over(entries)).then_some(())
                 })
                 .await;
         }

@@ -14,7 +14,7 @@ use super::conductor::{Context, Stop, host_problem, opening_problem, with_applic
 use super::discovery::list_tools;
 use super::example_arguments;
 use super::exchange::GIVEN_UP;
-use super::hint_requests::{HintOutcome, outcome_of, request};
+use super::hint_requests::{HintOutcome, outcome_of, send_hint_request};
 use super::inventory::Inventory;
 use super::plan::{HttpTarget, Launcher, Plan};
 use super::primitives;
@@ -137,7 +137,7 @@ impl Sink for NullSink {
 /// A request that was tried, with its results in each revision.
 #[derive(Debug)]
 struct Attempt {
-    ask: HintRequest,
+    request: HintRequest,
     /// Whether it is the simplest call of its tool, which every run makes.
     plain: bool,
     /// The revisions in which it succeeded.
@@ -164,11 +164,12 @@ async fn try_revision(
     let lists = session.transcript_from(0);
     let passive_cases = PassiveCases::new(cases, session, lists);
     let mut slow: BTreeMap<&str, usize> = BTreeMap::new();
-    for (ask, plain) in candidate_requests(plan, &inventory, &primitives, not_called).into_iter().take(MAX_REQUESTS) {
+    for (request, plain) in candidate_requests(plan, &inventory, &primitives, not_called).into_iter().take(MAX_REQUESTS)
+    {
         if session.connection.is_closed() || session.unanswered >= GIVEN_UP || Instant::now() > until {
             return;
         }
-        let tool = match &ask {
+        let tool = match &request {
             HintRequest::Call { tool, .. } => inventory.tools.iter().find(|listed| listed.name == *tool),
             HintRequest::Read { .. } | HintRequest::Get { .. } => None,
         };
@@ -177,15 +178,15 @@ async fn try_revision(
         }
         let from = session.connection.len();
         let began = Instant::now();
-        let waited = request(session, &ask, &format!("try-{from}"), plan.timeout).await;
+        let waited = send_hint_request(session, &request, &format!("try-{from}"), plan.timeout).await;
         if let Some(tool) = tool.filter(|_| began.elapsed() > SLOW_RESPONSE) {
             *slow.entry(&tool.name).or_default() += 1;
         }
         let WaitOutcome::Ready(response) = waited else { continue };
         let answered = session.transcript_from(from);
-        let index = known.iter().position(|one| one.ask == ask).unwrap_or_else(|| {
+        let index = known.iter().position(|one| one.request == request).unwrap_or_else(|| {
             let (served, shown, contents) = (RevisionSet::default(), BTreeMap::new(), BTreeSet::new());
-            known.push(Attempt { ask, plain, served, shown, contents });
+            known.push(Attempt { request, plain, served, shown, contents });
             known.len() - 1
         });
         let attempt = &mut known[index];
@@ -193,7 +194,7 @@ async fn try_revision(
             attempt.served = attempt.served.with(session.revision);
         }
         attempt.contents.extend(contents(&answered, &response));
-        for requirement in passive_cases.shown(attempt.ask.request().0, &answered) {
+        for requirement in passive_cases.shown(attempt.request.method_and_params().0, &answered) {
             let revisions = attempt.shown.entry(requirement).or_default();
             *revisions = revisions.with(session.revision);
         }
@@ -233,7 +234,7 @@ fn candidate_requests(
     let reads = primitives.resources.iter().take(MAX_PRIMITIVES).map(|uri| HintRequest::Read { uri: uri.clone() });
     let gets = primitives.prompts().iter().take(MAX_PRIMITIVES);
     let gets = gets.map(|prompt| HintRequest::Get { prompt: prompt.name.clone(), arguments: prompt.arguments.clone() });
-    candidate_requests.extend(reads.chain(gets).map(|ask| (ask, true)));
+    candidate_requests.extend(reads.chain(gets).map(|request| (request, true)));
     candidate_requests
 }
 
@@ -281,7 +282,7 @@ impl<'a> PassiveCases<'a> {
 
     fn observes(&self, case: &Case, watched: &IndexedConnections<'_>) -> bool {
         match &case.body {
-            Body::Passive(passive) => check::judge_passive(case, passive, self.revision, watched).seen > 0,
+            Body::Passive(passive) => check::judge_passive(case, passive, self.revision, watched).judged_count > 0,
             // Active cases send their own requests, so they count as satisfied.
             Body::Active(_) | Body::Fuzz(_) => true,
         }
@@ -375,8 +376,9 @@ fn select_hints(attempts: &[Attempt], revisions: RevisionSet) -> Vec<DiscoveredH
         purposes.entry((at, within)).or_default().push(id.to_owned());
     }
     for (at, attempt) in attempts.iter().enumerate() {
-        let HintRequest::Call { tool, .. } = &attempt.ask else { continue };
-        let same_tool = |other: &Attempt| matches!(&other.ask, HintRequest::Call { tool: name, .. } if name == tool);
+        let HintRequest::Call { tool, .. } = &attempt.request else { continue };
+        let same_tool =
+            |other: &Attempt| matches!(&other.request, HintRequest::Call { tool: name, .. } if name == tool);
         let first = !attempts[..at].iter().any(|other| same_tool(other) && !other.served.is_empty());
         let named =
             purposes.keys().any(|(known, _)| same_tool(&attempts[*known]) && !attempts[*known].served.is_empty());
@@ -386,7 +388,7 @@ fn select_hints(attempts: &[Attempt], revisions: RevisionSet) -> Vec<DiscoveredH
     }
     let mut purposes: Vec<_> = purposes.into_iter().collect();
     // Tools first, and each kind in the order in which it was tried.
-    purposes.sort_by_key(|((at, _), _)| match attempts[*at].ask {
+    purposes.sort_by_key(|((at, _), _)| match attempts[*at].request {
         HintRequest::Call { .. } => 0,
         HintRequest::Read { .. } => 1,
         HintRequest::Get { .. } => 2,
@@ -394,7 +396,7 @@ fn select_hints(attempts: &[Attempt], revisions: RevisionSet) -> Vec<DiscoveredH
     let found = purposes.into_iter().map(|((at, within), purposes)| {
         let revisions = if within == revisions { RevisionSet::ALL } else { within };
         DiscoveredHint {
-            hint: Hint { purposes, revisions, ask: attempts[at].ask.clone() },
+            hint: Hint { purposes, revisions, request: attempts[at].request.clone() },
             contents: attempts[at].contents.iter().copied().collect(),
         }
     });
@@ -418,15 +420,20 @@ mod tests {
         HintRequest::Call { tool: tool.to_owned(), arguments }
     }
 
-    fn attempt(ask: HintRequest, plain: bool, served: &[Revision], shown: &[(&'static str, &[Revision])]) -> Attempt {
+    fn attempt(
+        request: HintRequest,
+        plain: bool,
+        served: &[Revision],
+        shown: &[(&'static str, &[Revision])],
+    ) -> Attempt {
         let set = |revisions: &[Revision]| revisions.iter().copied().collect::<RevisionSet>();
         let shown = shown.iter().map(|(id, revisions)| (*id, set(revisions))).collect();
-        Attempt { ask, plain, served: set(served), shown, contents: BTreeSet::new() }
+        Attempt { request, plain, served: set(served), shown, contents: BTreeSet::new() }
     }
 
     fn found(attempts: &[Attempt]) -> Vec<(String, Vec<String>, String)> {
         let found = select_hints(attempts, BOTH.into_iter().collect()).into_iter();
-        found.map(|one| (one.hint.ask.describe(), one.hint.purposes, one.hint.revisions.to_string())).collect()
+        found.map(|one| (one.hint.request.describe(), one.hint.purposes, one.hint.revisions.to_string())).collect()
     }
 
     fn all() -> String {

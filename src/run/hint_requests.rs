@@ -51,7 +51,7 @@ impl HintResult {
             HintOutcome::Unanswered => Some("it was not answered".to_owned()),
             HintOutcome::NotSent(why) => Some(format!("it was not sent: {why}")),
         };
-        HintNote { request: self.hint.ask.describe(), purposes: self.hint.purposes.clone(), note }
+        HintNote { request: self.hint.request.describe(), purposes: self.hint.purposes.clone(), note }
     }
 }
 
@@ -62,19 +62,19 @@ pub(super) async fn send_all(session: &mut Session, plan: &Plan, inventory: &mut
             continue;
         }
         let began = Instant::now();
-        let (outcome, client_requests) = match reason_not_to_send(session, inventory, &hint.ask) {
+        let (outcome, client_requests) = match reason_not_to_send(session, inventory, &hint.request) {
             Some(why) => (HintOutcome::NotSent(why), Vec::new()),
-            None => ask(session, plan, &hint.ask, number).await,
+            None => send_and_record(session, plan, &hint.request, number).await,
         };
         if outcome == HintOutcome::Served {
-            record_working_arguments(inventory, &hint.ask, client_requests, began.elapsed());
+            record_working_arguments(inventory, &hint.request, client_requests, began.elapsed());
         }
         inventory.hint_results.push(HintResult { hint: hint.clone(), outcome });
     }
 }
 
 /// The reason not to send a request: the rules for calling tools apply to hints too.
-fn reason_not_to_send(session: &Session, inventory: &Inventory, ask: &HintRequest) -> Option<String> {
+fn reason_not_to_send(session: &Session, inventory: &Inventory, request: &HintRequest) -> Option<String> {
     if inventory.stop_reason.is_some() || session.connection.is_closed() || session.unanswered >= GIVEN_UP {
         return Some("the server no longer answers".to_owned());
     }
@@ -82,7 +82,7 @@ fn reason_not_to_send(session: &Session, inventory: &Inventory, ask: &HintReques
         let known = session.session_parameters.opening.is_some() && !session.session_parameters.declares(capability);
         known.then(|| format!("the server does not declare {capability}"))
     };
-    match ask {
+    match request {
         HintRequest::Call { tool, .. } => match inventory.tools.iter().find(|listed| listed.name == *tool) {
             None => undeclared("tools").or_else(|| Some("the server lists no such tool".to_owned())),
             Some(listed) if !listed.permitted => listed.exclusion.clone(),
@@ -94,9 +94,14 @@ fn reason_not_to_send(session: &Session, inventory: &Inventory, ask: &HintReques
 }
 
 /// The outcome of a hint, and the requests that the server sent meanwhile.
-async fn ask(session: &mut Session, plan: &Plan, ask: &HintRequest, number: usize) -> (HintOutcome, Vec<Value>) {
+async fn send_and_record(
+    session: &mut Session,
+    plan: &Plan,
+    request: &HintRequest,
+    number: usize,
+) -> (HintOutcome, Vec<Value>) {
     let from = session.connection.len();
-    let waited = request(session, ask, &format!("hint-{number}"), plan.timeout).await;
+    let waited = send_hint_request(session, request, &format!("hint-{number}"), plan.timeout).await;
     let outcome = match waited {
         WaitOutcome::Ready(response) => outcome_of(&response),
         WaitOutcome::TimedOut | WaitOutcome::Closed => HintOutcome::Unanswered,
@@ -105,15 +110,15 @@ async fn ask(session: &mut Session, plan: &Plan, ask: &HintRequest, number: usiz
 }
 
 /// Sends a request, repeats it with the input that its result asks for, and cancels it if it is not answered.
-pub(super) async fn request(
+pub(super) async fn send_hint_request(
     session: &mut Session,
-    ask: &HintRequest,
+    request: &HintRequest,
     token: &str,
     limit: Duration,
 ) -> WaitOutcome<Value> {
     const MAX_ROUNDS: usize = 4;
-    let (method, mut params) = ask.request();
-    if matches!(ask, HintRequest::Call { .. }) {
+    let (method, mut params) = request.method_and_params();
+    if matches!(request, HintRequest::Call { .. }) {
         params.insert("_meta".to_owned(), json!({ "progressToken": token }));
     }
     let mut message = json!({ "method": method, "params": params });
@@ -160,11 +165,16 @@ fn shorten(text: &str) -> String {
 }
 
 /// Keeps arguments that succeeded for the cases that call a tool or get a prompt.
-fn record_working_arguments(inventory: &mut Inventory, ask: &HintRequest, client_requests: Vec<Value>, took: Duration) {
-    match ask {
+fn record_working_arguments(
+    inventory: &mut Inventory,
+    request: &HintRequest,
+    client_requests: Vec<Value>,
+    duration: Duration,
+) {
+    match request {
         HintRequest::Call { tool, arguments } => {
             if let Some(listed) = inventory.tools.iter_mut().find(|listed| listed.name == *tool) {
-                listed.use_working_arguments(Value::Object(arguments.clone()), client_requests, took);
+                listed.use_working_arguments(Value::Object(arguments.clone()), client_requests, duration);
             }
         }
         HintRequest::Read { .. } => {}

@@ -35,8 +35,8 @@ pub(super) fn http_failure(entries: &[Arc<Entry>]) -> Option<HttpFailure> {
             _ => None,
         })
         .collect();
-    if let Some(trouble) = ends.iter().rev().find_map(|end| end.trouble.clone()) {
-        return Some(HttpFailure { hint: hint_for(&trouble), description: trouble, weight: 2, token_required: false });
+    if let Some(failure) = ends.iter().rev().find_map(|end| end.failure.clone()) {
+        return Some(HttpFailure { hint: hint_for(&failure), description: failure, weight: 2, token_required: false });
     }
     let (end, head) = ends.iter().rev().find_map(|end| Some((*end, head_of(end.number)?)))?;
     Some(describe_response(end, head))
@@ -49,8 +49,8 @@ pub(super) fn http_rejection(entries: &[Arc<Entry>]) -> Option<HttpFailure> {
 }
 
 /// The hint for a transport error.
-fn hint_for(trouble: &str) -> &'static str {
-    let begins = |description: &str| trouble.starts_with(description);
+fn hint_for(failure: &str) -> &'static str {
+    let begins = |description: &str| failure.starts_with(description);
     if begins(error_text::NOT_LISTENING) || begins(error_text::UNKNOWN_HOST) {
         "is it running, and are the host and port right? to have it started for you, add its command: --url URL -- COMMAND"
     } else if begins(error_text::UNTRUSTED_CERTIFICATE) {

@@ -59,7 +59,7 @@ pub(super) enum HostState {
 
 /// Whether a server accepts connections at its address, now or within a limit.
 pub(super) async fn is_listening(server: &HttpTarget, limit: Duration) -> bool {
-    let Some((host, port)) = server.site.host_and_port() else { return false };
+    let Some((host, port)) = server.endpoint.host_and_port() else { return false };
     let began = Instant::now();
     loop {
         let reached = tokio::time::timeout(limit, TcpStream::connect((host.as_str(), port))).await;
@@ -93,7 +93,7 @@ impl HttpHost {
             if running.status().is_none() {
                 return Ok(());
             }
-            self.record_output(running, &server.site);
+            self.record_output(running, &server.endpoint);
         }
         if self.ends.fetch_add(1, Ordering::Relaxed) > MAX_RESTARTS {
             return Err(HostError::TooManyRestarts);
@@ -122,11 +122,11 @@ impl HttpHost {
     ) -> Result<(), HostError> {
         self.starts.fetch_add(1, Ordering::Relaxed);
         let started = process.insert(start(command).map_err(HostError::NotStarted)?);
-        let Some((host, port)) = server.site.host_and_port() else { return Err(HostError::NotListening) };
+        let Some((host, port)) = server.endpoint.host_and_port() else { return Err(HostError::NotListening) };
         let (began, mut pause) = (Instant::now(), FIRST_POLL_INTERVAL);
         loop {
             if let Some(status) = started.status() {
-                self.record_output(started, &server.site);
+                self.record_output(started, &server.endpoint);
                 return Err(HostError::Ended(status));
             }
             let reached = tokio::time::timeout(POLL_INTERVAL * 20, TcpStream::connect((host.as_str(), port))).await;
@@ -134,7 +134,7 @@ impl HttpHost {
                 return Ok(());
             }
             if began.elapsed() > limit {
-                self.record_output(started, &server.site);
+                self.record_output(started, &server.endpoint);
                 return Err(HostError::NotListening);
             }
             tokio::time::sleep(pause).await;
@@ -147,7 +147,7 @@ impl HttpHost {
         let mut process = self.process.lock().await;
         let running = process.as_mut()?;
         let status = running.wait_for_exit(limit).await?;
-        self.record_output(running, &server.site);
+        self.record_output(running, &server.endpoint);
         Some((status, self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone()))
     }
 
@@ -156,14 +156,14 @@ impl HttpHost {
         self.starts.load(Ordering::Relaxed)
     }
 
-    fn record_output(&self, process: &BackgroundProcess, site: &HttpEndpoint) {
-        *self.stderr.lock().unwrap_or_else(PoisonError::into_inner) = site.masked(&process.output());
+    fn record_output(&self, process: &BackgroundProcess, endpoint: &HttpEndpoint) {
+        *self.stderr.lock().unwrap_or_else(PoisonError::into_inner) = endpoint.masked(&process.output());
     }
 
     /// The end of its output.
     pub(super) async fn output(&self, server: &HttpTarget) -> String {
         if let Some(process) = self.process.lock().await.as_ref() {
-            self.record_output(process, &server.site);
+            self.record_output(process, &server.endpoint);
         }
         self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -78,12 +78,12 @@ impl Tool {
     }
 
     /// Replaces the generated arguments by ones that succeeded, unless the generated ones did too.
-    pub(super) fn use_working_arguments(&mut self, arguments: Value, client_requests: Vec<Value>, took: Duration) {
+    pub(super) fn use_working_arguments(&mut self, arguments: Value, client_requests: Vec<Value>, duration: Duration) {
         if !self.is_served() {
             self.client_requests = client_requests;
             self.exclusion = None;
             self.arguments = Some(arguments);
-            self.first_call = Some((FirstCallOutcome::Served, took));
+            self.first_call = Some((FirstCallOutcome::Served, duration));
         }
     }
 
@@ -96,11 +96,11 @@ impl Tool {
     /// Whether cases may use it: it may be called, and the first call was answered quickly.
     pub(super) fn is_usable(&self) -> bool {
         self.exclusion.is_none()
-            && self.first_call.is_some_and(|(how, took)| {
+            && self.first_call.is_some_and(|(how, duration)| {
                 matches!(
                     how,
                     FirstCallOutcome::Served | FirstCallOutcome::Failed | FirstCallOutcome::MissingClientFeature
-                ) && took < MAX_CALL_DURATION_FOR_CASES
+                ) && duration < MAX_CALL_DURATION_FOR_CASES
             })
     }
 

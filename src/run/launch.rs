@@ -49,7 +49,7 @@ pub(super) fn connect(
         }
         Launcher::Http(server) => {
             let stateless = revision.era() == Era::Stateless;
-            Ok(Connection::over_http(Arc::clone(&server.site), stateless, responder, keeping))
+            Ok(Connection::over_http(Arc::clone(&server.endpoint), stateless, responder, keeping))
         }
         Launcher::Reference(faults) => {
             let (pipe, server) = built_in(faults);
@@ -75,7 +75,7 @@ pub(super) fn connect_unrecorded(
             UnrecordedConnection::start(&program, context.without_package_runner().unwrap_or(command))
         }
         Launcher::Http(server) => Ok(UnrecordedConnection::over_http(UnrecordedHttpOptions {
-            endpoint: Arc::clone(&server.site),
+            endpoint: Arc::clone(&server.endpoint),
             stateless: revision.era() == Era::Stateless,
             responder: Responder::new(full_capabilities(revision), ClientResponder::default().answer()),
             mirrored: mirrored.clone(),
@@ -91,13 +91,13 @@ pub(super) fn connect_unrecorded(
     }
 }
 
-/// Runs the built-in server in this process; returns the client's end of the pipe.
+/// Runs the reference server in this process; returns the client's end of the pipe.
 fn built_in(faults: &Arc<FaultSet>) -> (DuplexStream, JoinHandle<()>) {
     let (client_end, server_end) = tokio::io::duplex(256 << 10);
     let faults = Arc::clone(faults);
     let server = tokio::spawn(async move {
         let (reader, writer) = tokio::io::split(server_end);
-        // An error of the built-in server ends the connection, which is what gets judged.
+        // An error of the reference server ends the connection, which is what gets judged.
         let _ended = reference::serve(reader, writer, &faults).await;
     });
     (client_end, server)

@@ -168,7 +168,7 @@ impl fmt::Debug for ServerCommand {
 #[derive(Debug, Clone)]
 pub struct HttpTarget {
     /// The address and how it is connected to.
-    pub site: Arc<HttpEndpoint>,
+    pub endpoint: Arc<HttpEndpoint>,
     /// The command that starts the server; `None` if it is already running.
     pub command: Option<ServerCommand>,
 }
@@ -182,7 +182,7 @@ pub enum Launcher {
     Http(HttpTarget),
     /// Runs the built-in reference server with these faults in this process.
     Reference(Arc<FaultSet>),
-    /// CallPolicy a function of the user that serves or opens a connection in this process.
+    /// Calls a function of the user that serves or opens a connection in this process.
     InProcess(InProcessServer),
 }
 
@@ -233,14 +233,14 @@ impl Plan {
                 let command: Vec<_> = server.command.iter().map(|argument| argument.to_string_lossy()).collect();
                 command.join(" ")
             }
-            Launcher::Http(server) => server.site.address().to_owned(),
+            Launcher::Http(server) => server.endpoint.address().to_owned(),
             Launcher::InProcess(_) => "the server in this process".to_owned(),
             Launcher::Reference(faults) => {
                 let names: Vec<&str> = faults.iter().map(crate::reference::Fault::name).collect();
                 if names.is_empty() {
-                    "the built-in server".to_owned()
+                    "the reference server".to_owned()
                 } else {
-                    format!("the built-in server with {}", names.join(", "))
+                    format!("the reference server with {}", names.join(", "))
                 }
             }
         }
@@ -265,10 +265,10 @@ impl Plan {
     #[must_use]
     pub(super) fn reaches(&self, case: &Case) -> bool {
         let Launcher::Http(server) = &self.launcher else { return true };
-        if case.needs.local && !server.site.is_loopback() {
+        if case.needs.local && !server.endpoint.is_loopback() {
             return false;
         }
-        let older = server.site.uses_sse_transport();
+        let older = server.endpoint.uses_sse_transport();
         match case.http_kind() {
             Some(HttpKind::Streamable) => !older,
             Some(HttpKind::Sse) => older,

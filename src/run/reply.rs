@@ -164,8 +164,8 @@ mod tests {
         let first = replies.reply("elicitation/create", Some(&params)).expect("a result");
         assert!(first["content"].get("a").is_none_or(|value| !value.is_boolean()), "{first}");
         for number in 1..3 {
-            let refused = replies.reply("elicitation/create", Some(&params)).expect_err("an error");
-            assert_eq!(refused["message"], format!("no {number}"));
+            let error = replies.reply("elicitation/create", Some(&params)).expect_err("an error");
+            assert_eq!(error["message"], format!("no {number}"));
         }
         assert!(replies.end());
         assert!(replies.reply("elicitation/create", Some(&params)).is_ok());

@@ -82,8 +82,8 @@ async fn try_all(context: &Context, revisions: &[Revision], insist: bool) -> Pro
     let mut result = ProbeResult::default();
     let mut take = |finished: Result<(Revision, Result<Session, RejectedOpening>), JoinError>| match finished {
         Ok((_, Ok(session))) => {
-            let took = session.connection.first_line().unwrap_or_default();
-            timeouts.send_modify(|timeouts| timeouts.opened(took));
+            let duration = session.connection.first_line().unwrap_or_default();
+            timeouts.send_modify(|timeouts| timeouts.opened(duration));
             result.sessions.push(session);
         }
         Ok((revision, Err(rejected))) => {
@@ -151,9 +151,9 @@ struct AttemptTimeouts {
 impl AttemptTimeouts {
     /// Another revision was opened after this time. Older servers may not answer the opening request of the stateless
     /// era; no server is known to ignore a handshake, so that gets more time.
-    fn opened(&mut self, took: Duration) {
-        self.handshake = Some(Duration::from_secs(5).max(took * 4));
-        self.stateless = Some(Duration::from_secs(1).max(took * 2));
+    fn opened(&mut self, duration: Duration) {
+        self.handshake = Some(Duration::from_secs(5).max(duration * 4));
+        self.stateless = Some(Duration::from_secs(1).max(duration * 2));
     }
 
     /// A handshake went unanswered for the whole startup timeout: others are unlikely to do better.

@@ -45,7 +45,7 @@ pub(super) struct Session {
     pub(super) purpose: String,
     /// The number of consecutive requests that timed out.
     pub(super) unanswered: usize,
-    /// Whether a right response was awaited in vain after an altered one: do not wait again.
+    /// Whether no right response followed an altered one: do not wait again.
     skip_loose_wait: bool,
     /// Pairs of opening request and tool name that yielded nothing for a case, not to be tried again.
     pub(super) fruitless_requests: BTreeSet<(String, String)>,
@@ -288,7 +288,7 @@ impl Session {
         if let ResponseSign::Exact(response) = sign {
             return Ok(response);
         }
-        // A null id, or one that nobody used, may have other causes.
+        // A null id, or one that was never used, may have other causes.
         let damaged = match &sign {
             ResponseSign::Loose(response) => response.get("id").is_some_and(|id| !id.is_null()),
             ResponseSign::Unreadable(_) => true,

@@ -15,7 +15,7 @@ use super::inventory::Inventory;
 use super::session::full_capabilities;
 use super::target::{ClosedSession, Target};
 use crate::case::{Action, Active, Case, Delivery, Process, Step};
-use crate::check::{Judgement, Pass};
+use crate::check::{Execution, Judgement};
 use crate::spec::{Era, Transport};
 use crate::transcript::SessionParameters;
 
@@ -88,8 +88,8 @@ pub(super) async fn report_shared(mut target: Target, case: &Arc<Case>, body: &A
     let judged = if let Some(reason) = target.stop_reason() {
         Judgement::error(reason)
     } else {
-        let own = |pass: &Pass| Pass { offered: inventory.listed_names(), ..pass.clone() };
-        let own = |passes: &Vec<Pass>| passes.iter().map(own).collect();
+        let own = |execution: &Execution| Execution { discovered_lists: inventory.listed_names(), ..execution.clone() };
+        let own = |executions: &Vec<Execution>| executions.iter().map(own).collect();
         case_runner::judge(&target, case, body, outcome.run.as_ref().map(own).map_err(Clone::clone))
     };
     target.report(case, judged, Some(began));

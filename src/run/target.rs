@@ -67,22 +67,22 @@ impl Target {
         if !self.context.plan.reports(case) {
             return;
         }
-        let took = began.map(|began| began.elapsed());
-        if let (Verdict::Fail, Some(took), Some(unconfirmed)) = (judged.verdict, took, &self.unconfirmed) {
-            let unconfirmed_result = UnconfirmedResult { case: Arc::clone(case), judged, took };
+        let duration = began.map(|began| began.elapsed());
+        if let (Verdict::Fail, Some(duration), Some(unconfirmed)) = (judged.verdict, duration, &self.unconfirmed) {
+            let unconfirmed_result = UnconfirmedResult { case: Arc::clone(case), judged, duration };
             // If confirmation has ended, report it unconfirmed.
             if let Err(SendError(unconfirmed_result)) = unconfirmed.send(unconfirmed_result) {
-                self.report_now(&unconfirmed_result.case, unconfirmed_result.judged, Some(unconfirmed_result.took));
+                self.report_now(&unconfirmed_result.case, unconfirmed_result.judged, Some(unconfirmed_result.duration));
             }
             return;
         }
-        self.report_now(case, judged, took);
+        self.report_now(case, judged, duration);
     }
 
     /// Turns a judgement into a result and reports it.
-    pub(super) fn report_now(&self, case: &Case, mut judged: Judgement, took: Option<Duration>) {
+    pub(super) fn report_now(&self, case: &Case, mut judged: Judgement, duration: Option<Duration>) {
         for finding in &mut judged.findings {
-            let origin = finding.origin.and_then(|pass| self.context.case_of(pass));
+            let origin = finding.origin.and_then(|execution| self.context.case_of(execution));
             let cases: Vec<&str> = std::iter::once(case.id.as_str()).chain(origin.as_deref()).collect();
             finding.reproduce = match finding.counterexample.as_ref().and_then(|example| example.file.as_deref()) {
                 Some(file) => self.context.plan.replay_command(file),
@@ -103,10 +103,10 @@ impl Target {
             } else {
                 SkipKind::NotApplicable
             }),
-            observed: judged.seen,
+            observed: judged.judged_count,
             notes: judged.notes,
             findings: judged.findings,
-            duration_ms: took.map(milliseconds).unwrap_or_default(),
+            duration_ms: duration.map(milliseconds).unwrap_or_default(),
         })));
     }
 }
@@ -232,7 +232,7 @@ fn stop_problem(revision: Revision, limited: bool, stop_reason: Option<String>, 
     })
 }
 
-/// Fuzzes the revision when that disturbs nobody.
+/// Fuzzes the revision when that does not disturb other work.
 async fn fuzz_when_allowed(target: &Target, cases: &[Arc<Case>], discovered: &Inventory) -> Option<FuzzSummary> {
     let context = &target.context;
     if context.plan.transport() == Transport::Http {

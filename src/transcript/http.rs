@@ -63,7 +63,7 @@ pub struct HttpEnd {
     /// The number of comment lines in a stream.
     pub comments: usize,
     /// Why the response was not read to its end, or did not arrive at all.
-    pub trouble: Option<String>,
+    pub failure: Option<String>,
     /// Whether the server ended the response; otherwise the client did.
     pub complete: bool,
     /// The id of the request that the response should have answered and did not.
@@ -284,8 +284,8 @@ fn body(end: &HttpEnd) -> Value {
     if let Some(message) = &end.message {
         value["message"] = message.clone();
     }
-    if let Some(trouble) = &end.trouble {
-        value["trouble"] = json!(trouble);
+    if let Some(failure) = &end.failure {
+        value["trouble"] = json!(failure);
     }
     if let Some(id) = &end.unanswered {
         value["unanswered"] = id.clone();

@@ -2,7 +2,7 @@
 //!
 //! Arguments only ever excuse: a path that the client sent is no leak, and strings of the arguments are not part of a
 //! signature. So a response without violations to a call without arguments has none for any call of the same
-//! [`ValidityClass`]. The result depends on the response and the rank alone, as neither the call nor its arguments are known.
+//! [`ValidityClass`]. The result depends on the response and the class alone, as neither the call nor its arguments are known.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::argument_validity::is_annotation;
-use super::call::{Arguments, Call, Standing};
-use super::exchange::{Exchange, Fate, Subject};
+use super::call::{Arguments, Call, Validity};
+use super::exchange::{ExchangeOutcome, FuzzExchange, FuzzedTool};
 use super::judge::judge;
 use crate::fuzz::{Constraint, Grammar};
 use crate::verdict::CallKind;
@@ -22,9 +22,9 @@ pub(crate) enum ValidityClass {
     /// The schema allows the arguments.
     Valid,
     /// They violate a keyword that a server has to assert.
-    Breaks,
+    Violates,
     /// They violate a keyword that a server may treat as an annotation.
-    BreaksAnnotation,
+    ViolatesAnnotation,
     /// They are an object beyond what schemas describe.
     OddObject,
     /// They are JSON but not an object.
@@ -37,57 +37,57 @@ impl ValidityClass {
     /// How many there are.
     pub(crate) const COUNT: usize = 6;
 
-    /// The rank of a validity; none if no response is required.
+    /// The class of a validity; none if no response is required.
     #[must_use]
-    pub(crate) fn of(standing: &Standing) -> Option<Self> {
-        match standing {
-            Standing::Valid => Some(Self::Valid),
-            Standing::Breaks(site) if is_annotation(site) => Some(Self::BreaksAnnotation),
-            Standing::Breaks(_) => Some(Self::Breaks),
-            Standing::Malformed(Grammar::Object, _) => Some(Self::OddObject),
-            Standing::Malformed(Grammar::OtherJson, _) => Some(Self::OtherJson),
-            Standing::Malformed(Grammar::NotJson | Grammar::Beyond, _) => None,
-            Standing::Unknown => Some(Self::Unknown),
+    pub(crate) fn of(validity: &Validity) -> Option<Self> {
+        match validity {
+            Validity::Valid => Some(Self::Valid),
+            Validity::Violates(constraint) if is_annotation(constraint) => Some(Self::ViolatesAnnotation),
+            Validity::Violates(_) => Some(Self::Violates),
+            Validity::Malformed(Grammar::Object, _) => Some(Self::OddObject),
+            Validity::Malformed(Grammar::OtherJson, _) => Some(Self::OtherJson),
+            Validity::Malformed(Grammar::NotJson | Grammar::Beyond, _) => None,
+            Validity::Unknown => Some(Self::Unknown),
         }
     }
 
-    /// A validity of this rank.
-    fn example(self) -> Standing {
+    /// A validity of this class.
+    fn example(self) -> Validity {
         let violates = |keyword: &str| {
-            let site = Constraint { pointer: String::new(), keyword: keyword.to_owned(), name: None };
-            Standing::Breaks(Arc::new(site))
+            let constraint = Constraint { pointer: String::new(), keyword: keyword.to_owned(), name: None };
+            Validity::Violates(Arc::new(constraint))
         };
         match self {
-            Self::Valid => Standing::Valid,
-            Self::Breaks => violates("type"),
-            Self::BreaksAnnotation => violates("format"),
-            Self::OddObject => Standing::Malformed(Grammar::Object, ""),
-            Self::OtherJson => Standing::Malformed(Grammar::OtherJson, ""),
-            Self::Unknown => Standing::Unknown,
+            Self::Valid => Validity::Valid,
+            Self::Violates => violates("type"),
+            Self::ViolatesAnnotation => violates("format"),
+            Self::OddObject => Validity::Malformed(Grammar::Object, ""),
+            Self::OtherJson => Validity::Malformed(Grammar::OtherJson, ""),
+            Self::Unknown => Validity::Unknown,
         }
     }
 }
 
-/// Whether a response has no violation for any call of a rank with its id.
+/// Whether a response has no violation for any call of a class with its id.
 #[must_use]
-pub(crate) fn has_no_violation(subject: &Subject, response: &Value, id: i64, rank: ValidityClass) -> bool {
+pub(crate) fn has_no_violation(fuzzed_tool: &FuzzedTool, response: &Value, id: i64, class: ValidityClass) -> bool {
     let call = Call {
         kind: CallKind::Valid,
-        standing: rank.example(),
+        validity: class.example(),
         arguments: Arguments::Json(Value::Object(Map::new())),
-        tape: None,
+        choices: None,
     };
-    let exchange = Exchange {
+    let exchange = FuzzExchange {
         call: Arc::new(call),
         line: Arc::default(),
         id,
-        answers: vec![response.clone()],
+        responses: vec![response.clone()],
         noise: Vec::new(),
-        fate: Fate::Answered,
-        took: Duration::ZERO,
+        outcome: ExchangeOutcome::Answered,
+        duration: Duration::ZERO,
         alone: false,
     };
-    judge(subject, &exchange).is_empty()
+    judge(fuzzed_tool, &exchange).is_empty()
 }
 
 #[cfg(test)]
@@ -98,20 +98,20 @@ mod tests {
 
     #[test]
     fn a_response_without_violations_for_no_arguments_has_none_for_any() {
-        let subject = Subject::new(&json!({"name": "t"}), Revision::V2025_11_25, Vec::new());
-        let site = |pointer: &str, keyword: &str| {
-            let site = Constraint { pointer: pointer.to_owned(), keyword: keyword.to_owned(), name: None };
-            Standing::Breaks(Arc::new(site))
+        let fuzzed_tool = FuzzedTool::new(&json!({"name": "t"}), Revision::V2025_11_25, Vec::new());
+        let constraint = |pointer: &str, keyword: &str| {
+            let constraint = Constraint { pointer: pointer.to_owned(), keyword: keyword.to_owned(), name: None };
+            Validity::Violates(Arc::new(constraint))
         };
-        let standings = [
-            Standing::Valid,
-            Standing::Unknown,
-            site("/properties/a", "type"),
-            site("", "required"),
-            site("/properties/a", "maximum"),
-            site("/properties/a", "format"),
-            Standing::Malformed(Grammar::OtherJson, "null"),
-            Standing::Malformed(Grammar::Object, "deep"),
+        let validities = [
+            Validity::Valid,
+            Validity::Unknown,
+            constraint("/properties/a", "type"),
+            constraint("", "required"),
+            constraint("/properties/a", "maximum"),
+            constraint("/properties/a", "format"),
+            Validity::Malformed(Grammar::OtherJson, "null"),
+            Validity::Malformed(Grammar::Object, "deep"),
         ];
         let arguments = [
             Arguments::Json(json!({"a": "/home/anna/x", "sk-abcdefghijklmnop": []})),
@@ -120,7 +120,7 @@ mod tests {
             Arguments::Raw(b"open /home/anna/x".to_vec()),
         ];
         let text = |text: &str, error: bool| json!({"content": [{"type": "text", "text": text}], "isError": error});
-        let answers = [
+        let responses = [
             json!({"id": 7, "result": text("fine", false)}),
             json!({"id": 7, "result": text("Not now.", true)}),
             json!({"id": 7, "result": text("open /home/anna/x failed", true)}),
@@ -132,31 +132,31 @@ mod tests {
             json!({"id": 8, "result": text("fine", false)}),
         ];
         let (mut fine, mut odd) = (0, 0);
-        for (standing, answer) in standings.iter().flat_map(|s| answers.iter().map(move |a| (s, a))) {
-            let rank = ValidityClass::of(standing).expect("it requires a response");
-            let in_order = has_no_violation(&subject, answer, 7, rank);
+        for (validity, answer) in validities.iter().flat_map(|s| responses.iter().map(move |a| (s, a))) {
+            let class = ValidityClass::of(validity).expect("it requires a response");
+            let is_acceptable = has_no_violation(&fuzzed_tool, answer, 7, class);
             for arguments in &arguments {
                 let call = Call {
                     kind: CallKind::Invalid,
-                    standing: standing.clone(),
+                    validity: validity.clone(),
                     arguments: arguments.clone(),
-                    tape: None,
+                    choices: None,
                 };
-                let exchange = Exchange {
+                let exchange = FuzzExchange {
                     call: Arc::new(call),
                     line: Arc::default(),
                     id: 7,
-                    answers: vec![answer.clone()],
+                    responses: vec![answer.clone()],
                     noise: Vec::new(),
-                    fate: Fate::Answered,
-                    took: Duration::ZERO,
+                    outcome: ExchangeOutcome::Answered,
+                    duration: Duration::ZERO,
                     alone: true,
                 };
-                let violations = judge(&subject, &exchange);
-                assert!(!in_order || violations.is_empty(), "{standing:?} {answer} {violations:?}");
+                let violations = judge(&fuzzed_tool, &exchange);
+                assert!(!is_acceptable || violations.is_empty(), "{validity:?} {answer} {violations:?}");
             }
-            fine += usize::from(in_order);
-            odd += usize::from(!in_order);
+            fine += usize::from(is_acceptable);
+            odd += usize::from(!is_acceptable);
         }
         assert!(fine > 10 && odd > 10, "{fine} {odd}");
     }

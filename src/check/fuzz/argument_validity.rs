@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::call::{Arguments, Standing};
-use super::exchange::Exchange;
+use super::call::{Arguments, Validity};
+use super::exchange::FuzzExchange;
 use super::message_text::{excerpt, skeleton};
 use super::response_class::{outcome_of, text_of};
 use super::violation::OracleViolation;
@@ -23,37 +23,39 @@ const CLIENT_ACTION_REQUIRED: [i64; 2] = [-32042, -32021];
 const ANNOTATIONS: [&str; 3] = ["format", "contentEncoding", "contentMediaType"];
 
 /// Whether a server may accept arguments that violate this keyword.
-pub(super) fn is_annotation(site: &Constraint) -> bool {
-    ANNOTATIONS.contains(&site.keyword.as_str())
+pub(super) fn is_annotation(constraint: &Constraint) -> bool {
+    ANNOTATIONS.contains(&constraint.keyword.as_str())
 }
 
 /// A call with invalid arguments that the server served.
-pub(super) fn invalid_arguments_accepted(exchange: &Exchange, response: &Value) -> Option<OracleViolation> {
-    let Standing::Breaks(site) = &exchange.call.standing else { return None };
-    if outcome_of(response) != CallOutcome::Success || is_annotation(site) {
+pub(super) fn invalid_arguments_accepted(exchange: &FuzzExchange, response: &Value) -> Option<OracleViolation> {
+    let Validity::Violates(constraint) = &exchange.call.validity else { return None };
+    if outcome_of(response) != CallOutcome::Success || is_annotation(constraint) {
         return None;
     }
     let Arguments::Json(arguments) = &exchange.call.arguments else { return None };
-    let verdict = if is_beyond_conversion(site, arguments) { Verdict::Fail } else { Verdict::Warn };
+    let verdict = if is_beyond_conversion(constraint, arguments) { Verdict::Fail } else { Verdict::Warn };
     let message = match verdict {
-        Verdict::Fail if site.keyword == "required" => "arguments without a required property are accepted".to_owned(),
+        Verdict::Fail if constraint.keyword == "required" => {
+            "arguments without a required property are accepted".to_owned()
+        }
         Verdict::Fail => "arguments of the wrong JSON type are accepted".to_owned(),
-        _ => format!("arguments that violate `{}` are accepted", site.keyword),
+        _ => format!("arguments that violate `{}` are accepted", constraint.keyword),
     };
     Some(
         OracleViolation::new(Oracle::InvalidAccepted, verdict, message)
-            .actual(format!("a success, although the arguments violate {site}"))
-            .signature(format!("{} {}", site.keyword, verdict.as_str())),
+            .actual(format!("a success, although the arguments violate {constraint}"))
+            .signature(format!("{} {}", constraint.keyword, verdict.as_str())),
     )
 }
 
 /// Whether no lenient server can convert the arguments to valid ones: a required property is missing, or a plain value
 /// is replaced by an object or an array.
-fn is_beyond_conversion(site: &Constraint, arguments: &Value) -> bool {
-    match site.keyword.as_str() {
-        "required" => site.pointer.is_empty(),
+fn is_beyond_conversion(constraint: &Constraint, arguments: &Value) -> bool {
+    match constraint.keyword.as_str() {
+        "required" => constraint.pointer.is_empty(),
         "type" => {
-            let Some(location) = instance_location(&site.pointer) else { return false };
+            let Some(location) = instance_location(&constraint.pointer) else { return false };
             arguments.pointer(&location).is_some_and(|value| value.is_object() || value.is_array())
         }
         _ => false,
@@ -87,8 +89,8 @@ const VALIDATION_PHRASES: [&str; 8] = [
 ];
 
 /// A call with valid arguments that the server rejects as invalid.
-pub(super) fn valid_arguments_rejected(exchange: &Exchange, response: &Value) -> Option<OracleViolation> {
-    if exchange.call.standing != Standing::Valid {
+pub(super) fn valid_arguments_rejected(exchange: &FuzzExchange, response: &Value) -> Option<OracleViolation> {
+    if exchange.call.validity != Validity::Valid {
         return None;
     }
     let message = match outcome_of(response) {
@@ -111,7 +113,7 @@ pub(super) fn valid_arguments_rejected(exchange: &Exchange, response: &Value) ->
 }
 
 /// An error whose code does not fit its cause.
-pub(super) fn error_class(exchange: &Exchange, error: &Value) -> Option<OracleViolation> {
+pub(super) fn error_class(exchange: &FuzzExchange, error: &Value) -> Option<OracleViolation> {
     let code = error.get("code").and_then(Value::as_i64)?;
     let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
     let actual = || format!("the error {code}: {}", excerpt(message, 300));
@@ -121,14 +123,14 @@ pub(super) fn error_class(exchange: &Exchange, error: &Value) -> Option<OracleVi
             OracleViolation::new(Oracle::InternalError, Verdict::Warn, "arguments cause an internal error (-32603)");
         return Some(found.actual(actual()).signature(signature));
     }
-    let (expected, requirement) = match &exchange.call.standing {
-        Standing::Breaks(_) if code != INVALID_PARAMS && code != INVALID_REQUEST => {
+    let (expected, requirement) = match &exchange.call.validity {
+        Validity::Violates(_) if code != INVALID_PARAMS && code != INVALID_REQUEST => {
             ("-32602, or a result with isError: true", "errors-invalid-params")
         }
-        Standing::Malformed(Grammar::OtherJson, _) if code != INVALID_PARAMS && code != INVALID_REQUEST => {
+        Validity::Malformed(Grammar::OtherJson, _) if code != INVALID_PARAMS && code != INVALID_REQUEST => {
             ("-32602", "errors-invalid-params")
         }
-        Standing::Valid if code != INVALID_PARAMS && !CLIENT_ACTION_REQUIRED.contains(&code) => {
+        Validity::Valid if code != INVALID_PARAMS && !CLIENT_ACTION_REQUIRED.contains(&code) => {
             ("a result, with isError: true if the tool fails", "robust-error-code")
         }
         _ => return None,

@@ -37,11 +37,11 @@ impl Arguments {
 
 /// Whether the arguments of a call satisfy the tool's `inputSchema`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Standing {
+pub(crate) enum Validity {
     /// They satisfy it.
     Valid,
     /// They violate exactly this keyword.
-    Breaks(Arc<Constraint>),
+    Violates(Arc<Constraint>),
     /// They are not what a schema describes.
     Malformed(Grammar, &'static str),
     /// It is unknown.
@@ -54,11 +54,11 @@ pub(crate) struct Call {
     /// Why it was made.
     pub kind: CallKind,
     /// Whether its arguments satisfy the schema.
-    pub standing: Standing,
+    pub validity: Validity,
     /// The arguments.
     pub arguments: Arguments,
     /// The choices that the arguments were generated from, if they are known.
-    pub tape: Option<Choices>,
+    pub choices: Option<Choices>,
 }
 
 /// The choices that arguments were generated from, by which a call is mutated and shrunk.
@@ -76,10 +76,10 @@ impl Choices {
     pub(crate) fn by(&self, generator: &Generator) -> Vec<u64> {
         match self {
             Self::Drawn(seed) => {
-                let mut tape = ChoiceSequence::record(*seed);
+                let mut choices = ChoiceSequence::record(*seed);
                 // Only the choices are needed, the arguments are known.
-                let _arguments = generator.generate(&mut tape);
-                tape.into_choices()
+                let _arguments = generator.generate(&mut choices);
+                choices.into_choices()
             }
             Self::Written(choices) => choices.clone(),
         }
@@ -90,6 +90,6 @@ impl Call {
     /// Whether it is sent as a line that is no message, or that a parser may reject, so that no response is required.
     #[must_use]
     pub(crate) fn is_unparsable(&self) -> bool {
-        matches!(self.standing, Standing::Malformed(Grammar::NotJson | Grammar::Beyond, _))
+        matches!(self.validity, Validity::Malformed(Grammar::NotJson | Grammar::Beyond, _))
     }
 }

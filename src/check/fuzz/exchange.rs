@@ -12,16 +12,16 @@ use crate::spec::Revision;
 
 /// How waiting for the response to a call ended.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Fate {
+pub(crate) enum ExchangeOutcome {
     /// The server responded, or no response is required.
     Answered,
     /// The server did not respond, and neither did a new process that was given more time.
-    Silent {
+    TimedOut {
         /// How long the client waited.
         waited: Duration,
     },
     /// The server exited, or closed its output.
-    Ended {
+    Exited {
         /// The exit status, as text.
         status: String,
         /// The end of what it wrote to standard error.
@@ -35,7 +35,7 @@ pub(crate) const CONNECTION_DROPPED: &str =
 
 /// A call and its responses.
 #[derive(Debug, Clone)]
-pub(crate) struct Exchange {
+pub(crate) struct FuzzExchange {
     /// The call.
     pub call: Arc<Call>,
     /// The line that was sent.
@@ -43,20 +43,20 @@ pub(crate) struct Exchange {
     /// The id of the request.
     pub id: i64,
     /// The responses that belong to it, in order.
-    pub answers: Vec<Value>,
+    pub responses: Vec<Value>,
     /// The lines that the server wrote meanwhile and that are no JSON-RPC messages.
     pub noise: Vec<String>,
     /// How waiting for it ended.
-    pub fate: Fate,
+    pub outcome: ExchangeOutcome,
     /// How long it took.
-    pub took: Duration,
+    pub duration: Duration,
     /// Whether no other call was open, so that the time is its own.
     pub alone: bool,
 }
 
 /// A tool whose calls are judged.
 #[derive(Debug)]
-pub(crate) struct Subject {
+pub(crate) struct FuzzedTool {
     /// Its name.
     pub name: String,
     /// The revision that it is called in.
@@ -67,7 +67,7 @@ pub(crate) struct Subject {
     pub known: Vec<String>,
 }
 
-impl Subject {
+impl FuzzedTool {
     /// A tool by its definition.
     #[must_use]
     pub(crate) fn new(definition: &Value, revision: Revision, known: Vec<String>) -> Self {

@@ -1,7 +1,7 @@
 //! From a violation to a finding of the case that names its oracle.
 
 use super::call::Arguments;
-use super::exchange::{Exchange, Fate};
+use super::exchange::{ExchangeOutcome, FuzzExchange};
 use super::message_text::excerpt;
 use super::violation::OracleViolation;
 use crate::case::Case;
@@ -19,7 +19,7 @@ pub(crate) fn finding(
     revision: Revision,
     tool: &str,
     violation: &OracleViolation,
-    exchanges: &[Exchange],
+    exchanges: &[FuzzExchange],
 ) -> Option<Finding> {
     let named = violation.requirement.and_then(|id| Catalogue::embedded().get(id));
     let requirement =
@@ -37,21 +37,21 @@ pub(crate) fn finding(
 }
 
 /// What was sent and received for a call.
-fn evidence(exchange: &Exchange) -> Vec<Evidence> {
-    let at_ms = milliseconds(exchange.took);
+fn evidence(exchange: &FuzzExchange) -> Vec<Evidence> {
+    let at_ms = milliseconds(exchange.duration);
     let piece = |direction, at_ms, text: &str| {
         let end = (0..=MAX_LINE_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         Evidence { direction, at_ms, text: text[..end].to_owned(), omitted: text.len() - end }
     };
     let mut all = vec![piece(Direction::Sent, 0.0, &String::from_utf8_lossy(&exchange.line))];
     all.extend(exchange.noise.iter().take(4).map(|line| piece(Direction::Received, at_ms, line)));
-    all.extend(exchange.answers.iter().take(4).map(|answer| piece(Direction::Received, at_ms, &answer.to_string())));
-    match &exchange.fate {
-        Fate::Answered => {}
-        Fate::Silent { waited } => {
+    all.extend(exchange.responses.iter().take(4).map(|answer| piece(Direction::Received, at_ms, &answer.to_string())));
+    match &exchange.outcome {
+        ExchangeOutcome::Answered => {}
+        ExchangeOutcome::TimedOut { waited } => {
             all.push(piece(Direction::Event, at_ms, &format!("no response within {waited:.1?}")));
         }
-        Fate::Ended { status, stderr } => {
+        ExchangeOutcome::Exited { status, stderr } => {
             if !stderr.is_empty() {
                 let from = stderr.len().saturating_sub(MAX_LINE_BYTES);
                 let from = (from..=stderr.len()).find(|at| stderr.is_char_boundary(*at)).unwrap_or(0);

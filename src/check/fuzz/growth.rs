@@ -7,7 +7,7 @@ use crate::case::Oracle;
 
 /// The resources of a server at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Sample {
+pub(crate) struct ResourceSample {
     /// Bytes of memory, including those of its children.
     pub memory: u64,
     /// Open files.
@@ -25,7 +25,7 @@ const JUDGED_INTERVALS: usize = 4;
 
 /// Memory that grew evenly in every interval of so many calls.
 #[must_use]
-pub(crate) fn memory_growth(samples: &[Sample], calls: u64) -> Option<OracleViolation> {
+pub(crate) fn memory_growth(samples: &[ResourceSample], calls: u64) -> Option<OracleViolation> {
     // The first intervals fill caches and heaps.
     let tail = samples.get(samples.len().checked_sub(JUDGED_INTERVALS + 1)?..)?;
     let gains: Vec<u64> = tail.windows(2).map(|pair| pair[1].memory.saturating_sub(pair[0].memory)).collect();
@@ -47,9 +47,9 @@ pub(crate) fn memory_growth(samples: &[Sample], calls: u64) -> Option<OracleViol
     })
 }
 
-/// Whether memory can still be found to [grow](grows) after the last interval, so that measuring is worth going on.
+/// Whether memory can still be found to [grow](memory_growth) after the last interval, so that measuring is worth going on.
 #[must_use]
-pub(crate) fn may_show_memory_growth(samples: &[Sample], calls: u64, intervals: usize) -> bool {
+pub(crate) fn may_show_memory_growth(samples: &[ResourceSample], calls: u64, intervals: usize) -> bool {
     match samples {
         [.., before, last] if samples.len() + JUDGED_INTERVALS > intervals + 1 => {
             last.memory.saturating_sub(before.memory) >= calls * MIN_BYTES_PER_CALL
@@ -60,10 +60,10 @@ pub(crate) fn may_show_memory_growth(samples: &[Sample], calls: u64, intervals: 
 
 /// Files or processes whose number grew evenly in every interval of so many calls.
 #[must_use]
-pub(crate) fn descriptor_growth(samples: &[Sample], calls: u64) -> Option<OracleViolation> {
+pub(crate) fn descriptor_growth(samples: &[ResourceSample], calls: u64) -> Option<OracleViolation> {
     // A pool is filled after fewer intervals.
     const MIN_INTERVALS: usize = 5;
-    let count_of = |what: &str, of: fn(&Sample) -> u64| {
+    let count_of = |what: &str, of: fn(&ResourceSample) -> u64| {
         samples.windows(MIN_INTERVALS + 1).find_map(|run| {
             // At least one for every eighth call, in each interval.
             let even = run.windows(2).all(|pair| of(&pair[1]) >= of(&pair[0]) + (calls / 8).max(1));
@@ -110,8 +110,8 @@ fn median(times: &[Duration]) -> Duration {
 mod tests {
     use super::*;
 
-    fn memory(mebibytes: &[u64]) -> Vec<Sample> {
-        mebibytes.iter().map(|memory| Sample { memory: memory << 20, ..Sample::default() }).collect()
+    fn memory(mebibytes: &[u64]) -> Vec<ResourceSample> {
+        mebibytes.iter().map(|memory| ResourceSample { memory: memory << 20, ..ResourceSample::default() }).collect()
     }
 
     #[test]
@@ -137,8 +137,8 @@ mod tests {
 
     #[test]
     fn leaked_files_are_distinguished_from_a_pool_that_fills() {
-        let files = |counts: &[u64]| -> Vec<Sample> {
-            counts.iter().map(|files| Sample { files: *files, ..Sample::default() }).collect()
+        let files = |counts: &[u64]| -> Vec<ResourceSample> {
+            counts.iter().map(|files| ResourceSample { files: *files, ..ResourceSample::default() }).collect()
         };
         assert!(descriptor_growth(&files(&[5, 25, 45, 65, 85, 105]), 20).is_some());
         assert!(descriptor_growth(&files(&[5, 25, 30, 30, 30, 30]), 20).is_none());

@@ -77,14 +77,16 @@ fn seed_value_options(schema: &Value) -> Vec<String> {
 /// Whether a keyword without effect is a mistake of its author: it applies to another type than the schema's, or the
 /// schema lists its values.
 #[must_use]
-pub(crate) fn is_misplaced_keyword(schema: &Value, site: &Constraint) -> bool {
-    let Some((_, types)) = BOUNDS.iter().find(|(keyword, _)| *keyword == site.keyword) else { return false };
+pub(crate) fn is_misplaced_keyword(schema: &Value, constraint: &Constraint) -> bool {
+    let Some((_, types)) = BOUNDS.iter().find(|(keyword, _)| *keyword == constraint.keyword) else { return false };
     // With a list of values a limit has no effect, unless it excludes some of them.
-    if schema.pointer(&site.pointer).is_some_and(|subschema| subschema.get("enum").or(subschema.get("const")).is_some())
+    if schema
+        .pointer(&constraint.pointer)
+        .is_some_and(|subschema| subschema.get("enum").or(subschema.get("const")).is_some())
     {
         return true;
     }
-    let Some(declared) = schema.pointer(&site.pointer).and_then(|subschema| subschema.get("type")) else {
+    let Some(declared) = schema.pointer(&constraint.pointer).and_then(|subschema| subschema.get("type")) else {
         return false;
     };
     match declared {
@@ -114,9 +116,9 @@ mod tests {
     #[test]
     fn a_limit_is_misplaced_if_it_applies_to_another_type() {
         let schema = json!({"properties": {"n": {"type": "integer", "minLength": 1, "minimum": 1}}});
-        let site =
+        let constraint =
             |keyword: &str| Constraint { pointer: "/properties/n".to_owned(), keyword: keyword.to_owned(), name: None };
-        assert!(is_misplaced_keyword(&schema, &site("minLength")));
-        assert!(!is_misplaced_keyword(&schema, &site("minimum")));
+        assert!(is_misplaced_keyword(&schema, &constraint("minLength")));
+        assert!(!is_misplaced_keyword(&schema, &constraint("minimum")));
     }
 }

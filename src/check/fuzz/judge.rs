@@ -2,37 +2,37 @@
 
 use serde_json::Value;
 
-use super::exchange::{Exchange, Fate, Subject};
+use super::exchange::{ExchangeOutcome, FuzzExchange, FuzzedTool};
 use super::violation::OracleViolation;
 use super::{argument_validity, leak, response};
 
 /// The violations by the response to a call, the gravest first.
 #[must_use]
-pub(crate) fn judge(subject: &Subject, exchange: &Exchange) -> Vec<OracleViolation> {
+pub(crate) fn judge(fuzzed_tool: &FuzzedTool, exchange: &FuzzExchange) -> Vec<OracleViolation> {
     let mut violations = Vec::new();
-    if let Fate::Ended { status, stderr } = &exchange.fate {
+    if let ExchangeOutcome::Exited { status, stderr } = &exchange.outcome {
         violations.push(response::crash(exchange, status, stderr));
     }
-    if let Fate::Silent { waited } = &exchange.fate {
+    if let ExchangeOutcome::TimedOut { waited } = &exchange.outcome {
         violations.push(response::hang(exchange, *waited));
     }
     violations.extend(exchange.noise.iter().map(|line| response::stdout_noise(line)).take(1));
     if exchange.call.is_unparsable() {
         return violations;
     }
-    violations.extend(response::malformed(subject, exchange));
-    let Some(answer) = exchange.answers.first() else { return violations };
+    violations.extend(response::malformed(fuzzed_tool, exchange));
+    let Some(answer) = exchange.responses.first() else { return violations };
     if answer.get("unread").is_some() {
         return violations;
     }
     if let Some(error) = answer.get("error") {
         violations.extend(argument_validity::error_class(exchange, error));
-        violations.extend(leak::information_leak(subject, exchange, error));
+        violations.extend(leak::information_leak(fuzzed_tool, exchange, error));
     } else if let Some(result) = answer.get("result") {
-        violations.extend(response::result_shape(subject, result));
-        violations.extend(response::output_schema(subject, result));
+        violations.extend(response::result_shape(fuzzed_tool, result));
+        violations.extend(response::output_schema(fuzzed_tool, result));
         if result.get("isError") == Some(&Value::Bool(true)) {
-            violations.extend(leak::information_leak(subject, exchange, result));
+            violations.extend(leak::information_leak(fuzzed_tool, exchange, result));
         }
     }
     violations.extend(argument_validity::invalid_arguments_accepted(exchange, answer));

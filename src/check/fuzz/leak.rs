@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::call::Arguments;
-use super::exchange::{Exchange, Subject};
+use super::exchange::{FuzzExchange, FuzzedTool};
 use super::message_text::{excerpt, strings};
 use super::violation::OracleViolation;
 use crate::case::Oracle;
@@ -64,12 +64,16 @@ impl AsciiSet {
 }
 
 /// An error that contains internals of the server.
-pub(super) fn information_leak(subject: &Subject, exchange: &Exchange, error: &Value) -> Option<OracleViolation> {
+pub(super) fn information_leak(
+    fuzzed_tool: &FuzzedTool,
+    exchange: &FuzzExchange,
+    error: &Value,
+) -> Option<OracleViolation> {
     let mut found = Vec::new();
     strings(error, &mut found);
     found.iter().find_map(|text| {
         let text = text.get(..16 << 10).unwrap_or(text);
-        let (what, at) = find(text, |part| is_known(subject, exchange, part))?;
+        let (what, at) = find(text, |part| is_known(fuzzed_tool, exchange, part))?;
         let message = format!("an error contains {what}");
         let around: String = text[at..].chars().take(160).collect();
         Some(OracleViolation::new(Oracle::Leak, Verdict::Warn, message).actual(excerpt(&around, 160)).signature(what))
@@ -133,9 +137,9 @@ fn path(text: &str, step_id: &str, known: &impl Fn(&str) -> bool) -> Option<usiz
 }
 
 /// Whether the client sent it, or the command line of the server contains it.
-fn is_known(subject: &Subject, exchange: &Exchange, found: &str) -> bool {
+fn is_known(fuzzed_tool: &FuzzedTool, exchange: &FuzzExchange, found: &str) -> bool {
     let named = |text: &str| text.len() > 2 && (found.contains(text) || text.contains(found));
-    if subject.known.iter().any(|known| named(known)) {
+    if fuzzed_tool.known.iter().any(|known| named(known)) {
         return true;
     }
     match &exchange.call.arguments {

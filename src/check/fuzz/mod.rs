@@ -18,10 +18,10 @@ mod response_class;
 mod violation;
 
 pub(crate) use acceptable::{ValidityClass, has_no_violation};
-pub(crate) use call::{Arguments, Call, Choices, Standing};
-pub(crate) use exchange::{CONNECTION_DROPPED, Exchange, Fate, Subject};
+pub(crate) use call::{Arguments, Call, Choices, Validity};
+pub(crate) use exchange::{CONNECTION_DROPPED, ExchangeOutcome, FuzzExchange, FuzzedTool};
 pub(crate) use finding::finding;
-pub(crate) use growth::{Sample, descriptor_growth, latency_growth, may_show_memory_growth, memory_growth};
+pub(crate) use growth::{ResourceSample, descriptor_growth, latency_growth, may_show_memory_growth, memory_growth};
 pub(crate) use input_schema::{is_misplaced_keyword, misplaced_keywords, never_succeeds, unsatisfiable};
 pub(crate) use judge::judge;
 pub(crate) use message_text::{excerpt, repeats_arguments};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::call::Standing;
-use super::exchange::{CONNECTION_DROPPED, Exchange, Fate, Subject};
+use super::call::Validity;
+use super::exchange::{CONNECTION_DROPPED, ExchangeOutcome, FuzzExchange, FuzzedTool};
 use super::message_text::{excerpt, skeleton};
 use super::violation::OracleViolation;
 use crate::case::Oracle;
@@ -15,7 +15,7 @@ use crate::verdict::Verdict;
 use crate::wire::same_id;
 
 /// The process exited.
-pub(super) fn crash(exchange: &Exchange, status: &str, stderr: &str) -> OracleViolation {
+pub(super) fn crash(exchange: &FuzzExchange, status: &str, stderr: &str) -> OracleViolation {
     if status == CONNECTION_DROPPED {
         return OracleViolation::new(
             Oracle::Crash,
@@ -43,7 +43,7 @@ fn failure_line(stderr: &str) -> Option<&str> {
 }
 
 /// The server did not respond.
-pub(super) fn hang(exchange: &Exchange, waited: Duration) -> OracleViolation {
+pub(super) fn hang(exchange: &FuzzExchange, waited: Duration) -> OracleViolation {
     let kind = exchange.call.kind.as_str();
     OracleViolation::new(Oracle::Hang, Verdict::Fail, "a call is never answered")
         .actual(format!("no response within {waited:.1?}, confirmed on a new process"))
@@ -62,20 +62,20 @@ pub(super) fn stdout_noise(line: &str) -> OracleViolation {
 }
 
 /// A response that is malformed, or more than one response.
-pub(super) fn malformed(subject: &Subject, exchange: &Exchange) -> Option<OracleViolation> {
+pub(super) fn malformed(fuzzed_tool: &FuzzedTool, exchange: &FuzzExchange) -> Option<OracleViolation> {
     let violation = |message: &str, requirement: &'static str| {
         OracleViolation::new(Oracle::MalformedResponse, Verdict::Fail, message)
             .of_requirement(requirement)
             .signature(message)
     };
-    let is_new_schema = subject.revision >= Revision::V2025_11_25;
-    let Some(first) = exchange.answers.first() else {
-        let is_answered = matches!(exchange.fate, Fate::Answered);
+    let is_new_schema = fuzzed_tool.revision >= Revision::V2025_11_25;
+    let Some(first) = exchange.responses.first() else {
+        let is_answered = matches!(exchange.outcome, ExchangeOutcome::Answered);
         return is_answered.then(|| violation("a call gets no response with its id", "jsonrpc-result-id-echo"));
     };
-    if exchange.answers.len() > 1 {
+    if exchange.responses.len() > 1 {
         let found = violation("a call gets more than one response", "jsonrpc-result-id-echo");
-        return Some(found.actual(format!("{} responses with its id", exchange.answers.len())));
+        return Some(found.actual(format!("{} responses with its id", exchange.responses.len())));
     }
     let id = first.get("id");
     if id.is_none_or(|id| !same_id(id, &exchange.id.into())) {
@@ -86,7 +86,7 @@ pub(super) fn malformed(subject: &Subject, exchange: &Exchange) -> Option<Oracle
             (true, true) => "jsonrpc-error-id-echo-or-absent",
         };
         // A server cannot read the id of a message that it cannot parse, so such an error need not have one.
-        let is_malformed = matches!(exchange.call.standing, Standing::Malformed(..));
+        let is_malformed = matches!(exchange.call.validity, Validity::Malformed(..));
         if is_error && id.is_none_or(Value::is_null) && (is_malformed || is_new_schema && id.is_none()) {
             return None;
         }
@@ -112,7 +112,7 @@ pub(super) fn malformed(subject: &Subject, exchange: &Exchange) -> Option<Oracle
 }
 
 /// A result that does not have the shape that the revision requires.
-pub(super) fn result_shape(subject: &Subject, result: &Value) -> Option<OracleViolation> {
+pub(super) fn result_shape(fuzzed_tool: &FuzzedTool, result: &Value) -> Option<OracleViolation> {
     let violation = |message: &str, requirement: &'static str| {
         let found = OracleViolation::new(Oracle::ResultShape, Verdict::Fail, message).of_requirement(requirement);
         Some(found.signature(message).actual(excerpt(&result.to_string(), 200)).value(result))
@@ -120,7 +120,7 @@ pub(super) fn result_shape(subject: &Subject, result: &Value) -> Option<OracleVi
     if !result.is_object() {
         return violation("the result of a call is not an object", "jsonrpc-result-object");
     }
-    if subject.revision.is_draft() {
+    if fuzzed_tool.revision.is_draft() {
         if result.get("toolResult").is_none() {
             return violation("the result of a call has no toolResult", "tools-call-tool-result");
         }
@@ -147,8 +147,8 @@ pub(super) fn result_shape(subject: &Subject, result: &Value) -> Option<OracleVi
 }
 
 /// A structured result that does not conform to the tool's `outputSchema`.
-pub(super) fn output_schema(subject: &Subject, result: &Value) -> Option<OracleViolation> {
-    let validator = subject.output.as_ref()?;
+pub(super) fn output_schema(fuzzed_tool: &FuzzedTool, result: &Value) -> Option<OracleViolation> {
+    let validator = fuzzed_tool.output.as_ref()?;
     let is_final = result.get("resultType").is_none_or(|kind| kind == "complete") && result.get("task").is_none();
     if result.get("isError") == Some(&Value::Bool(true)) || !is_final {
         return None;

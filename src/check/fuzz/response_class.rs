@@ -3,19 +3,19 @@
 use serde_json::Value;
 
 use super::call::Arguments;
-use super::exchange::{Exchange, Fate};
+use super::exchange::{ExchangeOutcome, FuzzExchange};
 use super::message_text::skeleton;
 use crate::event::CallOutcome;
 
 /// The outcome of a call.
 #[must_use]
-pub(crate) fn outcome(exchange: &Exchange) -> CallOutcome {
-    match &exchange.fate {
-        Fate::Silent { .. } => return CallOutcome::NoResponse,
-        Fate::Ended { .. } => return CallOutcome::Closed,
-        Fate::Answered => {}
+pub(crate) fn outcome(exchange: &FuzzExchange) -> CallOutcome {
+    match &exchange.outcome {
+        ExchangeOutcome::TimedOut { .. } => return CallOutcome::NoResponse,
+        ExchangeOutcome::Exited { .. } => return CallOutcome::Closed,
+        ExchangeOutcome::Answered => {}
     }
-    match exchange.answers.first() {
+    match exchange.responses.first() {
         Some(response) => outcome_of(response),
         None if exchange.call.is_unparsable() => CallOutcome::OtherError,
         None => CallOutcome::Malformed,
@@ -44,10 +44,10 @@ pub(super) fn outcome_of(response: &Value) -> CallOutcome {
 
 /// The class of a response: its outcome, its code, and its message or its structure without the parts that vary.
 #[must_use]
-pub(crate) fn response_class(exchange: &Exchange) -> String {
+pub(crate) fn response_class(exchange: &FuzzExchange) -> String {
     let outcome = outcome(exchange);
-    match (&exchange.fate, exchange.answers.first()) {
-        (Fate::Ended { status, .. }, _) => format!("{}: {status}", outcome.as_str()),
+    match (&exchange.outcome, exchange.responses.first()) {
+        (ExchangeOutcome::Exited { status, .. }, _) => format!("{}: {status}", outcome.as_str()),
         (_, Some(response)) => class_of_response(response, outcome, &exchange.call.arguments),
         (_, None) => outcome.as_str().to_owned(),
     }

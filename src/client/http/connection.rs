@@ -125,11 +125,11 @@ impl HttpConnection {
         }
         let expects_response =
             frame.json().is_none_or(|value| messages(value).any(|message| !has_no_response(message)));
-        let asked = frame.json().map(ids).unwrap_or_default();
+        let request_ids = frame.json().map(ids).unwrap_or_default();
         let sent = self.record.add(Event::Sent { frame, step_id });
         let this = Arc::clone(self);
         let task = self.spawn_task(async move { this.deliver(sent).await });
-        self.track_requests(asked, &task.abort_handle());
+        self.track_requests(request_ids, &task.abort_handle());
         if !expects_response {
             let _slow = tokio::time::timeout(limit, task).await;
         }
@@ -219,7 +219,7 @@ impl HttpConnection {
                 Err(error) => {
                     let end = HttpEnd {
                         number,
-                        trouble: Some(self.endpoint.masked(&describe_error(&error))),
+                        failure: Some(self.endpoint.masked(&describe_error(&error))),
                         ..HttpEnd::default()
                     };
                     if error.is_connect() {

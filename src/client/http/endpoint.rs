@@ -101,9 +101,9 @@ impl HttpEndpoint {
         let mut own = HeaderMap::new();
         let mut secrets = Vec::new();
         for (name, value) in headers {
-            let refused = || HttpEndpointError::Header(name.clone());
-            let header = HeaderName::try_from(name.as_str()).map_err(|_| refused())?;
-            let mut text = HeaderValue::from_str(value).map_err(|_| refused())?;
+            let header_error = || HttpEndpointError::Header(name.clone());
+            let header = HeaderName::try_from(name.as_str()).map_err(|_| header_error())?;
+            let mut text = HeaderValue::from_str(value).map_err(|_| header_error())?;
             text.set_sensitive(true);
             let is_secret = SECRET_HEADER_PARTS.iter().any(|word| header.as_str().contains(word));
             // In an authorization header the secret follows the scheme; in any other header it is the whole value.
@@ -317,8 +317,8 @@ mod tests {
             ("X-Auth-Token", "resources"),
             ("Authorization", "Bearer 2025-06-18"),
         ] {
-            let told = endpoint(name, value).expect_err("it is refused").to_string();
-            assert!(told.contains(name) && !told.contains(value), "{told}");
+            let message = endpoint(name, value).expect_err("it is refused").to_string();
+            assert!(message.contains(name) && !message.contains(value), "{message}");
         }
         for (name, value) in [("Authorization", "Bearer abcdef"), ("X-Tenant", "7"), ("Accept-Language", "de")] {
             assert!(endpoint(name, value).is_ok(), "{name}");

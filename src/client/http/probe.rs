@@ -214,7 +214,7 @@ impl HttpConnection {
             };
             if timed.is_err() && sender.borrow().head.is_none() {
                 let waited = format!("no response within {limit:.1?}");
-                sender.send_modify(|progress| progress.end.trouble = Some(waited));
+                sender.send_modify(|progress| progress.end.failure = Some(waited));
             }
             sender.send_modify(|progress| {
                 let value = exchange_to_json(&recorded_request, progress.head.as_ref(), Some(&progress.end));
@@ -243,13 +243,13 @@ fn base64_sentinel(text: &str) -> String {
 /// Replaces a header, or every header with the prefix before a `*`. [`CLIENT_HEADER_VALUE`] is replaced by the value that the
 /// client would have sent.
 fn replace(headers: &mut HeaderMap, name: &str, values: &[String]) -> Result<(), ProbeError> {
-    let refused = || ProbeError::Header(name.to_owned());
+    let header_error = || ProbeError::Header(name.to_owned());
     let named = match name.strip_suffix('*') {
         Some(prefix) => {
             let prefix = prefix.to_ascii_lowercase();
             headers.keys().filter(|name| name.as_str().starts_with(&prefix)).cloned().collect()
         }
-        None => vec![HeaderName::try_from(name).map_err(|_| refused())?],
+        None => vec![HeaderName::try_from(name).map_err(|_| header_error())?],
     };
     for header in named {
         let own = headers.remove(&header);
@@ -257,7 +257,7 @@ fn replace(headers: &mut HeaderMap, name: &str, values: &[String]) -> Result<(),
         for value in values {
             let value = value.replace(CLIENT_HEADER_VALUE, own);
             // Servers must reject bytes beyond ASCII themselves.
-            headers.append(&header, HeaderValue::from_bytes(value.as_bytes()).map_err(|_| refused())?);
+            headers.append(&header, HeaderValue::from_bytes(value.as_bytes()).map_err(|_| header_error())?);
         }
     }
     Ok(())
@@ -294,7 +294,7 @@ impl ResponseReader<'_> {
 
     fn record_error(&self, error: &reqwest::Error) {
         let text = self.http.endpoint.masked(&describe_error(error));
-        self.sender.send_modify(|progress| progress.end.trouble = Some(text));
+        self.sender.send_modify(|progress| progress.end.failure = Some(text));
     }
 
     async fn read_answer(&self, mut response: Response) {

@@ -97,7 +97,7 @@ impl HttpConnection {
                     break;
                 }
                 Err(error) => {
-                    end.trouble = Some(self.endpoint.masked(&describe_error(&error)));
+                    end.failure = Some(self.endpoint.masked(&describe_error(&error)));
                     break;
                 }
             }
@@ -106,7 +106,7 @@ impl HttpConnection {
             if beyond {
                 self.record.add(Event::Overflow);
             }
-            if beyond || end.trouble.is_some() || self.record.state().closed {
+            if beyond || end.failure.is_some() || self.record.state().closed {
                 break;
             }
             self.save_open_stream(number, &mut end);
@@ -145,8 +145,8 @@ impl HttpConnection {
             Some(data) if names_endpoint && !data.is_empty() && self.awaits_endpoint() => {
                 let text = String::from_utf8_lossy(&data);
                 summary.text = Some(event_summary::excerpt(&self.endpoint.masked(&text)));
-                if let Some(trouble) = self.name_endpoint(&text) {
-                    end.trouble = Some(trouble);
+                if let Some(failure) = self.name_endpoint(&text) {
+                    end.failure = Some(failure);
                 }
             }
             Some(data) if !data.is_empty() => {
@@ -247,7 +247,7 @@ async fn read_body(mut response: Response, end: &mut HttpEnd, limit: usize) -> V
                 return body;
             }
             Err(error) => {
-                end.trouble = Some(describe_error(&error));
+                end.failure = Some(describe_error(&error));
                 return body;
             }
         }

@@ -43,9 +43,9 @@ impl HttpConnection {
     pub(super) fn name_endpoint(&self, text: &str) -> Option<String> {
         let text = text.trim();
         let url = self.endpoint.url.join(text).ok().filter(|url| self.endpoint.is_same_origin(url));
-        let trouble = url.is_none().then(|| self.endpoint.masked(&format!("{} ({text})", error_text::OTHER_ORIGIN)));
+        let failure = url.is_none().then(|| self.endpoint.masked(&format!("{} ({text})", error_text::OTHER_ORIGIN)));
         self.message_endpoint.send_replace(url.map_or(MessageEndpoint::Failed, MessageEndpoint::Named));
-        trouble
+        failure
     }
 
     /// Opens the HTTP+SSE stream; returns whether it names a message endpoint.

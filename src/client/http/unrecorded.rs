@@ -64,7 +64,7 @@ impl EndReason {
     #[must_use]
     pub(crate) fn describe(&self) -> String {
         match self {
-            Self::ConnectionLost(trouble) => trouble.clone(),
+            Self::ConnectionLost(failure) => failure.clone(),
             Self::SessionUnknown => "the server no longer knows the session (HTTP status 404)".to_owned(),
             Self::RateLimited => {
                 "the server limits the request rate (HTTP status 429): use --max-rate, or lift the limit".to_owned()
@@ -169,12 +169,12 @@ impl UnrecordedHttp {
                 return WaitOutcome::TimedOut;
             }
             let paused = self.http.record.is_paused();
-            let came = budget.poll(self.event.recv()).await;
-            if paused && came.is_none() {
+            let received = budget.poll(self.event.recv()).await;
+            if paused && received.is_none() {
                 // The server asked the client to wait, so this time does not count against it.
                 budget.refund();
             }
-            if let Some(event) = came.flatten() {
+            if let Some(event) = received.flatten() {
                 self.handle_event(event);
             }
         }
@@ -250,8 +250,8 @@ impl UnrecordedHttp {
         if self.handle_rejection(request.status) {
             return;
         }
-        if let Some(trouble) = end.trouble.as_ref().filter(|_| end.bytes <= MAX_MESSAGE_BYTES) {
-            self.repeat_once(trouble, id, &carries);
+        if let Some(failure) = end.failure.as_ref().filter(|_| end.bytes <= MAX_MESSAGE_BYTES) {
+            self.repeat_once(failure, id, &carries);
             return;
         }
         match request.status {
@@ -290,13 +290,13 @@ impl UnrecordedHttp {
     }
 
     /// Repeats a request that broke off once, since an idle connection may be closed at any time.
-    fn repeat_once(&mut self, trouble: &str, id: &Id, carries: &Arc<Entry>) {
+    fn repeat_once(&mut self, failure: &str, id: &Id, carries: &Arc<Entry>) {
         if let Event::Sent { frame, .. } = &carries.event
             && self.repeated.insert(id.to_string())
         {
             self.outgoing.push_back(frame.raw.clone());
         } else {
-            self.end_reason.get_or_insert_with(|| EndReason::ConnectionLost(trouble.to_owned()));
+            self.end_reason.get_or_insert_with(|| EndReason::ConnectionLost(failure.to_owned()));
         }
     }
 

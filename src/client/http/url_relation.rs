@@ -45,11 +45,11 @@ fn resource_class(own: &Url, resource: &Url) -> &'static str {
         return "elsewhere";
     }
     // A trailing slash makes no difference unless the server says so.
-    let [mine, theirs] = [own, resource].map(|url| url.path().trim_end_matches('/'));
-    if mine == theirs && (resource.query().is_none() || resource.query() == own.query()) {
+    let [own_path, resource_path] = [own, resource].map(|url| url.path().trim_end_matches('/'));
+    if own_path == resource_path && (resource.query().is_none() || resource.query() == own.query()) {
         return "same";
     }
-    let within = mine.strip_prefix(theirs).is_some_and(|rest| rest.starts_with('/'));
+    let within = own_path.strip_prefix(resource_path).is_some_and(|rest| rest.starts_with('/'));
     if within && resource.query().is_none() { "within" } else { "other" }
 }
 

@@ -21,11 +21,14 @@ fn agree(name: &str, schema: &Value) {
         let value = schema.generate(&mut random).expect("valid arguments");
         assert_eq!(check(&value), Ok(()), "{name} rejects {value}");
     }
-    for site in schema.constraints() {
-        let Ok(generator) = schema.violating(&site) else { continue };
+    for constraint in schema.constraints() {
+        let Ok(generator) = schema.violating(&constraint) else { continue };
         for _ in 0..100 {
             let Ok(value) = generator.generate(&mut random) else { continue };
-            assert!(!value.is_object() || check(&value).is_err(), "{name} accepts {value}, which violates {site}");
+            assert!(
+                !value.is_object() || check(&value).is_err(),
+                "{name} accepts {value}, which violates {constraint}"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The named faults of the built-in server: names, descriptions and the revisions in which each one shows.
+//! The named faults of the reference server: names, descriptions and the revisions in which each one shows.
 //!
 //! What a fault does is implemented where it takes effect, mostly in `injection`.
 //!
@@ -62,7 +62,7 @@ const INVALID_ARGUMENTS_SPECIFIED: &[Revision] = &[V2024_10_07, V2025_11_25];
 
 macro_rules! define_faults {
     (; $($variant:ident, $name:literal, $revisions:ident, $description:literal;)*) => {
-        /// A named way in which the built-in server violates the specification.
+        /// A named way in which the reference server violates the specification.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Fault {

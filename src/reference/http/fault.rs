@@ -27,7 +27,7 @@ const ORIGIN_403: &[Revision] = &[V2025_11_25, V2026_07_28];
 
 macro_rules! faults {
     ($($variant:ident, $name:literal, $revisions:ident, $description:literal;)*) => {
-        /// A named way in which the built-in server violates the specification over HTTP.
+        /// A named way in which the reference server violates the specification over HTTP.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum HttpFault {
             $(#[doc = concat!("The server ", $description, ".")] $variant,)*

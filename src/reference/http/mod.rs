@@ -1,4 +1,4 @@
-//! The built-in server over HTTP: Streamable HTTP at `/mcp` in every revision, and HTTP+SSE at `/sse`.
+//! The reference server over HTTP: Streamable HTTP at `/mcp` in every revision, and HTTP+SSE at `/sse`.
 //!
 //! The connection handles messages, as for every transport. This module only handles HTTP: sessions, streams,
 //! statuses and headers.

@@ -228,8 +228,8 @@ impl StepId {
             1 => "1 observation".to_owned(),
             observed => format!("{observed} observations"),
         };
-        let took =
+        let duration =
             if result.duration_ms > 0.0 { format!(", took {}", format_ms(result.duration_ms)) } else { String::new() };
-        Self { verdict: result.verdict.as_str(), detail: format!("{observed}{took}") }
+        Self { verdict: result.verdict.as_str(), detail: format!("{observed}{duration}") }
     }
 }

@@ -1,5 +1,5 @@
 //! The evidence of a finding as a timeline with two columns, client and server. A response is in the same row as its
-//! request if nothing came between them.
+//! request if nothing is between them.
 //!
 //! JSON is indented token by token instead of being parsed and serialized again, because the spelling of a number or a
 //! duplicate member name may be what the finding is about.
@@ -81,8 +81,8 @@ pub(super) fn timeline(evidence: &[Evidence]) -> Vec<Row> {
                     .map(|at| pending.remove(at));
                 let mut same_row = None;
                 if let Some((id, method, sent, row)) = request {
-                    let took = format_ms((item.at_ms - sent).max(0.0));
-                    message.request = Some(format!("answers {} {} after {took}", display(&method), display(&id)));
+                    let duration = format_ms((item.at_ms - sent).max(0.0));
+                    message.request = Some(format!("answers {} {} after {duration}", display(&method), display(&id)));
                     same_row = (row + 1 == rows.len()).then_some(row);
                 }
                 match same_row {

@@ -35,7 +35,7 @@ impl ApplicableKeywords {
         Self { root, last_seen: vec![0; count], evaluated: 0 }
     }
 
-    /// CallPolicy `visit_keyword` once for each keyword that applies to these arguments.
+    /// Calls `visit_keyword` once for each keyword that applies to these arguments.
     pub(super) fn for_each_in(&mut self, arguments: &Value, mut visit_keyword: impl FnMut(usize)) {
         self.evaluated += 1;
         let (last_seen, evaluated) = (&mut self.last_seen, self.evaluated);

@@ -1,6 +1,6 @@
 //! Plans the calls of one tool: the phases of fuzzing in order, derived from one seed.
 //!
-//! CallPolicy are planned round by round. A round depends only on the seed and on the responses to earlier rounds, never
+//! Calls are planned round by round. A round depends only on the seed and on the responses to earlier rounds, never
 //! on time, so the same seed yields the same calls.
 
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use super::applicable_keywords::ApplicableKeywords;
 use super::call_source::{CallBuilder, CallSource, call};
 use super::fuzz_call::{FuzzCall, ReusedValue};
 use super::value_pool::{PooledValue, ValuePool};
-use crate::check::fuzz::{Arguments, Call, Standing};
+use crate::check::fuzz::{Arguments, Call, Validity};
 use crate::event::Gap;
 use crate::fuzz::{
     Constraint, CoverageGoal, Generator, Malformed, MalformedKind, Random, Simplest, Source as _, ToolSchema,
@@ -24,7 +24,7 @@ use crate::verdict::CallKind;
 /// The maximum number of constraints of a schema to violate.
 const MAX_CONSTRAINTS: usize = 400;
 /// The maximum number of aimed violations per constraint; after these, violations are random.
-const MAX_AIMED_VIOLATIONS: usize = 8;
+const MAX_VIOLATION_GOALS: usize = 8;
 /// The maximum amount of schema text to process while compiling violations, in bytes: each constraint takes one pass
 /// over the schema. Ten times what the largest of 687 published tools needs.
 const MAX_COMPILED_BYTES: usize = 8 << 20;
@@ -37,10 +37,10 @@ const MAX_GAPS: usize = 64;
 
 /// A constraint of the schema, and the generator of arguments that violate it.
 pub(super) struct ViolationTarget {
-    pub(super) site: Arc<Constraint>,
+    pub(super) constraint: Arc<Constraint>,
     generator: Option<Result<Arc<Generator>, ViolationError>>,
     /// Violations that are still to be tried, such as each wrong type.
-    aimed: VecDeque<CoverageGoal>,
+    goals: VecDeque<CoverageGoal>,
     pub(super) satisfied: u64,
     pub(super) violated: u64,
 }
@@ -112,23 +112,23 @@ impl CallPlan {
         let bundles = schema.valid().bundled_goals().into_iter().map(|one| (one, true));
         let pending = bundles.chain(pairs).collect();
         let mut gaps = Vec::new();
-        let mut sites = schema.constraints();
-        if sites.len() > MAX_CONSTRAINTS {
-            let what = format!("{} of {} keywords", sites.len() - MAX_CONSTRAINTS, sites.len());
+        let mut constraints = schema.constraints();
+        if constraints.len() > MAX_CONSTRAINTS {
+            let what = format!("{} of {} keywords", constraints.len() - MAX_CONSTRAINTS, constraints.len());
             gaps.push(Gap { obligation: what, reason: "the limit on constraints was reached".to_owned() });
-            sites.truncate(MAX_CONSTRAINTS);
+            constraints.truncate(MAX_CONSTRAINTS);
         }
-        let applicable = ApplicableKeywords::new(sites.iter().map(|site| site.pointer.as_str()));
+        let applicable = ApplicableKeywords::new(constraints.iter().map(|constraint| constraint.pointer.as_str()));
         let affordable = MAX_COMPILED_BYTES / schema.schema().to_string().len().max(1);
-        if sites.len() > affordable {
-            let what = format!("{} of {} keywords", sites.len() - affordable, sites.len());
+        if constraints.len() > affordable {
+            let what = format!("{} of {} keywords", constraints.len() - affordable, constraints.len());
             gaps.push(Gap { obligation: what, reason: "the schema is too large to try all of them".to_owned() });
-            sites.truncate(affordable);
+            constraints.truncate(affordable);
         }
-        let target = |site: Constraint| ViolationTarget {
-            site: Arc::new(site),
+        let target = |constraint: Constraint| ViolationTarget {
+            constraint: Arc::new(constraint),
             generator: None,
-            aimed: VecDeque::new(),
+            goals: VecDeque::new(),
             satisfied: 0,
             violated: 0,
         };
@@ -142,7 +142,7 @@ impl CallPlan {
             pending,
             obligations: count,
             covered: 0,
-            targets: sites.into_iter().map(target).collect(),
+            targets: constraints.into_iter().map(target).collect(),
             next_target: 0,
             next_round: 0,
             compiling: Duration::ZERO,
@@ -170,7 +170,7 @@ impl CallPlan {
                 Some(mut arguments) => {
                     self.covered += obligation.decision_count();
                     self.builder.keep_local(&mut arguments, self.builder.schema.valid());
-                    let made = call(CallKind::Coverage, Standing::Valid, arguments, None);
+                    let made = call(CallKind::Coverage, Validity::Valid, arguments, None);
                     if self.doubled {
                         calls.push(Arc::clone(&made));
                     }
@@ -200,9 +200,9 @@ impl CallPlan {
             let kind = kind.of(&self.plain);
             calls.push(Arc::new(Call {
                 kind: CallKind::Malformed,
-                standing: Standing::Malformed(kind.grammar, kind.name),
+                validity: Validity::Malformed(kind.grammar, kind.name),
                 arguments: Arguments::Raw(kind.arguments),
-                tape: None,
+                choices: None,
             }));
         }
         calls
@@ -226,10 +226,10 @@ impl CallPlan {
         while left > 0 {
             self.call_number += 1;
             // While untried violations remain, most calls try one.
-            let aims = self.next_round == 0 || self.targets.iter().any(|target| !target.aimed.is_empty());
+            let has_goals = self.next_round == 0 || self.targets.iter().any(|target| !target.goals.is_empty());
             let every = if self.doubled { 6 } else { 3 };
             let is_valid =
-                if aims { self.call_number.is_multiple_of(every) } else { !self.call_number.is_multiple_of(2) };
+                if has_goals { self.call_number.is_multiple_of(every) } else { !self.call_number.is_multiple_of(2) };
             let made = if is_valid { Some(self.valid()) } else { self.invalid() };
             // If nothing can be violated, all calls are valid.
             let mut source = made.unwrap_or_else(|| self.valid());
@@ -270,15 +270,15 @@ impl CallPlan {
             self.next_round += usize::from(self.next_target == 0);
             self.compile(at);
             let aims_elsewhere = self.next_round > 0
-                && self.targets[at].aimed.is_empty()
-                && self.targets.iter().any(|target| !target.aimed.is_empty());
+                && self.targets[at].goals.is_empty()
+                && self.targets.iter().any(|target| !target.goals.is_empty());
             if aims_elsewhere {
                 continue;
             }
             let seed = self.random.next_bits();
             let target = &mut self.targets[at];
             let Some(Ok(generator)) = &target.generator else { continue };
-            return Some(CallSource::violating(&target.site, generator, target.aimed.pop_front(), seed));
+            return Some(CallSource::violating(&target.constraint, generator, target.goals.pop_front(), seed));
         }
         None
     }
@@ -288,42 +288,46 @@ impl CallPlan {
         if self.targets[at].generator.is_some() {
             return;
         }
-        let site = self.targets[at].site.clone();
+        let constraint = self.targets[at].constraint.clone();
         if self.compiling > MAX_COMPILE_TIME {
-            self.add_gap(site.to_string(), "generating violations of this schema takes too long".to_owned());
+            self.add_gap(constraint.to_string(), "generating violations of this schema takes too long".to_owned());
             self.targets[at].generator = Some(Err(ViolationError::TooLarge));
             return;
         }
         let began = Instant::now();
-        let made = self.builder.schema.violating(&site);
+        let made = self.builder.schema.violating(&constraint);
         self.compiling += began.elapsed();
         match &made {
             Ok(_) | Err(ViolationError::NoEffect) => {}
-            Err(error) => self.add_gap(site.to_string(), error.to_string()),
+            Err(error) => self.add_gap(constraint.to_string(), error.to_string()),
         }
         if let Ok(generator) = &made {
             // Which wrong type is sent matters more than on which side of a bound it lies.
-            let site = &self.targets[at].site;
-            let kinds = matches!(site.keyword.as_str(), "type" | "enum" | "const");
-            let mut aimed = generator.violation_goals();
+            let constraint = &self.targets[at].constraint;
+            let kinds = matches!(constraint.keyword.as_str(), "type" | "enum" | "const");
+            let mut goals = generator.violation_goals();
             if kinds {
-                let declared =
-                    self.builder.schema.schema().pointer(&site.pointer).and_then(|schema| schema["type"].as_str());
+                let declared = self
+                    .builder
+                    .schema
+                    .schema()
+                    .pointer(&constraint.pointer)
+                    .and_then(|schema| schema["type"].as_str());
                 let declared = declared.unwrap_or_default();
-                aimed.sort_by_cached_key(|aim| mistake_rank(generator.cover(aim).as_ref(), aim.path(), declared));
+                goals.sort_by_cached_key(|goal| mistake_rank(generator.cover(goal).as_ref(), goal.path(), declared));
                 // Try each type once before trying any of them twice.
                 let mut of_type = [0_usize; TYPES];
                 let mut counted: Vec<(usize, CoverageGoal)> = Vec::new();
-                for aim in aimed {
-                    let made = generator.cover(&aim);
-                    let count = &mut of_type[type_of(value_at(made.as_ref(), aim.path()))];
+                for goal in goals {
+                    let made = generator.cover(&goal);
+                    let count = &mut of_type[type_of(value_at(made.as_ref(), goal.path()))];
                     *count += 1;
-                    counted.push((*count, aim));
+                    counted.push((*count, goal));
                 }
                 counted.sort_by_key(|(count, _)| *count);
-                aimed = counted.into_iter().map(|(_, aim)| aim).collect();
+                goals = counted.into_iter().map(|(_, goal)| goal).collect();
             }
-            self.targets[at].aimed = aimed.into_iter().take(if kinds { MAX_AIMED_VIOLATIONS } else { 1 }).collect();
+            self.targets[at].goals = goals.into_iter().take(if kinds { MAX_VIOLATION_GOALS } else { 1 }).collect();
         }
         self.targets[at].generator = Some(made.map(Arc::new));
     }
@@ -334,25 +338,25 @@ impl CallPlan {
     }
 
     /// The generator for calls of the same class, used for shrinking.
-    pub(super) fn generator(&self, standing: &Standing) -> Option<Generator> {
-        match standing {
-            Standing::Valid => Some(self.builder.schema.valid().clone()),
-            Standing::Breaks(site) => {
-                let target = self.targets.iter().find(|target| *target.site == **site)?;
+    pub(super) fn generator(&self, validity: &Validity) -> Option<Generator> {
+        match validity {
+            Validity::Valid => Some(self.builder.schema.valid().clone()),
+            Validity::Violates(constraint) => {
+                let target = self.targets.iter().find(|target| *target.constraint == **constraint)?;
                 match &target.generator {
                     Some(Ok(generator)) => Some(Generator::clone(generator)),
-                    _ => self.builder.schema.violating(site).ok(),
+                    _ => self.builder.schema.violating(constraint).ok(),
                 }
             }
-            Standing::Malformed(..) | Standing::Unknown => None,
+            Validity::Malformed(..) | Validity::Unknown => None,
         }
     }
 
     /// Stops violating a constraint whose failure is known.
-    pub(super) fn avoid(&mut self, site: &Constraint) {
-        if let Some(target) = self.targets.iter_mut().find(|target| *target.site == *site) {
+    pub(super) fn avoid(&mut self, constraint: &Constraint) {
+        if let Some(target) = self.targets.iter_mut().find(|target| *target.constraint == *constraint) {
             target.generator = Some(Err(ViolationError::NotFound));
-            target.aimed.clear();
+            target.goals.clear();
         }
     }
 
@@ -377,7 +381,7 @@ impl CallPlan {
         self.served.iter().rev().step_by(step).cloned().collect()
     }
 
-    /// CallPolicy that use values from earlier results, at most `limit`; fewer if no values fit.
+    /// Calls that use values from earlier results, at most `limit`; fewer if no values fit.
     pub(super) fn stateful(&mut self, limit: u64, pool: &ValuePool) -> Vec<FuzzCall> {
         const ATTEMPTS_PER_CALL: u64 = 4;
         let schema = Arc::clone(&self.builder.schema);
@@ -419,7 +423,7 @@ impl CallPlan {
             }
             if !reused.is_empty() {
                 self.builder.keep_local(&mut arguments, schema.valid());
-                let call = call(CallKind::Stateful, Standing::Valid, arguments, None);
+                let call = call(CallKind::Stateful, Validity::Valid, arguments, None);
                 calls.push(FuzzCall { tool: self.tool, call, reused: reused.into() });
             }
         }
@@ -428,7 +432,7 @@ impl CallPlan {
 
     /// Adds a call that led to a response of a new class to the corpus.
     pub(super) fn add_to_corpus(&mut self, call: &Call) {
-        if let (Standing::Valid, Some(choices)) = (&call.standing, &call.tape) {
+        if let (Validity::Valid, Some(choices)) = (&call.validity, &call.choices) {
             let choices = choices.by(self.builder.schema.valid());
             if self.corpus.len() >= MAX_CORPUS {
                 let at = self.random.index(MAX_CORPUS);
@@ -444,16 +448,16 @@ impl CallPlan {
 
     /// Counts which constraints a call satisfies or violates.
     pub(super) fn count(&mut self, call: &Call) {
-        match (&call.standing, &call.arguments) {
-            (Standing::Breaks(site), _) => {
+        match (&call.validity, &call.arguments) {
+            (Validity::Violates(constraint), _) => {
                 // Nearly always it is the same allocation.
-                let own = self.targets.iter().position(|target| Arc::ptr_eq(&target.site, site));
-                let at = own.or_else(|| self.targets.iter().position(|target| target.site == *site));
+                let own = self.targets.iter().position(|target| Arc::ptr_eq(&target.constraint, constraint));
+                let at = own.or_else(|| self.targets.iter().position(|target| target.constraint == *constraint));
                 if let Some(at) = at {
                     self.targets[at].violated += 1;
                 }
             }
-            (Standing::Valid, Arguments::Json(arguments)) => {
+            (Validity::Valid, Arguments::Json(arguments)) => {
                 let targets = &mut self.targets;
                 self.applicable.for_each_in(arguments, |at| targets[at].satisfied += 1);
             }

@@ -1,4 +1,4 @@
-//! CallPolicy that are planned but not yet built.
+//! Calls that are planned but not yet built.
 //!
 //! The source of each call is chosen in order, because it depends on the seed and on earlier responses. Building the
 //! call is most of the work and depends only on its source, so it can run on another thread, concurrently with
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::check::fuzz::{Arguments, Call, Choices, Standing};
+use crate::check::fuzz::{Arguments, Call, Choices, Validity};
 use crate::fuzz::{ChoiceSequence, Constraint, CoverageGoal, Generator, Random, Source as _, ToolSchema};
 use crate::verdict::CallKind;
 
@@ -50,8 +50,13 @@ impl CallSource {
     }
 
     /// A source of arguments that violate a constraint.
-    pub(super) fn violating(site: &Arc<Constraint>, by: &Arc<Generator>, aim: Option<CoverageGoal>, seed: u64) -> Self {
-        Self { seed, arguments: ArgumentSource::Violating(Arc::clone(site), Arc::clone(by), aim), twice: false }
+    pub(super) fn violating(
+        constraint: &Arc<Constraint>,
+        by: &Arc<Generator>,
+        goal: Option<CoverageGoal>,
+        seed: u64,
+    ) -> Self {
+        Self { seed, arguments: ArgumentSource::Violating(Arc::clone(constraint), Arc::clone(by), goal), twice: false }
     }
 
     /// Whether the built call is valid.
@@ -110,20 +115,20 @@ impl CallBuilder {
                 Some(self.valid(arguments, *seed, random()))
             }
             ArgumentSource::FromChoices(choices) => {
-                let mut tape = ChoiceSequence::replay(choices.clone());
-                let arguments = self.schema.generate(&mut tape).ok()?;
-                Some(self.valid(arguments, *seed, Choices::Written(tape.into_choices())))
+                let mut choices = ChoiceSequence::replay(choices.clone());
+                let arguments = self.schema.generate(&mut choices).ok()?;
+                Some(self.valid(arguments, *seed, Choices::Written(choices.into_choices())))
             }
-            ArgumentSource::Violating(site, generator, aim) => {
-                let aimed = aim.as_ref().and_then(|aim| generator.cover(aim));
-                let by_chance = aimed.is_none();
-                let mut arguments = match aimed {
-                    Some(aimed) => aimed,
+            ArgumentSource::Violating(constraint, generator, goal) => {
+                let covering = goal.as_ref().and_then(|goal| generator.cover(goal));
+                let by_chance = covering.is_none();
+                let mut arguments = match covering {
+                    Some(covering) => covering,
                     None => generator.generate(&mut Random::new(*seed)).ok()?,
                 };
                 let changed = self.keep_local(&mut arguments, generator);
-                let tape = (by_chance && !changed).then(random);
-                Some(call(CallKind::Invalid, Standing::Breaks(Arc::clone(site)), arguments, tape))
+                let choices = (by_chance && !changed).then(random);
+                Some(call(CallKind::Invalid, Validity::Violates(Arc::clone(constraint)), arguments, choices))
             }
         }
     }
@@ -132,7 +137,7 @@ impl CallBuilder {
         let changed = self.apply_described_values(&mut arguments, seed)
             | self.apply_seeds(&mut arguments)
             | self.keep_local(&mut arguments, self.schema.valid());
-        call(CallKind::Valid, Standing::Valid, arguments, (!changed).then_some(choices))
+        call(CallKind::Valid, Validity::Valid, arguments, (!changed).then_some(choices))
     }
 
     /// Sets properties to values quoted in their descriptions, in every other call on average.
@@ -206,8 +211,8 @@ impl CallBuilder {
 }
 
 /// A call whose arguments are a JSON value.
-pub(super) fn call(kind: CallKind, standing: Standing, arguments: Value, tape: Option<Choices>) -> Arc<Call> {
-    Arc::new(Call { kind, standing, arguments: Arguments::Json(arguments), tape })
+pub(super) fn call(kind: CallKind, validity: Validity, arguments: Value, choices: Option<Choices>) -> Arc<Call> {
+    Arc::new(Call { kind, validity, arguments: Arguments::Json(arguments), choices })
 }
 
 #[cfg(test)]
@@ -225,15 +230,16 @@ mod tests {
         });
         let schema = Arc::new(ToolSchema::compile(&schema, Dialect::Draft202012).expect("a usable schema"));
         let builder = CallBuilder::new(&schema, &[("n".to_owned(), json!(7)), ("m".to_owned(), json!(1))]);
-        let site = schema.constraints().into_iter().find(|site| site.keyword == "minimum").expect("it has one");
-        let breaker = Arc::new(schema.violating(&site).expect("it can be broken"));
+        let constraint =
+            schema.constraints().into_iter().find(|constraint| constraint.keyword == "minimum").expect("it has one");
+        let breaker = Arc::new(schema.violating(&constraint).expect("it can be broken"));
         let sources = || {
             let mut twice = CallSource::random(1);
             twice.twice = true;
             [
                 twice,
                 CallSource::from_choices(vec![0, 3], 2),
-                CallSource::violating(&Arc::new(site.clone()), &breaker, None, 3),
+                CallSource::violating(&Arc::new(constraint.clone()), &breaker, None, 3),
             ]
         };
         let made = builder.build_all(&sources());
@@ -245,7 +251,7 @@ mod tests {
             Arguments::Raw(bytes) => panic!("{bytes:?}"),
         };
         assert_eq!((&of(first)["n"], of(first).get("m")), (&json!(7), None));
-        assert!(first.tape.is_none() && schema.is_valid(&of(first)));
-        assert!(breaker.holds(&of(broken)) && broken.tape.is_some());
+        assert!(first.choices.is_none() && schema.is_valid(&of(first)));
+        assert!(breaker.holds(&of(broken)) && broken.choices.is_some());
     }
 }

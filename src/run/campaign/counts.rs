@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use crate::check::fuzz::{Arguments, Call, Standing, excerpt};
+use crate::check::fuzz::{Arguments, Call, Validity, excerpt};
 use crate::event::{CallCount, CallOutcome, KeywordCoverage, Latency, ResponseClass, ToolFuzz};
 use crate::verdict::CallKind;
 
@@ -36,7 +36,7 @@ impl ToolCounts {
     /// class is new.
     pub(super) fn count(&mut self, call: &Call, outcome: CallOutcome, class: &str, alone: Option<Duration>) -> bool {
         *self.counts.entry((call.kind, outcome)).or_default() += 1;
-        if call.standing == Standing::Valid {
+        if call.validity == Validity::Valid {
             self.valid += 1;
             self.succeeded += u64::from(outcome == CallOutcome::Success);
             // A tool with a successful call needs no explanation.
@@ -48,8 +48,8 @@ impl ToolCounts {
                 }
             }
         }
-        if let Some(took) = alone {
-            self.latencies.add(took);
+        if let Some(duration) = alone {
+            self.latencies.add(duration);
         }
         let is_new = !self.classes.contains_key(class);
         let class = if is_new && self.classes.len() >= MAX_CLASSES { OTHER } else { class };
@@ -101,10 +101,10 @@ impl ToolCounts {
             let targets = call_plan.targets.iter();
             targets
                 .map(|target| KeywordCoverage {
-                    pointer: target.site.pointer.clone(),
-                    keyword: match &target.site.name {
-                        Some(name) => format!("{} {name}", target.site.keyword),
-                        None => target.site.keyword.clone(),
+                    pointer: target.constraint.pointer.clone(),
+                    keyword: match &target.constraint.name {
+                        Some(name) => format!("{} {name}", target.constraint.keyword),
+                        None => target.constraint.keyword.clone(),
                     },
                     satisfied: target.satisfied,
                     violated: target.violated,
@@ -135,8 +135,8 @@ struct LatencyHistogram {
 }
 
 impl LatencyHistogram {
-    fn add(&mut self, took: Duration) {
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    fn add(&mut self, duration: Duration) {
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         let at = bucket(micros);
         if self.buckets.len() <= at {
             self.buckets.resize(at + 1, 0);

@@ -1,4 +1,4 @@
-//! CallPolicy as they are sent, the values they reuse from earlier results, and the results of bursts of calls.
+//! Calls as they are sent, the values they reuse from earlier results, and the results of bursts of calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::response_cache::KnownResponse;
 use super::value_pool::Origin;
-use crate::check::fuzz::{Arguments, Call, Exchange};
+use crate::check::fuzz::{Arguments, Call, FuzzExchange};
 
 /// A call of a tool, which is identified by its index.
 #[derive(Debug, Clone)]
@@ -89,11 +89,11 @@ pub(super) struct RecognizedResponse {
 #[derive(Debug, Default)]
 pub(super) struct Burst {
     /// Answered calls, by index.
-    pub(super) done: Vec<(usize, Exchange)>,
-    /// CallPolicy whose responses were recognized.
+    pub(super) done: Vec<(usize, FuzzExchange)>,
+    /// Calls whose responses were recognized.
     pub(super) recognized: Vec<RecognizedResponse>,
-    /// CallPolicy that were sent and not answered.
-    pub(super) open: Vec<(usize, Exchange)>,
+    /// Calls that were sent and not answered.
+    pub(super) open: Vec<(usize, FuzzExchange)>,
     /// The index of the first call that was not sent.
     pub(super) unsent: usize,
     pub(super) end: Option<BurstEnd>,

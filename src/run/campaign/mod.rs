@@ -47,7 +47,7 @@ use super::target::Target;
 use crate::case::{Body, Case, Oracle};
 use crate::check::Judgement;
 use crate::check::fuzz::{
-    Arguments, Call, OracleViolation, Standing, Subject, finding, is_misplaced_keyword, misplaced_keywords,
+    Arguments, Call, FuzzedTool, OracleViolation, Validity, finding, is_misplaced_keyword, misplaced_keywords,
     never_succeeds,
 };
 use crate::event::{Event, FuzzSummary, ToolFuzz};
@@ -148,19 +148,19 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], inventory: &Inven
     context.emit(&Event::FuzzingStarted {
         revision: target.revision,
         tools: selected.iter().map(|tool| tool.name.clone()).collect(),
-        left_out: tools.iter().filter(|(_, _, selected)| !selected).count(),
+        excluded: tools.iter().filter(|(_, _, selected)| !selected).count(),
         calls: plan.calls,
         seed: context.plan.seed,
     });
-    let subjects: Vec<Subject> =
-        selected.iter().map(|tool| Subject::new(&tool.definition, target.revision, known.clone())).collect();
+    let fuzzed_tools: Vec<FuzzedTool> =
+        selected.iter().map(|tool| FuzzedTool::new(&tool.definition, target.revision, known.clone())).collect();
     let deadline = began + plan.time.unwrap_or_else(|| time_for(plan.calls) * slowdown(context));
     let shared_failures = SharedFailures::default();
     let make = || Worker {
         context,
         plan,
         process: ServerProcess::new(context, target.revision, &selected, plan.max_rate),
-        subjects: &subjects,
+        fuzzed_tools: &fuzzed_tools,
         schemas: selected.iter().map(|tool| tool.schema.as_deref()).collect(),
         read_only: selected.iter().map(|tool| tool.has_annotation("readOnlyHint")).collect(),
         canaries: canaries(&selected),
@@ -202,7 +202,7 @@ pub(super) async fn fuzz(target: &Target, cases: &[Arc<Case>], inventory: &Inven
         .into_iter()
         .filter_map(|(_, report, is_selected)| if is_selected { reports.next() } else { Some(report) })
         .collect::<Vec<_>>();
-    report(target, &oracle_cases, &subjects, &result, &tools, &fixed, began);
+    report(target, &oracle_cases, &fuzzed_tools, &result, &tools, &fixed, began);
     Some(FuzzSummary {
         seed: context.plan.seed,
         calls: result.calls,
@@ -252,7 +252,7 @@ impl CampaignResult {
         };
         for found in workers.into_iter().flat_map(|worker| worker.found) {
             let is_known =
-                |known: &&mut Failure| known.tool == found.tool && known.breach.has_same_cause_as(&found.breach);
+                |known: &&mut Failure| known.tool == found.tool && known.violation.has_same_cause_as(&found.violation);
             match result.found.iter_mut().find(is_known) {
                 Some(known) => known.count += found.count,
                 None => result.found.push(found),
@@ -267,7 +267,7 @@ impl CampaignResult {
 fn canaries(selected: &[&Tool]) -> Vec<FuzzCall> {
     let of = |(tool, selected): (usize, &&Tool)| {
         let arguments = Arguments::Json(selected.arguments.clone().filter(|_| selected.is_served())?);
-        let call = Call { kind: CallKind::Valid, standing: Standing::Valid, arguments, tape: None };
+        let call = Call { kind: CallKind::Valid, validity: Validity::Valid, arguments, choices: None };
         Some(FuzzCall::new(tool, Arc::new(call)))
     };
     selected.iter().enumerate().filter_map(of).collect()
@@ -303,7 +303,7 @@ async fn fuzz_tool(worker: &mut Worker<'_>, work: &mut ToolProgress<'_>) {
     worker.wait_for_cases(call_plan.tool).await;
     // The startup time of a process does not count: it could take all of the time slice.
     let ready = worker.process.ensure_started().await;
-    worker.begin(work.time, work.tool.first_call.map_or(Duration::ZERO, |(_, took)| took));
+    worker.begin(work.time, work.tool.first_call.map_or(Duration::ZERO, |(_, duration)| duration));
     worker.plain_times.clear();
     worker.pool = ValuePool::default();
     let outcome = match ready {
@@ -316,11 +316,11 @@ async fn fuzz_tool(worker: &mut Worker<'_>, work: &mut ToolProgress<'_>) {
     let schema = call_plan.schema().schema();
     let idle = call_plan.targets.iter().filter(|target| target.is_without_effect());
     let misplaced: Vec<String> = idle
-        .filter(|target| is_misplaced_keyword(schema, &target.site))
-        .map(|target| target.site.to_string())
+        .filter(|target| is_misplaced_keyword(schema, &target.constraint))
+        .map(|target| target.constraint.to_string())
         .collect();
-    if let Some(breach) = misplaced_keywords(&misplaced) {
-        worker.note(call_plan.tool, breach);
+    if let Some(violation) = misplaced_keywords(&misplaced) {
+        worker.note(call_plan.tool, violation);
     }
     work.note = match outcome {
         Ok(left) => {
@@ -351,8 +351,8 @@ async fn fuzz_with_shared_values(worker: &mut Worker<'_>, work: &mut ToolProgres
     }
     let counts = &work.counts;
     if counts.valid >= MIN_REJECTED_CALLS.min(worker.plan.calls / 4) && counts.valid > 0 && counts.succeeded == 0 {
-        let breach = never_succeeds(call_plan.schema().schema(), counts.valid, counts.most_common_rejection());
-        worker.note(call_plan.tool, breach);
+        let violation = never_succeeds(call_plan.schema().schema(), counts.valid, counts.most_common_rejection());
+        worker.note(call_plan.tool, violation);
     }
 }
 
@@ -494,10 +494,10 @@ impl Worker<'_> {
     }
 
     /// Adds a failure of the tool as a whole.
-    fn note(&mut self, tool: usize, breach: OracleViolation) {
+    fn note(&mut self, tool: usize, violation: OracleViolation) {
         self.found.push(Failure {
             tool,
-            breach,
+            violation,
             count: 1,
             exchanges: Vec::new(),
             counterexample: None,
@@ -510,7 +510,7 @@ impl Worker<'_> {
 fn report(
     target: &Target,
     oracle_cases: &[(&Arc<Case>, Oracle)],
-    subjects: &[Subject],
+    fuzzed_tools: &[FuzzedTool],
     result: &CampaignResult,
     tools: &[ToolFuzz],
     fixed: &[(Oracle, String)],
@@ -522,10 +522,10 @@ fn report(
         let findings: Vec<Finding> = result
             .found
             .iter()
-            .filter(|found| found.breach.oracle == *oracle)
+            .filter(|found| found.violation.oracle == *oracle)
             .filter_map(|found| {
-                let name = &subjects[found.tool].name;
-                let mut finding = finding(case, target.revision, name, &found.breach, &found.exchanges)?;
+                let name = &fuzzed_tools[found.tool].name;
+                let mut finding = finding(case, target.revision, name, &found.violation, &found.exchanges)?;
                 finding.count = found.count;
                 finding.counterexample = found.counterexample.clone().map(Box::new);
                 finding.confirmation = found.confirmation;
@@ -538,14 +538,23 @@ fn report(
             of_oracle.map(|(_, path)| format!("{path} no longer fails and can be deleted")).collect();
         let observed = observed + notes.len();
         let judged = match verdict {
-            Some(verdict) => Judgement { verdict, reason: None, applies: true, seen: observed, notes, findings },
+            Some(verdict) => {
+                Judgement { verdict, reason: None, applies: true, judged_count: observed, notes, findings }
+            }
             None if observed == 0 => Judgement::skip("no tool was called"),
             None if !result.had_process && matches!(oracle, Oracle::Memory | Oracle::Descriptors) => {
                 Judgement::inapplicable("the resource usage of the server's process is not visible")
             }
             // The few responses prove nothing.
             None if result.given_up => Judgement::skip(result.stop_reason.clone().unwrap_or_default()),
-            None => Judgement { verdict: Verdict::Pass, reason: None, applies: true, seen: observed, notes, findings },
+            None => Judgement {
+                verdict: Verdict::Pass,
+                reason: None,
+                applies: true,
+                judged_count: observed,
+                notes,
+                findings,
+            },
         };
         target.report(case, judged, Some(began));
     }

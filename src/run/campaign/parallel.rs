@@ -32,8 +32,8 @@ pub(super) fn worker_count(context: &Context, plan: &FuzzPlan, inventory: &Inven
         return 1;
     }
     let calls = u32::try_from(plan.calls).unwrap_or(u32::MAX);
-    let took = |tool: &&Tool| tool.first_call.map_or(Duration::ZERO, |(_, took)| took);
-    let expected = (chosen.iter().map(took).sum::<Duration>() / WARM_SPEEDUP).saturating_mul(calls);
+    let duration = |tool: &&Tool| tool.first_call.map_or(Duration::ZERO, |(_, duration)| duration);
+    let expected = (chosen.iter().map(duration).sum::<Duration>() / WARM_SPEEDUP).saturating_mul(calls);
     let worker_count = expected.as_micros() / (inventory.startup + EXTRA_PROCESS_COST).as_micros();
     let most = plan.jobs.unwrap_or_else(processors).min(context.plan.jobs).min(chosen.len()).max(1);
     usize::try_from(worker_count).unwrap_or(usize::MAX).clamp(1, most)
@@ -96,8 +96,8 @@ async fn start_tool<'s>(worker: &mut Worker<'_>, at: usize, work: &mut ToolProgr
         _ if worker.is_over() => work.note = Some("fuzzing ended before it was called".to_owned()),
         None => work.note = Some("its inputSchema cannot be read".to_owned()),
         Some(schema) => {
-            if let Some(breach) = unsatisfiable(schema) {
-                worker.note(at, breach);
+            if let Some(violation) = unsatisfiable(schema) {
+                worker.note(at, violation);
                 work.note = Some("no arguments satisfy its inputSchema".to_owned());
             } else {
                 work.call_plan = Some(CallPlan::new(at, schema, &tool.name, seed, &worker.plan.seeds));

@@ -37,7 +37,7 @@ impl Prefetcher {
         Self { round: (calls / 8).clamp(CALLS_PER_ROUND, LARGEST_ROUND), thread: None, next: None }
     }
 
-    /// The calls of the next round; empty if nothing is left or nothing can be built. CallPolicy that `process` discarded
+    /// The calls of the next round; empty if nothing is left or nothing can be built. Calls that `process` discarded
     /// are dropped on the builder thread.
     pub(super) async fn next(
         &mut self,
@@ -76,7 +76,7 @@ impl Prefetcher {
 /// A round to build.
 struct BuildRequest {
     sources: Vec<CallSource>,
-    /// CallPolicy that are no longer needed.
+    /// Calls that are no longer needed.
     discarded: Vec<FuzzCall>,
     built: oneshot::Sender<Vec<Arc<Call>>>,
 }

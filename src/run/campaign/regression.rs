@@ -14,7 +14,7 @@ use super::shrink::{FailureTest, ShrinkBudget};
 use super::value_pool::Origin;
 use super::worker::{Failure, Worker};
 use crate::case::Oracle;
-use crate::check::fuzz::{Arguments, Call, Exchange, Fate, OracleViolation, Standing, judge};
+use crate::check::fuzz::{Arguments, Call, ExchangeOutcome, FuzzExchange, OracleViolation, Validity, judge};
 use crate::fuzz::{Constraint, Malformed};
 use crate::spec::Revision;
 use crate::verdict::{CallKind, Confirmation, Verdict};
@@ -161,12 +161,12 @@ impl Worker<'_> {
     pub(super) fn save_regression(
         &self,
         test: &FailureTest,
-        breach: &OracleViolation,
+        violation: &OracleViolation,
         calls: &[FuzzCall],
     ) -> Option<String> {
         let folder = self.plan.regressions.as_ref()?;
         let (fuzz_call, preceding) = calls.split_last()?;
-        let name = |fuzz_call: &FuzzCall| self.subjects[fuzz_call.tool].name.clone();
+        let name = |fuzz_call: &FuzzCall| self.fuzzed_tools[fuzz_call.tool].name.clone();
         let before_tools: Vec<usize> = preceding.iter().map(|fuzz_call| fuzz_call.tool).collect();
         let preceding = preceding
             .iter()
@@ -186,15 +186,15 @@ impl Worker<'_> {
         };
         let regression = Regression {
             format: FORMAT,
-            case: format!("fuzz/{}", breach.oracle),
-            message: breach.message.clone(),
+            case: format!("fuzz/{}", violation.oracle),
+            message: violation.message.clone(),
             revision: self.process.revision,
             tool: name(fuzz_call),
             preceding,
             arguments,
             raw,
-            malformation: match fuzz_call.call.standing {
-                Standing::Malformed(_, name) => Some(name.to_owned()),
+            malformation: match fuzz_call.call.validity {
+                Validity::Malformed(_, name) => Some(name.to_owned()),
                 _ => None,
             },
             reused: fuzz_call
@@ -203,7 +203,7 @@ impl Worker<'_> {
                 .filter(|reused| before_tools.contains(&reused.origin.tool))
                 .map(|reused| ReusedArgument {
                     property: reused.property.clone(),
-                    tool: self.subjects[reused.origin.tool].name.clone(),
+                    tool: self.fuzzed_tools[reused.origin.tool].name.clone(),
                     pointer: reused.origin.pointer.clone(),
                     in_text: reused.origin.in_text,
                 })
@@ -217,7 +217,7 @@ impl Worker<'_> {
         };
         let mut written = serde_json::to_string_pretty(&regression).ok()?;
         written.push('\n');
-        let path = folder.join(file_name(&regression, &breach.signature));
+        let path = folder.join(file_name(&regression, &violation.signature));
         // An unwritable folder must not prevent the report.
         fs::create_dir_all(folder).ok()?;
         fs::write(&path, written).ok()?;
@@ -235,7 +235,7 @@ impl Worker<'_> {
                 break;
             }
             let Some(oracle) = regression.oracle() else { continue };
-            let position = |name: &str| self.subjects.iter().position(|subject| subject.name == name);
+            let position = |name: &str| self.fuzzed_tools.iter().position(|fuzzed_tool| fuzzed_tool.name == name);
             let Some(tool) = position(&regression.tool) else { continue };
             let Some(fuzz_call) = self.shot_of(tool, regression) else { continue };
             let earlier = regression.preceding.iter().map(|earlier| {
@@ -294,8 +294,8 @@ impl Worker<'_> {
         let Some(last) = calls.last() else { return Ok(None) };
         self.process.restart().await?;
         let grown = self.run_blocks(calls, repeat.unwrap_or(BLOCKS).min(MAX_REPEAT)).await?;
-        match grown.into_iter().find(|breach| breach.oracle == oracle) {
-            Some(breach) => self.failure_of_all(last.tool, &FailureTest::Growth, breach, calls).await,
+        match grown.into_iter().find(|violation| violation.oracle == oracle) {
+            Some(violation) => self.failure_of_all(last.tool, &FailureTest::Growth, violation, calls).await,
             None => Ok(None),
         }
     }
@@ -310,14 +310,14 @@ impl Worker<'_> {
         if matches!(test, FailureTest::Response) {
             return self.replay_response(oracle, calls, message).await;
         }
-        let mut breach = OracleViolation::from_many_calls(oracle, message, "it still fails, as in an earlier run");
-        breach.verdict = Verdict::Warn;
+        let mut violation = OracleViolation::from_many_calls(oracle, message, "it still fails, as in an earlier run");
+        violation.verdict = Verdict::Warn;
         let mut budget = ShrinkBudget::new(self.process.startup());
-        let Some(observation) = self.reproduces(test, calls, &breach, true, &mut budget).await? else {
+        let Some(observation) = self.reproduces(test, calls, &violation, true, &mut budget).await? else {
             return Ok(None);
         };
         let observation = std::iter::once(observation.exchange).chain(observation.supporting).collect();
-        Ok(self.reproduced_failure(calls, breach, observation, true))
+        Ok(self.reproduced_failure(calls, violation, observation, true))
     }
 
     /// Replays calls whose failure shows in the response to the last one.
@@ -330,19 +330,19 @@ impl Worker<'_> {
         let [.., last] = calls else { return Ok(None) };
         // What another tool is known to do is likely to happen here as well, and needs no fresh process to see.
         let is_same_on_other_tool = |found: &Failure| {
-            found.tool != last.tool && found.breach.oracle == oracle && found.breach.message == message
+            found.tool != last.tool && found.violation.oracle == oracle && found.violation.message == message
         };
         if calls.len() == 1
             && self.found.iter().any(is_same_on_other_tool)
-            && let Some((breach, exchange)) = self.response_to(oracle, calls).await?
-            && self.shared_failures.is_known_from_another_tool(last.tool, &breach)
+            && let Some((violation, exchange)) = self.response_to(oracle, calls).await?
+            && self.shared_failures.is_known_from_another_tool(last.tool, &violation)
         {
-            return Ok(self.reproduced_failure(calls, breach, vec![exchange], false));
+            return Ok(self.reproduced_failure(calls, violation, vec![exchange], false));
         }
         self.process.restart().await?;
-        let Some((breach, exchange)) = self.response_to(oracle, calls).await? else { return Ok(None) };
-        self.shared_failures.record(last.tool, &breach);
-        Ok(self.reproduced_failure(calls, breach, vec![exchange], true))
+        let Some((violation, exchange)) = self.response_to(oracle, calls).await? else { return Ok(None) };
+        self.shared_failures.record(last.tool, &violation);
+        Ok(self.reproduced_failure(calls, violation, vec![exchange], true))
     }
 
     /// Makes calls and returns the violation of an oracle in the response to the last one, if there is one.
@@ -350,36 +350,36 @@ impl Worker<'_> {
         &mut self,
         oracle: Oracle,
         calls: &[FuzzCall],
-    ) -> Result<Option<(OracleViolation, Exchange)>, String> {
+    ) -> Result<Option<(OracleViolation, FuzzExchange)>, String> {
         let Some((last, preceding)) = calls.split_last() else { return Ok(None) };
         let mut served: Vec<ServedCall> = Vec::new();
         for earlier in preceding {
             let exchange = self.process.call(&earlier.with_values_from(&served), self.timeout()).await?;
-            if let Some(result) = exchange.answers.first().and_then(|answer| answer.get("result")) {
+            if let Some(result) = exchange.responses.first().and_then(|answer| answer.get("result")) {
                 served.push((earlier.tool, Arc::clone(&earlier.call), result.clone()));
             }
         }
         let mut exchange = self.process.call(&last.with_values_from(&served), self.timeout()).await?;
-        if exchange.fate == Fate::Answered {
+        if exchange.outcome == ExchangeOutcome::Answered {
             self.process.wait_for_late_output(&mut exchange).await;
         }
-        let breaches = judge(&self.subjects[last.tool], &exchange);
-        Ok(breaches.into_iter().find(|breach| breach.oracle == oracle).map(|breach| (breach, exchange)))
+        let violations = judge(&self.fuzzed_tools[last.tool], &exchange);
+        Ok(violations.into_iter().find(|violation| violation.oracle == oracle).map(|violation| (violation, exchange)))
     }
 
     /// The finding for calls that still fail. It is confirmed only if the process was fresh.
     fn reproduced_failure(
         &self,
         calls: &[FuzzCall],
-        breach: OracleViolation,
-        observation: Vec<Exchange>,
+        violation: OracleViolation,
+        observation: Vec<FuzzExchange>,
         restart: bool,
     ) -> Option<Failure> {
         let (last, preceding) = calls.split_last()?;
         let counterexample = self.counterexample(last.tool, &observation[0], &observation[0], preceding, 1);
         Some(Failure {
             tool: last.tool,
-            breach,
+            violation,
             count: 1,
             exchanges: observation,
             counterexample: Some(counterexample),
@@ -393,7 +393,7 @@ impl Worker<'_> {
             (None, Some(raw)) => Arguments::Raw(raw.clone().into_bytes()),
             (None, None) => return None,
         };
-        let position = |name: &str| self.subjects.iter().position(|subject| subject.name == name);
+        let position = |name: &str| self.fuzzed_tools.iter().position(|fuzzed_tool| fuzzed_tool.name == name);
         let feeds = regression.reused.iter().filter_map(|reused| {
             let origin =
                 Origin { tool: position(&reused.tool)?, pointer: reused.pointer.clone(), in_text: reused.in_text };
@@ -406,26 +406,26 @@ impl Worker<'_> {
     /// A call from a file. Its relation to the schema is determined anew, because either may have been edited.
     fn call_of(&self, tool: usize, arguments: Arguments, malformation: Option<&str>) -> Arc<Call> {
         let known = |name: &str| Malformed::kinds().into_iter().find(|known| known.name == name);
-        let standing = match (&arguments, malformation.and_then(known)) {
-            (_, Some(malformation)) => Standing::Malformed(malformation.grammar, malformation.name),
+        let validity = match (&arguments, malformation.and_then(known)) {
+            (_, Some(malformation)) => Validity::Malformed(malformation.grammar, malformation.name),
             (Arguments::Json(arguments), None) => match self.schemas[tool] {
-                Some(schema) if schema.is_valid(arguments) => Standing::Valid,
+                Some(schema) if schema.is_valid(arguments) => Validity::Valid,
                 Some(schema) => schema
                     .constraints()
                     .into_iter()
-                    .find_map(|site: Constraint| violation_at(schema, site, arguments))
-                    .unwrap_or(Standing::Unknown),
-                None => Standing::Unknown,
+                    .find_map(|constraint: Constraint| violation_at(schema, constraint, arguments))
+                    .unwrap_or(Validity::Unknown),
+                None => Validity::Unknown,
             },
-            (Arguments::Raw(_), None) => Standing::Unknown,
+            (Arguments::Raw(_), None) => Validity::Unknown,
         };
-        Arc::new(Call { kind: CallKind::Regression, standing, arguments, tape: None })
+        Arc::new(Call { kind: CallKind::Regression, validity, arguments, choices: None })
     }
 }
 
-fn violation_at(schema: &crate::fuzz::ToolSchema, site: Constraint, arguments: &Value) -> Option<Standing> {
-    let generator = schema.violating(&site).ok()?;
-    generator.holds(arguments).then(|| Standing::Breaks(Arc::new(site)))
+fn violation_at(schema: &crate::fuzz::ToolSchema, constraint: Constraint, arguments: &Value) -> Option<Validity> {
+    let generator = schema.violating(&constraint).ok()?;
+    generator.holds(arguments).then(|| Validity::Violates(Arc::new(constraint)))
 }
 
 /// A file name that is stable for the same failure.

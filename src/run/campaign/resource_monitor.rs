@@ -8,7 +8,8 @@ use super::shrink::{FailureTest, without_large_values};
 use super::worker::{Failure, Worker};
 use crate::case::Oracle;
 use crate::check::fuzz::{
-    Fate, OracleViolation, Sample, descriptor_growth, latency_growth, may_show_memory_growth, memory_growth,
+    ExchangeOutcome, OracleViolation, ResourceSample, descriptor_growth, latency_growth, may_show_memory_growth,
+    memory_growth,
 };
 
 /// The number of calls per block; the calls of all blocks are the same.
@@ -37,9 +38,9 @@ pub(super) enum Suspicion {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ResourceMonitor {
     /// Before any call.
-    first: Option<Sample>,
+    first: Option<ResourceSample>,
     /// After the very large arguments, which grow the heap.
-    settled: Option<Sample>,
+    settled: Option<ResourceSample>,
     /// Mean latencies in the first round and in the last two.
     early: Option<Duration>,
     late: [Option<Duration>; 2],
@@ -56,8 +57,8 @@ impl ResourceMonitor {
     }
 
     /// Records a round.
-    pub(super) fn record_round(&mut self, calls: usize, took: Duration) {
-        let each = took / u32::try_from(calls.max(1)).unwrap_or(u32::MAX);
+    pub(super) fn record_round(&mut self, calls: usize, duration: Duration) {
+        let each = duration / u32::try_from(calls.max(1)).unwrap_or(u32::MAX);
         self.early.get_or_insert(each);
         self.late = [self.late[1], Some(each)];
     }
@@ -76,7 +77,7 @@ impl ResourceMonitor {
             _ => false,
         };
         let now = process.and_then(sample);
-        let more = |before: Option<Sample>, of: fn(&Sample) -> u64, least: u64| {
+        let more = |before: Option<ResourceSample>, of: fn(&ResourceSample) -> u64, least: u64| {
             before.zip(now).is_some_and(|(before, now)| of(&now) > of(&before) + least)
         };
         let files_or_processes = more(self.first, |sample| sample.files, MIN_FILE_GROWTH)
@@ -129,9 +130,9 @@ impl Worker<'_> {
         }
         let (made, began) = (self.process.calls, Instant::now());
         let found = self.confirmed_trends(suspicion, &fuzz_calls).await?;
-        for breach in found {
-            if self.known_failure(call_plan.tool, &breach).is_none() {
-                let found = self.failure_of_all(call_plan.tool, &FailureTest::Growth, breach, &fuzz_calls).await?;
+        for violation in found {
+            if self.known_failure(call_plan.tool, &violation).is_none() {
+                let found = self.failure_of_all(call_plan.tool, &FailureTest::Growth, violation, &fuzz_calls).await?;
                 self.add_failure(found);
             }
         }
@@ -159,9 +160,9 @@ impl Worker<'_> {
             self.process.restart().await?;
         }
         let mut found = self.run_blocks(fuzz_calls, BLOCKS).await?;
-        let is_climb = |breach: &OracleViolation| breach.oracle == Oracle::LatencyGrowth;
+        let is_climb = |violation: &OracleViolation| violation.oracle == Oracle::LatencyGrowth;
         if found.iter().any(is_climb) && !self.climbs_by_itself(fuzz_calls).await? {
-            found.retain(|breach| !is_climb(breach));
+            found.retain(|violation| !is_climb(violation));
         }
         self.process.drop_process();
         Ok(found)
@@ -174,7 +175,7 @@ impl Worker<'_> {
         let calls = (fuzz_calls.len() * BLOCKS_PER_MEMORY_SAMPLE) as u64;
         let many: Vec<FuzzCall> =
             fuzz_calls.iter().cycle().take(fuzz_calls.len() * BLOCKS_PER_MEMORY_SAMPLE).cloned().collect();
-        let mut samples: Vec<Sample> = self.process.process_id().and_then(sample).into_iter().collect();
+        let mut samples: Vec<ResourceSample> = self.process.process_id().and_then(sample).into_iter().collect();
         for _ in 0..BLOCKS / BLOCKS_PER_MEMORY_SAMPLE {
             let in_flight = self.concurrency.current();
             let burst = self.process.burst(&many, in_flight, self.timeout(), None).await?;
@@ -197,7 +198,7 @@ impl Worker<'_> {
             return Ok(false);
         }
         let repeated = self.run_blocks(fuzz_calls, BLOCKS).await?;
-        Ok(repeated.iter().any(|breach| breach.oracle == Oracle::LatencyGrowth))
+        Ok(repeated.iter().any(|violation| violation.oracle == Oracle::LatencyGrowth))
     }
 
     /// Whether the current process is slower than a fresh one at the same moment.
@@ -214,7 +215,7 @@ impl Worker<'_> {
     async fn time_block(&mut self, fuzz_calls: &[FuzzCall]) -> Result<Option<Duration>, String> {
         let began = Instant::now();
         for fuzz_call in fuzz_calls {
-            if self.process.call(fuzz_call, self.timeout()).await?.fate != Fate::Answered {
+            if self.process.call(fuzz_call, self.timeout()).await?.outcome != ExchangeOutcome::Answered {
                 return Ok(None);
             }
         }
@@ -226,16 +227,16 @@ impl Worker<'_> {
         &mut self,
         tool: usize,
         test: &FailureTest,
-        breach: OracleViolation,
+        violation: OracleViolation,
         calls: &[FuzzCall],
     ) -> Result<Option<Failure>, String> {
         let Some((fuzz_call, before)) = calls.split_last() else { return Ok(None) };
         let last = self.process.call(fuzz_call, self.timeout()).await?;
         let mut counterexample = self.counterexample(tool, &last, &last, before, 0);
-        counterexample.file = self.save_regression(test, &breach, calls);
+        counterexample.file = self.save_regression(test, &violation, calls);
         Ok(Some(Failure {
             tool,
-            breach,
+            violation,
             count: 1,
             exchanges: vec![without_large_values(last)],
             counterexample: Some(counterexample),
@@ -253,16 +254,16 @@ impl Worker<'_> {
         let (mut samples, mut times) = (Vec::new(), Vec::new());
         samples.extend(self.process.process_id().and_then(sample));
         for _ in 0..most {
-            let took = began.elapsed();
-            if took > MAX_BLOCKS_TIME && (times.len() >= MIN_BLOCKS || took > MAX_BLOCKS_TIME * 3) {
+            let duration = began.elapsed();
+            if duration > MAX_BLOCKS_TIME && (times.len() >= MIN_BLOCKS || duration > MAX_BLOCKS_TIME * 3) {
                 break;
             }
-            let Some(took) = self.time_block(fuzz_calls).await? else { return Ok(Vec::new()) };
-            times.push(took);
+            let Some(duration) = self.time_block(fuzz_calls).await? else { return Ok(Vec::new()) };
+            times.push(duration);
             samples.extend(self.process.process_id().and_then(sample));
         }
         let calls = fuzz_calls.len() as u64;
-        let joined: Vec<Sample> = samples.iter().copied().step_by(BLOCKS_PER_MEMORY_SAMPLE).collect();
+        let joined: Vec<ResourceSample> = samples.iter().copied().step_by(BLOCKS_PER_MEMORY_SAMPLE).collect();
         let found = [
             memory_growth(&joined, calls * BLOCKS_PER_MEMORY_SAMPLE as u64),
             descriptor_growth(&samples, calls),
@@ -273,9 +274,9 @@ impl Worker<'_> {
 }
 
 /// The resource usage of a process and its children, if the operating system reports it.
-fn sample(process: i32) -> Option<Sample> {
+fn sample(process: i32) -> Option<ResourceSample> {
     const MAX_PROCESSES: usize = 256;
-    let mut sample = Sample::default();
+    let mut sample = ResourceSample::default();
     let mut pending = vec![process];
     let mut at = 0;
     while let Some(&process) = pending.get(at) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::check::fuzz::{Call, Subject, ValidityClass, classify_response, has_no_violation, repeats_arguments};
+use crate::check::fuzz::{Call, FuzzedTool, ValidityClass, classify_response, has_no_violation, repeats_arguments};
 use crate::event::CallOutcome;
 use crate::wire::MessageKind;
 
@@ -27,7 +27,7 @@ pub(super) struct KnownResponse {
     /// The response, under its original id.
     pub(super) message: Value,
     pub(super) outcome: CallOutcome,
-    /// Its class, as computed by [`class_of`](crate::check::fuzz::class_of).
+    /// Its class, as computed by [`response_class`](crate::check::fuzz::response_class).
     pub(super) class: String,
     /// The text from which the client's own strings are removed to compute the class.
     text: Option<String>,
@@ -40,27 +40,27 @@ struct CachedResponse {
     id: i64,
     known: Arc<KnownResponse>,
     /// Whether it is valid for each [`ValidityClass`], as far as that was evaluated.
-    in_order: [Option<bool>; ValidityClass::COUNT],
+    is_acceptable: [Option<bool>; ValidityClass::COUNT],
     /// How often it was recognized recently.
     hits: u32,
 }
 
 /// The cached responses of one tool.
 pub(super) struct ResponseCache<'a> {
-    subject: &'a Subject,
+    fuzzed_tool: &'a FuzzedTool,
     responses: Vec<CachedResponse>,
     /// Hashes of responses seen once: a response that does not recur is not worth caching.
     seen_once: [u64; SEEN_ONCE_SLOTS],
 }
 
 impl<'a> ResponseCache<'a> {
-    pub(super) fn of(subject: &'a Subject) -> Self {
-        Self { subject, responses: Vec::new(), seen_once: [0; SEEN_ONCE_SLOTS] }
+    pub(super) fn of(fuzzed_tool: &'a FuzzedTool) -> Self {
+        Self { fuzzed_tool, responses: Vec::new(), seen_once: [0; SEEN_ONCE_SLOTS] }
     }
 
     /// The tool whose responses these are.
-    pub(super) fn subject(&self) -> &'a Subject {
-        self.subject
+    pub(super) fn fuzzed_tool(&self) -> &'a FuzzedTool {
+        self.fuzzed_tool
     }
 
     /// The index of the cached response that equals a line, and the id in that line.
@@ -76,13 +76,13 @@ impl<'a> ResponseCache<'a> {
 
     /// A cached response, if it needs no further judgement as the response to this call.
     pub(super) fn lookup(&mut self, at: usize, call: &Call) -> Option<&Arc<KnownResponse>> {
-        let rank = ValidityClass::of(&call.standing)?;
+        let class = ValidityClass::of(&call.validity)?;
         let response = &mut self.responses[at];
-        let subject = self.subject;
-        let in_order = *response.in_order[rank as usize]
-            .get_or_insert_with(|| has_no_violation(subject, &response.known.message, response.id, rank));
+        let fuzzed_tool = self.fuzzed_tool;
+        let is_acceptable = *response.is_acceptable[class as usize]
+            .get_or_insert_with(|| has_no_violation(fuzzed_tool, &response.known.message, response.id, class));
         let is_all =
-            in_order && response.known.text.as_ref().is_none_or(|text| !repeats_arguments(text, &call.arguments));
+            is_acceptable && response.known.text.as_ref().is_none_or(|text| !repeats_arguments(text, &call.arguments));
         is_all.then_some(&response.known)
     }
 
@@ -118,7 +118,7 @@ impl<'a> ResponseCache<'a> {
             after_id: after.to_vec(),
             id,
             known: Arc::new(KnownResponse { message: message.clone(), outcome, class, text }),
-            in_order: [None; ValidityClass::COUNT],
+            is_acceptable: [None; ValidityClass::COUNT],
             hits: 0,
         };
         if self.responses.len() < MAX_RESPONSES {
@@ -162,13 +162,13 @@ fn parse_id(digits: &[u8]) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::fuzz::{Arguments, Standing};
+    use crate::check::fuzz::{Arguments, Validity};
     use crate::spec::Revision;
     use crate::verdict::CallKind;
     use serde_json::json;
 
-    fn call(standing: Standing, arguments: Value) -> Call {
-        Call { kind: CallKind::Valid, standing, arguments: Arguments::Json(arguments), tape: None }
+    fn call(validity: Validity, arguments: Value) -> Call {
+        Call { kind: CallKind::Valid, validity, arguments: Arguments::Json(arguments), choices: None }
     }
 
     fn pooled(cache: &mut ResponseCache<'_>, line: &str) {
@@ -179,8 +179,8 @@ mod tests {
 
     #[test]
     fn a_cached_response_is_recognized_with_any_other_id() {
-        let subject = Subject::new(&json!({"name": "t"}), Revision::V2025_11_25, Vec::new());
-        let mut cache = ResponseCache::of(&subject);
+        let fuzzed_tool = FuzzedTool::new(&json!({"name": "t"}), Revision::V2025_11_25, Vec::new());
+        let mut cache = ResponseCache::of(&fuzzed_tool);
         let line =
             r#"{"jsonrpc":"2.0","id": 12,"result":{"content":[{"type":"text","text":"no Ulm"}],"isError":true}}"#;
         pooled(&mut cache, line);
@@ -189,21 +189,21 @@ mod tests {
             assert_eq!(cache.find(line.replace("12", other).as_bytes()), None, "{other}");
         }
         assert_eq!(cache.find(line.replace("Ulm", "Bonn").as_bytes()), None);
-        assert!(cache.lookup(0, &call(Standing::Valid, json!({"city": "Bern"}))).is_some());
+        assert!(cache.lookup(0, &call(Validity::Valid, json!({"city": "Bern"}))).is_some());
         // The string comes from the call, so it is removed before the class is computed.
-        assert!(cache.lookup(0, &call(Standing::Valid, json!({"city": "Ulm"}))).is_none());
+        assert!(cache.lookup(0, &call(Validity::Valid, json!({"city": "Ulm"}))).is_none());
     }
 
     #[test]
     fn invalid_responses_and_nested_ids_are_not_recognized() {
-        let subject = Subject::new(&json!({"name": "t"}), Revision::V2025_11_25, Vec::new());
-        let mut cache = ResponseCache::of(&subject);
+        let fuzzed_tool = FuzzedTool::new(&json!({"name": "t"}), Revision::V2025_11_25, Vec::new());
+        let mut cache = ResponseCache::of(&fuzzed_tool);
         pooled(&mut cache, r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32603,"message":"oops"}}"#);
-        assert!(cache.lookup(0, &call(Standing::Valid, json!({}))).is_none());
-        let mut cache = ResponseCache::of(&subject);
+        assert!(cache.lookup(0, &call(Validity::Valid, json!({}))).is_none());
+        let mut cache = ResponseCache::of(&fuzzed_tool);
         pooled(&mut cache, r#"{"result":{"content":[],"structuredContent":{"id":5}},"id":5}"#);
         assert!(cache.responses.is_empty());
-        let mut seen_once = ResponseCache::of(&subject);
+        let mut seen_once = ResponseCache::of(&fuzzed_tool);
         seen_once.learn(br#"{"id":5,"result":{}}"#, &json!({"id": 5, "result": {}}));
         assert!(seen_once.responses.is_empty());
     }

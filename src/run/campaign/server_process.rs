@@ -12,7 +12,7 @@ use self::in_flight::PendingCall;
 use super::fuzz_call::{BurstEnd, FuzzCall};
 use super::slow_process::SlowProcess;
 use super::standby::StandbyProcesses;
-use crate::check::fuzz::{CONNECTION_DROPPED, Exchange, Fate, is_noise};
+use crate::check::fuzz::{CONNECTION_DROPPED, ExchangeOutcome, FuzzExchange, is_noise};
 use crate::client::headers::mirrored;
 use crate::client::{EndReason, Responder, ShutdownTimeouts, UnrecordedConnection, WaitOutcome};
 use crate::run::conductor::Context;
@@ -37,7 +37,7 @@ const WRONG_ID_WAIT: Duration = Duration::from_millis(60);
 const NOT_LISTENING: &str = "the server no longer listens at the address";
 /// How often a server may end the session.
 const MAX_LOST_SESSIONS: usize = 20;
-/// How long to wait when the right response never came after several wrong ids, and how many that takes.
+/// How long to wait when no right response followed several wrong ids, and how many that takes.
 const SHORT_WRONG_ID_WAIT: Duration = Duration::from_millis(3);
 const WRONG_IDS_BEFORE_SHORT_WAIT: usize = 8;
 /// How long a process gets to end. How it ends is not judged here.
@@ -71,10 +71,10 @@ pub(super) struct ServerProcess {
     /// The last calls to this process, oldest first.
     history: VecDeque<(i64, FuzzCall, usize)>,
     history_bytes: usize,
-    /// CallPolicy that left the history, to be dropped by the thread that built them.
+    /// Calls that left the history, to be dropped by the thread that built them.
     discarded: Vec<FuzzCall>,
     /// Second responses, with the calls they belong to.
-    duplicates: Vec<(FuzzCall, Exchange)>,
+    duplicates: Vec<(FuzzCall, FuzzExchange)>,
     /// Lines between two bursts that are not messages.
     noise: Vec<String>,
     startup: Duration,
@@ -147,11 +147,11 @@ impl ServerProcess {
     }
 
     /// The last call, as one that ended the server.
-    pub(super) fn last_call(&self) -> Option<(FuzzCall, Exchange)> {
+    pub(super) fn last_call(&self) -> Option<(FuzzCall, FuzzExchange)> {
         let last = self.history.back().map(|(id, fuzz_call, _)| (*id, fuzz_call.clone()));
         let (id, fuzz_call) = last.or_else(|| self.last_of_previous.clone())?;
-        let fate = Fate::Ended { status: NOT_LISTENING.to_owned(), stderr: String::new() };
-        let found = self.exchange(&fuzz_call, &PendingCall::of(id), Vec::new(), fate, &mut Vec::new());
+        let outcome = ExchangeOutcome::Exited { status: NOT_LISTENING.to_owned(), stderr: String::new() };
+        let found = self.exchange(&fuzz_call, &PendingCall::of(id), Vec::new(), outcome, &mut Vec::new());
         Some((fuzz_call, found))
     }
 
@@ -184,7 +184,7 @@ impl ServerProcess {
     }
 
     /// Takes the second responses.
-    pub(super) fn take_duplicates(&mut self) -> Vec<(FuzzCall, Exchange)> {
+    pub(super) fn take_duplicates(&mut self) -> Vec<(FuzzCall, FuzzExchange)> {
         std::mem::take(&mut self.duplicates)
     }
 
@@ -350,8 +350,9 @@ impl ServerProcess {
             return;
         }
         // The first response is no longer available; only the number of responses matters.
-        let answers = vec![message.clone(), message.clone()];
-        let found = self.exchange(&fuzz_call, &PendingCall::of(id), answers, Fate::Answered, &mut Vec::new());
+        let responses = vec![message.clone(), message.clone()];
+        let found =
+            self.exchange(&fuzz_call, &PendingCall::of(id), responses, ExchangeOutcome::Answered, &mut Vec::new());
         self.duplicates.push((fuzz_call, found));
     }
 
@@ -363,27 +364,27 @@ impl ServerProcess {
     }
 
     /// Waits for late output of a call until another request is answered, and adds it to the exchange.
-    pub(super) async fn wait_for_late_output(&mut self, exchange: &mut Exchange) {
+    pub(super) async fn wait_for_late_output(&mut self, exchange: &mut FuzzExchange) {
         const MAX_WAIT: Duration = Duration::from_secs(1);
         let method = if self.revision.era() == Era::Stateless { "tools/list" } else { "ping" };
         let response = self.list_page(method, None, MAX_WAIT).await;
         exchange.noise.append(&mut self.noise);
         for (_, duplicate) in std::mem::take(&mut self.duplicates) {
             if duplicate.id == exchange.id {
-                exchange.answers.extend(duplicate.answers.into_iter().skip(1));
+                exchange.responses.extend(duplicate.responses.into_iter().skip(1));
             }
         }
         if response.is_none()
             && self.pipe.as_ref().is_some_and(UnrecordedConnection::is_closed)
             && let Ok(BurstEnd::Ended { status, stderr }) = self.end_of_connection().await
         {
-            exchange.fate = Fate::Ended { status, stderr };
+            exchange.outcome = ExchangeOutcome::Exited { status, stderr };
             self.drop_process();
         }
     }
 
     /// Makes one call and waits for its outcome.
-    pub(super) async fn call(&mut self, fuzz_call: &FuzzCall, limit: Duration) -> Result<Exchange, String> {
+    pub(super) async fn call(&mut self, fuzz_call: &FuzzCall, limit: Duration) -> Result<FuzzExchange, String> {
         let mut burst = self.burst(std::slice::from_ref(fuzz_call), 1, limit, None).await?;
         let done = burst.done.pop().or_else(|| burst.open.pop());
         done.map(|(_, exchange)| exchange).ok_or_else(|| "the call was not made".to_owned())

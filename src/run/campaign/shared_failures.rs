@@ -14,16 +14,16 @@ impl SharedFailures {
     }
 
     /// Whether another tool failed in the same way before.
-    pub(super) fn is_known_from_another_tool(&self, tool: usize, breach: &OracleViolation) -> bool {
-        self.failures().iter().any(|(of, known)| *of != tool && known.has_same_cause_as(breach))
+    pub(super) fn is_known_from_another_tool(&self, tool: usize, violation: &OracleViolation) -> bool {
+        self.failures().iter().any(|(of, known)| *of != tool && known.has_same_cause_as(violation))
     }
 
     /// Records a failure; returns whether another tool failed in the same way before.
-    pub(super) fn record(&self, tool: usize, breach: &OracleViolation) -> bool {
-        let is_known_from_another_tool = self.is_known_from_another_tool(tool, breach);
+    pub(super) fn record(&self, tool: usize, violation: &OracleViolation) -> bool {
+        let is_known_from_another_tool = self.is_known_from_another_tool(tool, violation);
         let mut failures = self.failures();
-        if !failures.iter().any(|(of, known)| *of == tool && known.has_same_cause_as(breach)) {
-            failures.push((tool, breach.clone()));
+        if !failures.iter().any(|(of, known)| *of == tool && known.has_same_cause_as(violation)) {
+            failures.push((tool, violation.clone()));
         }
         is_known_from_another_tool
     }

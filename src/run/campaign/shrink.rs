@@ -10,7 +10,9 @@ use super::call_plan::CallPlan;
 use super::fuzz_call::{FuzzCall, ServedCall};
 use super::worker::{Failure, Worker};
 use crate::case::Oracle;
-use crate::check::fuzz::{Arguments, Call, Exchange, Fate, OracleViolation, Standing, excerpt, judge, outcome};
+use crate::check::fuzz::{
+    Arguments, Call, ExchangeOutcome, FuzzExchange, OracleViolation, Validity, excerpt, judge, outcome,
+};
 use crate::event::CallOutcome;
 use crate::fuzz::{ChoiceSequence, Malformed, Shrinker};
 use crate::verdict::{Confirmation, Verdict};
@@ -75,8 +77,8 @@ pub(super) enum FailureTest {
 /// An observed failure: the last call, and further evidence.
 #[derive(Debug, Clone)]
 pub(super) struct Observation {
-    pub(super) exchange: Exchange,
-    pub(super) supporting: Vec<Exchange>,
+    pub(super) exchange: FuzzExchange,
+    pub(super) supporting: Vec<FuzzExchange>,
     /// The number of calls that it took: fewer than planned if an earlier one failed in the same way.
     taken: usize,
 }
@@ -89,14 +91,14 @@ impl Worker<'_> {
     pub(super) async fn investigate(
         &mut self,
         test: &FailureTest,
-        breach: OracleViolation,
-        fuzz_call: Option<(FuzzCall, &Exchange)>,
+        violation: OracleViolation,
+        fuzz_call: Option<(FuzzCall, &FuzzExchange)>,
         calls: Vec<FuzzCall>,
         call_plan: &CallPlan,
     ) -> Result<Option<Failure>, String> {
         let began = Instant::now();
         let made = self.process.calls;
-        let found = self.shrink(test, breach, fuzz_call, calls, call_plan).await;
+        let found = self.shrink(test, violation, fuzz_call, calls, call_plan).await;
         self.shrinking += self.process.calls - made;
         self.shrinking_time += began.elapsed();
         self.exclude_from_time_slice(began.elapsed());
@@ -106,14 +108,14 @@ impl Worker<'_> {
     async fn shrink(
         &mut self,
         test: &FailureTest,
-        breach: OracleViolation,
-        fuzz_call: Option<(FuzzCall, &Exchange)>,
+        violation: OracleViolation,
+        fuzz_call: Option<(FuzzCall, &FuzzExchange)>,
         calls: Vec<FuzzCall>,
         call_plan: &CallPlan,
     ) -> Result<Option<Failure>, String> {
         let started = self.process.startup();
         let tool = fuzz_call.as_ref().map(|(fuzz_call, _)| fuzz_call.tool);
-        let brief = tool.is_some_and(|tool| self.shared_failures.record(tool, &breach));
+        let brief = tool.is_some_and(|tool| self.shared_failures.record(tool, &violation));
         let mut budget = if brief { ShrinkBudget::brief() } else { ShrinkBudget::new(started) };
         let mut confirmed = 0;
         let mut needed: Vec<FuzzCall> = Vec::new();
@@ -123,11 +125,12 @@ impl Worker<'_> {
             needed = vec![failing.clone()];
             // Reused values of this process mean nothing to another one.
             let restart = !failing.reused.is_empty();
-            observed = self.reproduces(test, &needed, &breach, restart, &mut budget).await?;
-            if observed.is_none() && may_show_late(breach.oracle) {
+            observed = self.reproduces(test, &needed, &violation, restart, &mut budget).await?;
+            if observed.is_none() && may_show_late(violation.oracle) {
                 // What a call causes after its response shows in the next call.
                 for earlier in calls.iter().rev().take(MAX_LATE_CALLS) {
-                    observed = self.reproduces(test, std::slice::from_ref(earlier), &breach, true, &mut budget).await?;
+                    observed =
+                        self.reproduces(test, std::slice::from_ref(earlier), &violation, true, &mut budget).await?;
                     if observed.is_some() {
                         needed = vec![earlier.clone()];
                         break;
@@ -136,13 +139,13 @@ impl Worker<'_> {
             }
             if observed.is_some() {
                 let small =
-                    self.shrink_arguments(test, &mut needed, &breach, call_plan, &mut budget).await?.or(observed);
+                    self.shrink_arguments(test, &mut needed, &violation, call_plan, &mut budget).await?.or(observed);
                 if brief {
                     return Ok(small.map(|observation| {
-                        self.failure_from(test, breach, fuzz_call.as_ref(), &needed, observation, None, &budget)
+                        self.failure_from(test, violation, fuzz_call.as_ref(), &needed, observation, None, &budget)
                     }));
                 }
-                observed = self.count_reproductions(test, &needed, small, &breach, 1, &mut budget).await?.0;
+                observed = self.count_reproductions(test, &needed, small, &violation, 1, &mut budget).await?.0;
                 confirmed = usize::from(observed.is_some());
             } else if brief {
                 return Ok(None);
@@ -151,20 +154,20 @@ impl Worker<'_> {
         if observed.is_none() && !(calls.is_empty() && fuzz_call.is_some()) {
             needed = calls;
             needed.extend(fuzz_call.iter().map(|(fuzz_call, _)| fuzz_call.clone()));
-            observed = self.reproduces(test, &needed, &breach, true, &mut budget).await?;
+            observed = self.reproduces(test, &needed, &violation, true, &mut budget).await?;
             if let Some(observation) = &observed {
                 needed.truncate(observation.taken);
-                needed = self.remove_calls(test, needed, fuzz_call.is_some(), &breach, &mut budget).await?;
+                needed = self.remove_calls(test, needed, fuzz_call.is_some(), &violation, &mut budget).await?;
                 observed =
-                    self.shrink_arguments(test, &mut needed, &breach, call_plan, &mut budget).await?.or(observed);
+                    self.shrink_arguments(test, &mut needed, &violation, call_plan, &mut budget).await?.or(observed);
             }
         }
-        let times = if breach.verdict == Verdict::Fail || started < QUICK_START { CONFIRMATIONS } else { 1 };
+        let times = if violation.verdict == Verdict::Fail || started < QUICK_START { CONFIRMATIONS } else { 1 };
         let remaining = times.saturating_sub(confirmed);
         let mut failed = confirmed;
         if remaining > 0 {
             let (observation, repeated) =
-                self.count_reproductions(test, &needed, observed.clone(), &breach, remaining, &mut budget).await?;
+                self.count_reproductions(test, &needed, observed.clone(), &violation, remaining, &mut budget).await?;
             observed = observation.or(observed.filter(|_| confirmed > 0));
             failed += repeated;
         }
@@ -172,11 +175,11 @@ impl Worker<'_> {
             // It cannot be reproduced: report it as observed, and as unconfirmed, if there is something to report.
             return Ok(fuzz_call.map(|(fuzz_call, exchange)| Failure {
                 confirmation: Some(Confirmation { tried: times, failed: 0 }),
-                ..self.unshrunk_failure(fuzz_call.tool, breach, exchange, budget.attempts)
+                ..self.unshrunk_failure(fuzz_call.tool, violation, exchange, budget.attempts)
             }));
         };
         let confirmation = Some(Confirmation { tried: times, failed });
-        Ok(Some(self.failure_from(test, breach, fuzz_call.as_ref(), &needed, observation, confirmation, &budget)))
+        Ok(Some(self.failure_from(test, violation, fuzz_call.as_ref(), &needed, observation, confirmation, &budget)))
     }
 
     /// The failure, represented by the last of the calls that it needs.
@@ -184,8 +187,8 @@ impl Worker<'_> {
     fn failure_from(
         &self,
         test: &FailureTest,
-        breach: OracleViolation,
-        fuzz_call: Option<&(FuzzCall, &Exchange)>,
+        violation: OracleViolation,
+        fuzz_call: Option<&(FuzzCall, &FuzzExchange)>,
         needed: &[FuzzCall],
         observation: Observation,
         confirmation: Option<Confirmation>,
@@ -195,19 +198,20 @@ impl Worker<'_> {
             Some((last, before)) => (last.tool, before),
             None => (fuzz_call.map_or(0, |(fuzz_call, _)| fuzz_call.tool), needed),
         };
-        let judged = judge(&self.subjects[tool], &observation.exchange);
+        let judged = judge(&self.fuzzed_tools[tool], &observation.exchange);
         // The hanging call had a longer timeout originally than while shrinking.
-        let repeated =
-            judged.into_iter().find(|repeated| repeated.has_same_cause_as(&breach) && repeated.oracle != Oracle::Hang);
-        let breach = repeated.unwrap_or(breach);
+        let repeated = judged
+            .into_iter()
+            .find(|repeated| repeated.has_same_cause_as(&violation) && repeated.oracle != Oracle::Hang);
+        let violation = repeated.unwrap_or(violation);
         let original = fuzz_call.map_or(&observation.exchange, |(_, exchange)| exchange);
         let mut counterexample = self.counterexample(tool, original, &observation.exchange, before, budget.attempts);
-        if let Some(path) = self.save_regression(test, &breach, needed) {
+        if let Some(path) = self.save_regression(test, &violation, needed) {
             counterexample.file = Some(path);
         }
         let exchanges =
             std::iter::once(observation.exchange).chain(observation.supporting).map(without_large_values).collect();
-        Failure { tool, breach, count: 1, exchanges, counterexample: Some(counterexample), confirmation }
+        Failure { tool, violation, count: 1, exchanges, counterexample: Some(counterexample), confirmation }
     }
 
     /// Repeats calls on fresh processes; returns the last failure and how often they failed.
@@ -216,14 +220,14 @@ impl Worker<'_> {
         test: &FailureTest,
         calls: &[FuzzCall],
         observed: Option<Observation>,
-        breach: &OracleViolation,
+        violation: &OracleViolation,
         times: usize,
         budget: &mut ShrinkBudget,
     ) -> Result<(Option<Observation>, usize), String> {
         let (mut last, mut failed) = (None, 0);
         if observed.is_some() {
             for _ in 0..times {
-                if let Some(found) = self.reproduces(test, calls, breach, true, budget).await? {
+                if let Some(found) = self.reproduces(test, calls, violation, true, budget).await? {
                     failed += 1;
                     last = Some(found);
                 }
@@ -237,7 +241,7 @@ impl Worker<'_> {
         &mut self,
         test: &FailureTest,
         calls: &[FuzzCall],
-        breach: &OracleViolation,
+        violation: &OracleViolation,
         restart: bool,
         budget: &mut ShrinkBudget,
     ) -> Result<Option<Observation>, String> {
@@ -249,31 +253,31 @@ impl Worker<'_> {
         }
         let lists = if matches!(test, FailureTest::ListChange) { self.read_lists().await? } else { None };
         // A malformed response can also look like a missing one.
-        let silent = matches!(breach.oracle, Oracle::Hang | Oracle::MalformedResponse | Oracle::StdoutNoise);
+        let silent = matches!(violation.oracle, Oracle::Hang | Oracle::MalformedResponse | Oracle::StdoutNoise);
         let limit = if silent { self.shrink_timeout() } else { self.timeout() };
         let mut served: Vec<ServedCall> = Vec::new();
         for (at, earlier) in before.iter().enumerate() {
             let exchange = self.process.call(&earlier.with_values_from(&served), self.timeout()).await?;
-            if let Some(result) = exchange.answers.first().and_then(|answer| answer.get("result")) {
+            if let Some(result) = exchange.responses.first().and_then(|answer| answer.get("result")) {
                 served.push((earlier.tool, Arc::clone(&earlier.call), result.clone()));
             }
-            if exchange.fate != Fate::Answered {
+            if exchange.outcome != ExchangeOutcome::Answered {
                 // The failure may occur in an earlier call.
-                let judged = judge(&self.subjects[earlier.tool], &exchange);
-                let like = judged.iter().any(|repeated| repeated.has_same_cause_as(breach))
+                let judged = judge(&self.fuzzed_tools[earlier.tool], &exchange);
+                let like = judged.iter().any(|repeated| repeated.has_same_cause_as(violation))
                     && matches!(test, FailureTest::Response);
                 return Ok(like.then(|| Observation { exchange, supporting: Vec::new(), taken: at + 1 }));
             }
         }
         let fuzz_call = &fuzz_call.with_values_from(&served);
         let mut exchange = self.process.call(fuzz_call, limit).await?;
-        if exchange.fate == Fate::Answered && may_show_late(breach.oracle) {
+        if exchange.outcome == ExchangeOutcome::Answered && may_show_late(violation.oracle) {
             self.process.wait_for_late_output(&mut exchange).await;
         }
         let supporting = match test {
             FailureTest::Response => {
-                let judged = judge(&self.subjects[fuzz_call.tool], &exchange);
-                judged.iter().any(|repeated| repeated.has_same_cause_as(breach)).then(Vec::new)
+                let judged = judge(&self.fuzzed_tools[fuzz_call.tool], &exchange);
+                judged.iter().any(|repeated| repeated.has_same_cause_as(violation)).then(Vec::new)
             }
             // These show in no single response and are not shrunk.
             FailureTest::Growth | FailureTest::Concurrent => None,
@@ -297,9 +301,9 @@ impl Worker<'_> {
     async fn differing_repeat(
         &mut self,
         fuzz_call: &FuzzCall,
-        first: &Exchange,
+        first: &FuzzExchange,
         control: bool,
-    ) -> Result<Option<Exchange>, String> {
+    ) -> Result<Option<FuzzExchange>, String> {
         let second = self.process.call(fuzz_call, self.timeout()).await?;
         if !both_differ(first, &second) {
             return Ok(None);
@@ -320,7 +324,7 @@ impl Worker<'_> {
         test: &FailureTest,
         calls: Vec<FuzzCall>,
         fixed: bool,
-        breach: &OracleViolation,
+        violation: &OracleViolation,
         budget: &mut ShrinkBudget,
     ) -> Result<Vec<FuzzCall>, String> {
         let mut needed = calls;
@@ -358,7 +362,7 @@ impl Worker<'_> {
         for calls in shorter {
             if calls.len() < needed.len()
                 && !budget.is_spent()
-                && let Some(observation) = self.reproduces(test, &calls, breach, true, budget).await?
+                && let Some(observation) = self.reproduces(test, &calls, violation, true, budget).await?
             {
                 needed = calls;
                 needed.truncate(observation.taken);
@@ -374,7 +378,7 @@ impl Worker<'_> {
                 }
                 let end = (at + size).min(last);
                 let rest: Vec<FuzzCall> = needed[..at].iter().chain(&needed[end..]).cloned().collect();
-                match self.reproduces(test, &rest, breach, true, budget).await? {
+                match self.reproduces(test, &rest, violation, true, budget).await? {
                     Some(observation) => {
                         needed = rest;
                         needed.truncate(observation.taken);
@@ -400,7 +404,9 @@ impl Worker<'_> {
         self.process.restart().await?;
         let before = if matches!(test, FailureTest::ListChange) { self.read_lists().await? } else { None };
         for (at, fuzz_call) in calls.iter().enumerate() {
-            if budget.is_spent() || self.process.call(fuzz_call, self.timeout()).await?.fate != Fate::Answered {
+            if budget.is_spent()
+                || self.process.call(fuzz_call, self.timeout()).await?.outcome != ExchangeOutcome::Answered
+            {
                 return Ok(None);
             }
             let shows = if let FailureTest::Canary(canary) = test {
@@ -421,7 +427,7 @@ impl Worker<'_> {
         &mut self,
         test: &FailureTest,
         calls: &mut [FuzzCall],
-        breach: &OracleViolation,
+        violation: &OracleViolation,
         call_plan: &CallPlan,
         budget: &mut ShrinkBudget,
     ) -> Result<Option<Observation>, String> {
@@ -432,7 +438,7 @@ impl Worker<'_> {
             if many && at + 1 < calls.len() {
                 break;
             }
-            best = self.shrink_arguments_at(at, test, calls, breach, call_plan, budget).await?.or(best);
+            best = self.shrink_arguments_at(at, test, calls, violation, call_plan, budget).await?.or(best);
         }
         Ok(best)
     }
@@ -442,17 +448,17 @@ impl Worker<'_> {
         at: usize,
         test: &FailureTest,
         calls: &mut [FuzzCall],
-        breach: &OracleViolation,
+        violation: &OracleViolation,
         call_plan: &CallPlan,
         budget: &mut ShrinkBudget,
     ) -> Result<Option<Observation>, String> {
         let fuzz_call = calls[at].clone();
         let call = &fuzz_call.call;
-        if let Standing::Malformed(_, name) = call.standing {
+        if let Validity::Malformed(_, name) = call.validity {
             let Some(kind) = Malformed::kinds().into_iter().find(|kind| kind.name == name) else { return Ok(None) };
             let bare = kind.of(&json!({}));
             calls[at].call = Arc::new(Call { arguments: Arguments::Raw(bare.arguments), ..(**call).clone() });
-            let observed = self.reproduces(test, calls, breach, false, budget).await?;
+            let observed = self.reproduces(test, calls, violation, false, budget).await?;
             if observed.is_none() {
                 calls[at] = fuzz_call;
             }
@@ -461,16 +467,16 @@ impl Worker<'_> {
         let Arguments::Json(arguments) = &call.arguments else { return Ok(None) };
         let own = fuzz_call.tool == call_plan.tool;
         let generator = if own {
-            call_plan.generator(&call.standing)
+            call_plan.generator(&call.validity)
         } else {
             let schema = self.schemas[fuzz_call.tool];
-            schema.filter(|_| call.standing == Standing::Valid).map(|schema| schema.valid().clone())
+            schema.filter(|_| call.validity == Validity::Valid).map(|schema| schema.valid().clone())
         };
         let Some(generator) = generator else { return Ok(None) };
         let from_choices = call
-            .tape
+            .choices
             .as_ref()
-            .and_then(|tape| Shrinker::new(generator.clone(), ChoiceSequence::replay(tape.by(&generator))))
+            .and_then(|choices| Shrinker::new(generator.clone(), ChoiceSequence::replay(choices.by(&generator))))
             .filter(|shrinker| shrinker.current() == arguments);
         let Some(mut shrinker) = from_choices.or_else(|| Shrinker::of_value(generator, arguments.clone())) else {
             return Ok(None);
@@ -479,8 +485,8 @@ impl Worker<'_> {
         let mut progress = shrinker.simplify();
         while progress && !budget.is_spent() && !self.context.is_stopping() {
             let arguments = Arguments::Json(shrinker.current().clone());
-            calls[at].call = Arc::new(Call { arguments, tape: None, ..(**call).clone() });
-            if let Some(observation) = self.reproduces(test, calls, breach, false, budget).await? {
+            calls[at].call = Arc::new(Call { arguments, choices: None, ..(**call).clone() });
+            if let Some(observation) = self.reproduces(test, calls, violation, false, budget).await? {
                 best = Some(observation);
                 smallest = calls[at].clone();
                 progress = shrinker.simplify();
@@ -494,9 +500,9 @@ impl Worker<'_> {
 }
 
 /// The exchange with very large responses truncated, for storage.
-pub(super) fn without_large_values(mut exchange: Exchange) -> Exchange {
+pub(super) fn without_large_values(mut exchange: FuzzExchange) -> FuzzExchange {
     const MAX_RESPONSE_BYTES: usize = 64 << 10;
-    for answer in &mut exchange.answers {
+    for answer in &mut exchange.responses {
         let text = answer.to_string();
         if text.len() > MAX_RESPONSE_BYTES {
             *answer = Value::String(excerpt(&text, 4_000));
@@ -506,14 +512,14 @@ pub(super) fn without_large_values(mut exchange: Exchange) -> Exchange {
 }
 
 /// Whether both responses are successes and their results differ.
-pub(super) fn both_differ(first: &Exchange, second: &Exchange) -> bool {
+pub(super) fn both_differ(first: &FuzzExchange, second: &FuzzExchange) -> bool {
     let served = outcome(first) == CallOutcome::Success && outcome(second) == CallOutcome::Success;
     served && result_of(first) != result_of(second)
 }
 
 /// The result of a call, without metadata about the response.
-pub(super) fn result_of(exchange: &Exchange) -> Option<Value> {
-    let mut result = exchange.answers.first()?.get("result")?.clone();
+pub(super) fn result_of(exchange: &FuzzExchange) -> Option<Value> {
+    let mut result = exchange.responses.first()?.get("result")?.clone();
     if let Some(members) = result.as_object_mut() {
         members.shift_remove("_meta");
     }

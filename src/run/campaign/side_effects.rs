@@ -11,12 +11,12 @@ use super::fuzz_call::{FuzzCall, ServedCall};
 use super::shrink::{FailureTest, both_differ, result_of};
 use super::worker::{Failure, Worker};
 use crate::case::Oracle;
-use crate::check::fuzz::{Call, Exchange, OracleViolation, excerpt, outcome};
+use crate::check::fuzz::{Call, FuzzExchange, OracleViolation, excerpt, outcome};
 use crate::event::CallOutcome;
 
 /// How many other tools to call again after the calls of a tool.
 const MAX_CANARIES: usize = 16;
-/// CallPolicy that take longer are not repeated.
+/// Calls that take longer are not repeated.
 const MAX_CANARY_DURATION: Duration = Duration::from_millis(250);
 /// How many pages of a list are compared.
 const MAX_PAGES: usize = 16;
@@ -35,7 +35,7 @@ impl Worker<'_> {
             for _ in 0..2 {
                 if served {
                     let exchange = self.process.call(&canary, self.first_timeout()).await?;
-                    served = outcome(&exchange) == CallOutcome::Success && exchange.took < MAX_CANARY_DURATION;
+                    served = outcome(&exchange) == CallOutcome::Success && exchange.duration < MAX_CANARY_DURATION;
                 }
             }
             if served {
@@ -57,7 +57,7 @@ impl Worker<'_> {
             }
             let exchange =
                 self.process.call(&FuzzCall::new(reused.origin.tool, Arc::clone(source)), self.timeout()).await?;
-            if let Some(result) = exchange.answers.first().and_then(|answer| answer.get("result")) {
+            if let Some(result) = exchange.responses.first().and_then(|answer| answer.get("result")) {
                 served.push((reused.origin.tool, Arc::clone(source), result.clone()));
             }
         }
@@ -100,14 +100,14 @@ impl Worker<'_> {
         if before.is_none() || after.is_none() || before == after || after != self.read_lists().await? {
             return Ok(());
         }
-        let breach = OracleViolation::from_many_calls(
+        let violation = OracleViolation::from_many_calls(
             Oracle::ReadOnly,
             "a tool annotated readOnlyHint changes what the server lists",
             "a list has different contents before and after the calls",
         );
         let calls: Vec<FuzzCall> =
             self.process.history().into_iter().filter(|fuzz_call| fuzz_call.tool == call_plan.tool).collect();
-        let found = self.investigate(&FailureTest::ListChange, breach, None, calls, call_plan).await?;
+        let found = self.investigate(&FailureTest::ListChange, violation, None, calls, call_plan).await?;
         self.add_failure(found);
         self.process.restart().await
     }
@@ -119,7 +119,7 @@ impl Worker<'_> {
             let is_known = self.process.has_history();
             let now = self.process.call(canary, self.first_timeout()).await?;
             if canary.tool == call_plan.tool {
-                self.plain_times.push(now.took);
+                self.plain_times.push(now.duration);
             }
             if outcome(&now) == CallOutcome::Success || !is_known || is_limited(&now) {
                 continue;
@@ -134,19 +134,19 @@ impl Worker<'_> {
                 self.canaries.retain(|known| known.tool != canary.tool);
                 continue;
             }
-            let name = &self.subjects[canary.tool].name;
-            let actual = now.answers.first().map_or_else(
+            let name = &self.fuzzed_tools[canary.tool].name;
+            let actual = now.responses.first().map_or_else(
                 || "it is not answered".to_owned(),
                 |answer| format!("the response is {}", excerpt(&answer.to_string(), 200)),
             );
-            let breach = OracleViolation::from_many_calls(
+            let violation = OracleViolation::from_many_calls(
                 Oracle::Degradation,
                 format!("after some calls, a plain call of {name} no longer succeeds"),
                 actual,
             );
-            if self.known_failure(call_plan.tool, &breach).is_none() {
+            if self.known_failure(call_plan.tool, &violation).is_none() {
                 let found =
-                    self.investigate(&FailureTest::Canary(canary.clone()), breach, None, calls, call_plan).await?;
+                    self.investigate(&FailureTest::Canary(canary.clone()), violation, None, calls, call_plan).await?;
                 self.add_failure(found);
             }
             self.process.restart().await?;
@@ -155,17 +155,22 @@ impl Worker<'_> {
     }
 
     /// Compares the responses to calls of a tool annotated `idempotentHint` that were made twice in a row.
-    pub(super) async fn check_repeated_calls(&mut self, done: &[Exchange], call_plan: &CallPlan) -> Result<(), String> {
+    pub(super) async fn check_repeated_calls(
+        &mut self,
+        done: &[FuzzExchange],
+        call_plan: &CallPlan,
+    ) -> Result<(), String> {
         for pair in done.windows(2) {
             if !Arc::ptr_eq(&pair[0].call, &pair[1].call) || !both_differ(&pair[0], &pair[1]) {
                 continue;
             }
-            let breach = OracleViolation::from_many_calls(
+            let violation = OracleViolation::from_many_calls(
                 Oracle::Idempotent,
                 "a tool annotated idempotentHint returns a different result when the same call is repeated",
                 "the second result differs, while the first results of fresh processes do not",
             );
-            if self.known_failure(call_plan.tool, &breach).is_some() || self.nondeterministic.contains(&call_plan.tool)
+            if self.known_failure(call_plan.tool, &violation).is_some()
+                || self.nondeterministic.contains(&call_plan.tool)
             {
                 return Ok(());
             }
@@ -173,13 +178,13 @@ impl Worker<'_> {
             self.process.restart().await?;
             let mut budget = super::shrink::ShrinkBudget::new(self.process.startup());
             let calls = std::slice::from_ref(&fuzz_call);
-            if self.reproduces(&FailureTest::RepeatedCall, calls, &breach, true, &mut budget).await?.is_none() {
+            if self.reproduces(&FailureTest::RepeatedCall, calls, &violation, true, &mut budget).await?.is_none() {
                 // Its results change by themselves, such as times or random numbers.
                 self.nondeterministic.push(call_plan.tool);
                 return Ok(());
             }
             let found = self
-                .investigate(&FailureTest::RepeatedCall, breach, Some((fuzz_call, &pair[0])), Vec::new(), call_plan)
+                .investigate(&FailureTest::RepeatedCall, violation, Some((fuzz_call, &pair[0])), Vec::new(), call_plan)
                 .await?;
             self.add_failure(found);
             return Ok(());
@@ -248,7 +253,7 @@ impl Worker<'_> {
             }
         }
         let picked = stable;
-        let mut swapped: Option<(Exchange, usize)> = None;
+        let mut swapped: Option<(FuzzExchange, usize)> = None;
         let mut occurrences = 0;
         for _ in 0..3 {
             match self.call_concurrently(&picked).await? {
@@ -270,20 +275,20 @@ impl Worker<'_> {
         let fuzz_calls: Vec<FuzzCall> = picked.into_iter().map(|(fuzz_call, _)| fuzz_call).collect();
         let Some((exchange, other)) = swapped.filter(|_| occurrences > 1) else { return Ok(None) };
         let other_arguments = excerpt(&String::from_utf8_lossy(&fuzz_calls[other].call.arguments.bytes()), 120);
-        let mut breach = OracleViolation::from_many_calls(
+        let mut violation = OracleViolation::from_many_calls(
             Oracle::ResponsesSwapped,
             "a call made concurrently with others gets the response to another call",
             format!("the response belongs to the call with {other_arguments}"),
         );
-        breach.verdict = crate::verdict::Verdict::Fail;
+        violation.verdict = crate::verdict::Verdict::Fail;
         let mut calls: Vec<FuzzCall> =
             fuzz_calls.iter().filter(|fuzz_call| fuzz_call.call != exchange.call).cloned().collect();
         let mut counterexample = self.counterexample(tool, &exchange, &exchange, &calls, 3);
         calls.extend(fuzz_calls.iter().find(|fuzz_call| fuzz_call.call == exchange.call).cloned());
-        counterexample.file = self.save_regression(&FailureTest::Concurrent, &breach, &calls);
+        counterexample.file = self.save_regression(&FailureTest::Concurrent, &violation, &calls);
         Ok(Some(Failure {
             tool,
-            breach,
+            violation,
             count: occurrences,
             exchanges: vec![exchange],
             counterexample: Some(counterexample),
@@ -296,7 +301,7 @@ impl Worker<'_> {
     async fn call_concurrently(
         &mut self,
         picked: &[(FuzzCall, Value)],
-    ) -> Result<Option<(Exchange, usize, usize)>, String> {
+    ) -> Result<Option<(FuzzExchange, usize, usize)>, String> {
         let fuzz_calls: Vec<FuzzCall> = picked.iter().map(|(fuzz_call, _)| fuzz_call.clone()).collect();
         let burst = self.process.burst(&fuzz_calls, fuzz_calls.len(), self.timeout(), None).await?;
         if burst.end.is_some() {
@@ -319,7 +324,7 @@ impl Worker<'_> {
     /// Adds a failure, or counts it if it is known.
     pub(super) fn add_failure(&mut self, found: Option<Failure>) {
         let Some(found) = found else { return };
-        match self.known_failure(found.tool, &found.breach) {
+        match self.known_failure(found.tool, &found.violation) {
             Some(known) => known.count += found.count,
             None => self.found.push(found),
         }
@@ -327,8 +332,8 @@ impl Worker<'_> {
 }
 
 /// Whether a response reports rate limiting.
-fn is_limited(exchange: &Exchange) -> bool {
-    let actual = exchange.answers.first().map(|answer| answer.to_string().to_lowercase()).unwrap_or_default();
+fn is_limited(exchange: &FuzzExchange) -> bool {
+    let actual = exchange.responses.first().map(|answer| answer.to_string().to_lowercase()).unwrap_or_default();
     ["rate limit", "rate-limit", "ratelimit", "too many", "throttl", "quota", "429"]
         .iter()
         .any(|word| actual.contains(word))

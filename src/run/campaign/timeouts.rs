@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::counts::ToolCounts;
 use super::fuzz_call::FuzzCall;
 use super::worker::Worker;
-use crate::check::fuzz::{Exchange, Fate, Standing, judge, outcome};
+use crate::check::fuzz::{ExchangeOutcome, FuzzExchange, Validity, judge, outcome};
 use crate::event::CallOutcome;
 
 /// The maximum first timeout, if the tool's slowest call is well below it.
@@ -23,7 +23,7 @@ const MAX_SERVER_ENDS: usize = 12;
 const MAX_UNANSWERED: usize = 3;
 /// How many consecutive responses may be malformed before the tool is abandoned.
 const MAX_MALFORMED_IN_A_ROW: usize = 24;
-/// How many calls, of any tool, get the full timeout in vain before later ones get less.
+/// How many calls, of any tool, use up the full timeout before later ones get less.
 const MAX_FULL_TIMEOUTS: usize = 3;
 /// How many consecutive tools may be abandoned before the server is.
 const MAX_ABANDONED_TOOLS: usize = 3;
@@ -33,14 +33,14 @@ const MAX_TOOLS_PER_MALFORMATION: usize = 2;
 /// Counts of unanswered calls and server exits.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FailureCounters {
-    /// CallPolicy of the current tool that ended the server, and those that went unanswered.
+    /// Calls of the current tool that ended the server, and those that went unanswered.
     pub(super) server_ends: usize,
     unanswered: usize,
     /// Consecutive malformed responses of the current tool.
     malformed_in_a_row: usize,
-    /// CallPolicy of any tool that went unanswered for the full timeout.
+    /// Calls of any tool that went unanswered for the full timeout.
     full_timeouts: usize,
-    /// CallPolicy of the current tool that went unanswered for less than the full timeout.
+    /// Calls of the current tool that went unanswered for less than the full timeout.
     short_timeouts: usize,
     /// Consecutive abandoned tools.
     abandoned_tools: usize,
@@ -57,22 +57,22 @@ impl FailureCounters {
     }
 
     /// Records a call that ended a burst.
-    pub(super) fn record_failure(&mut self, exchange: &Exchange) {
-        match &exchange.fate {
-            Fate::Ended { .. } => self.server_ends += 1,
-            Fate::Silent { .. } => {
+    pub(super) fn record_failure(&mut self, exchange: &FuzzExchange) {
+        match &exchange.outcome {
+            ExchangeOutcome::Exited { .. } => self.server_ends += 1,
+            ExchangeOutcome::TimedOut { .. } => {
                 self.unanswered += 1;
-                if let Standing::Malformed(_, name) = exchange.call.standing {
+                if let Validity::Malformed(_, name) = exchange.call.validity {
                     self.unanswered_malformations.push(name);
                 }
             }
-            Fate::Answered => {}
+            ExchangeOutcome::Answered => {}
         }
     }
 
     /// Records a response.
-    pub(super) fn record_response(&mut self, exchange: &Exchange) {
-        if exchange.fate == Fate::Answered {
+    pub(super) fn record_response(&mut self, exchange: &FuzzExchange) {
+        if exchange.outcome == ExchangeOutcome::Answered {
             self.malformed_in_a_row = if outcome(exchange) == CallOutcome::Malformed || has_wrong_id(exchange) {
                 self.malformed_in_a_row + 1
             } else {
@@ -88,7 +88,7 @@ impl FailureCounters {
 
     /// Whether enough other tools left these arguments unanswered.
     pub(super) fn is_known_unanswered(&self, fuzz_call: &FuzzCall) -> bool {
-        let Standing::Malformed(_, name) = fuzz_call.call.standing else { return false };
+        let Validity::Malformed(_, name) = fuzz_call.call.validity else { return false };
         self.unanswered_malformations.iter().filter(|known| **known == name).count() >= MAX_TOOLS_PER_MALFORMATION
     }
 
@@ -137,9 +137,9 @@ impl FailureCounters {
 }
 
 /// Whether a response was matched to the call in spite of a different id.
-fn has_wrong_id(exchange: &Exchange) -> bool {
+fn has_wrong_id(exchange: &FuzzExchange) -> bool {
     let own = |answer: &serde_json::Value| answer.get("id").is_some_and(|id| id == &serde_json::json!(exchange.id));
-    !exchange.call.is_unparsable() && !exchange.answers.iter().any(own)
+    !exchange.call.is_unparsable() && !exchange.responses.iter().any(own)
 }
 
 impl Worker<'_> {
@@ -163,15 +163,15 @@ impl Worker<'_> {
     pub(super) async fn retry_if_unanswered(
         &mut self,
         fuzz_call: &FuzzCall,
-        exchange: Exchange,
+        exchange: FuzzExchange,
         history: &[FuzzCall],
         waited: Duration,
-    ) -> Result<Exchange, String> {
-        if !matches!(exchange.fate, Fate::Silent { .. }) {
+    ) -> Result<FuzzExchange, String> {
+        if !matches!(exchange.outcome, ExchangeOutcome::TimedOut { .. }) {
             return Ok(exchange);
         }
-        let known = judge(&self.subjects[fuzz_call.tool], &exchange);
-        if known.iter().any(|breach| self.known_failure(fuzz_call.tool, breach).is_some()) {
+        let known = judge(&self.fuzzed_tools[fuzz_call.tool], &exchange);
+        if known.iter().any(|violation| self.known_failure(fuzz_call.tool, violation).is_some()) {
             // Such a call is known to go unanswered for the full timeout.
             return Ok(exchange);
         }
@@ -181,8 +181,9 @@ impl Worker<'_> {
         }
         let began = Instant::now();
         let full_timeouts = self.retry_with_more_time(fuzz_call, exchange, history, waited).await?;
-        if full_timeouts.fate != Fate::Answered {
-            self.failure_counters.full_timeouts += usize::from(matches!(full_timeouts.fate, Fate::Silent { .. }));
+        if full_timeouts.outcome != ExchangeOutcome::Answered {
+            self.failure_counters.full_timeouts +=
+                usize::from(matches!(full_timeouts.outcome, ExchangeOutcome::TimedOut { .. }));
             self.shrinking_time += began.elapsed();
             self.exclude_from_time_slice(began.elapsed());
         }
@@ -199,10 +200,10 @@ impl Worker<'_> {
     async fn retry_with_more_time(
         &mut self,
         fuzz_call: &FuzzCall,
-        exchange: Exchange,
+        exchange: FuzzExchange,
         history: &[FuzzCall],
         waited: Duration,
-    ) -> Result<Exchange, String> {
+    ) -> Result<FuzzExchange, String> {
         let timeout = self.timeout();
         let longer = timeout.saturating_sub(waited).max(timeout / 2);
         let slow_process = self.process.take_slow_process();
@@ -233,15 +234,18 @@ impl Worker<'_> {
             Err((answer, waited)) => {
                 // It is slow. The call on the other process is not needed.
                 self.process.drop_process();
-                let took = exchange.took.max(waited);
-                let answers = if unparsable { Vec::new() } else { vec![answer] };
-                return Ok(Exchange { answers, fate: Fate::Answered, took, ..exchange });
+                let duration = exchange.duration.max(waited);
+                let responses = if unparsable { Vec::new() } else { vec![answer] };
+                return Ok(FuzzExchange { responses, outcome: ExchangeOutcome::Answered, duration, ..exchange });
             }
         };
-        if let Fate::Silent { .. } = retried.fate {
-            return Ok(Exchange { fate: Fate::Silent { waited: waited + longer }, ..retried });
+        if let ExchangeOutcome::TimedOut { .. } = retried.outcome {
+            return Ok(FuzzExchange { outcome: ExchangeOutcome::TimedOut { waited: waited + longer }, ..retried });
         }
-        if retried.fate != Fate::Answered || history.is_empty() || retried.took > self.first_timeout() / 2 {
+        if retried.outcome != ExchangeOutcome::Answered
+            || history.is_empty()
+            || retried.duration > self.first_timeout() / 2
+        {
             return Ok(retried);
         }
         // The failure may depend on preceding calls.
@@ -249,7 +253,7 @@ impl Worker<'_> {
         let began = Instant::now();
         for earlier in history {
             let is_late = began.elapsed() > MAX_HISTORY_REPLAY_TIME;
-            if is_late || self.process.call(earlier, self.timeout()).await?.fate != Fate::Answered {
+            if is_late || self.process.call(earlier, self.timeout()).await?.outcome != ExchangeOutcome::Answered {
                 return Ok(retried);
             }
         }

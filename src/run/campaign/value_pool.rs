@@ -152,7 +152,7 @@ fn normalized(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::fuzz::{Arguments, Standing};
+    use crate::check::fuzz::{Arguments, Validity};
     use crate::verdict::CallKind;
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
         let structured = serde_json::json!({"draftId": "d-1", "items": [{"id": 7}]});
         let origin = Origin { tool: 3, pointer: "/structuredContent".to_owned(), in_text: false };
         let arguments = Arguments::Json(serde_json::json!({}));
-        let call = Call { kind: CallKind::Valid, standing: Standing::Valid, arguments, tape: None };
+        let call = Call { kind: CallKind::Valid, validity: Validity::Valid, arguments, choices: None };
         pool.collect(&structured, &origin, &Arc::new(call));
         let draft = pool.values_for("draft_id");
         assert!(draft.iter().any(|pooled| pooled.value == "d-1"));

@@ -16,7 +16,9 @@ use super::shrink::{FailureTest, without_large_values};
 use super::timeouts::FailureCounters;
 use super::value_pool::ValuePool;
 use crate::case::Oracle;
-use crate::check::fuzz::{Call, Exchange, Fate, OracleViolation, Standing, Subject, judge, outcome, response_class};
+use crate::check::fuzz::{
+    Call, ExchangeOutcome, FuzzExchange, FuzzedTool, OracleViolation, Validity, judge, outcome, response_class,
+};
 use crate::event::CallOutcome;
 use crate::fuzz::ToolSchema;
 use crate::run::conductor::Context;
@@ -34,10 +36,10 @@ const MAX_FAILURES_PER_TOOL: usize = 48;
 #[derive(Debug, Clone)]
 pub(super) struct Failure {
     pub(super) tool: usize,
-    pub(super) breach: OracleViolation,
+    pub(super) violation: OracleViolation,
     pub(super) count: usize,
     /// The evidence.
-    pub(super) exchanges: Vec<Exchange>,
+    pub(super) exchanges: Vec<FuzzExchange>,
     pub(super) counterexample: Option<Counterexample>,
     pub(super) confirmation: Option<Confirmation>,
 }
@@ -47,7 +49,7 @@ pub(super) struct Worker<'a> {
     pub(super) context: &'a Context,
     pub(super) plan: &'a FuzzPlan,
     pub(super) process: ServerProcess,
-    pub(super) subjects: &'a [Subject],
+    pub(super) fuzzed_tools: &'a [FuzzedTool],
     pub(super) schemas: Vec<Option<&'a ToolSchema>>,
     /// For each tool, whether it is annotated `readOnlyHint`.
     pub(super) read_only: Vec<bool>,
@@ -128,14 +130,14 @@ impl Worker<'_> {
         }
         let began = Instant::now();
         self.context.wait_for_cases().await;
-        let took = began.elapsed();
-        self.deadline += took;
-        self.waited += took;
+        let duration = began.elapsed();
+        self.deadline += duration;
+        self.waited += duration;
     }
 
     /// Excludes time from the time slice.
-    pub(super) fn exclude_from_time_slice(&mut self, took: Duration) {
-        self.time_slice.excluded += took;
+    pub(super) fn exclude_from_time_slice(&mut self, duration: Duration) {
+        self.time_slice.excluded += duration;
     }
 
     /// Whether fuzzing has to stop.
@@ -181,13 +183,13 @@ impl Worker<'_> {
         let mut at = 0;
         while at < fuzz_calls.len() && !self.is_over() && self.give_up_reason().is_none() {
             let soon = self.first_timeout();
-            let subject = &self.subjects[call_plan.tool];
+            let fuzzed_tool = &self.fuzzed_tools[call_plan.tool];
             if self
                 .response_cache
                 .as_ref()
-                .is_none_or(|response_cache| !std::ptr::eq(response_cache.subject(), subject))
+                .is_none_or(|response_cache| !std::ptr::eq(response_cache.fuzzed_tool(), fuzzed_tool))
             {
-                self.response_cache = Some(ResponseCache::of(subject));
+                self.response_cache = Some(ResponseCache::of(fuzzed_tool));
             }
             // Comparing two responses needs both of them.
             let response_cache = self.response_cache.as_mut().filter(|_| !call_plan.doubled);
@@ -196,31 +198,31 @@ impl Worker<'_> {
             done.sort_by_key(|(index, _)| *index);
             known.sort_by_key(|known| known.index);
             let context = self.context;
-            let breaches = context.judging(|| {
-                let mut breaches = Vec::with_capacity(done.len());
+            let violations = context.judging(|| {
+                let mut violations = Vec::with_capacity(done.len());
                 let mut known = known.iter().peekable();
                 for (index, exchange) in &done {
                     while let Some(known) = known.next_if(|known| known.index < *index) {
                         self.count_recognized(&fuzz_calls[at + known.index], known, counts, call_plan);
                     }
-                    breaches.push(self.count_and_judge(exchange, counts, call_plan));
+                    violations.push(self.count_and_judge(exchange, counts, call_plan));
                 }
                 known.for_each(|known| self.count_recognized(&fuzz_calls[at + known.index], known, counts, call_plan));
-                breaches
+                violations
             });
-            let done: Vec<Exchange> = done.into_iter().map(|(_, exchange)| exchange).collect();
+            let done: Vec<FuzzExchange> = done.into_iter().map(|(_, exchange)| exchange).collect();
             // Shrinking replaces the process, so the history for further failures is saved first.
             let record =
-                if breaches.iter().any(|found| !found.is_empty()) { self.process.record() } else { Vec::new() };
-            for (exchange, breaches) in done.iter().zip(breaches) {
-                self.handle_violations(fuzz_calls[at].tool, exchange, breaches, &record, call_plan).await?;
+                if violations.iter().any(|found| !found.is_empty()) { self.process.record() } else { Vec::new() };
+            for (exchange, violations) in done.iter().zip(violations) {
+                self.handle_violations(fuzz_calls[at].tool, exchange, violations, &record, call_plan).await?;
             }
             if call_plan.doubled {
                 self.check_repeated_calls(&done, call_plan).await?;
             }
             for (fuzz_call, exchange) in self.process.take_duplicates() {
-                let breaches = judge(&self.subjects[fuzz_call.tool], &exchange);
-                self.handle_violations(fuzz_call.tool, &exchange, breaches, &record, call_plan).await?;
+                let violations = judge(&self.fuzzed_tools[fuzz_call.tool], &exchange);
+                self.handle_violations(fuzz_call.tool, &exchange, violations, &record, call_plan).await?;
             }
             if let Some(broken) = burst.end {
                 let suspects = burst.open.into_iter().map(|(index, exchange)| (at + index, exchange)).collect();
@@ -233,7 +235,7 @@ impl Worker<'_> {
             self.concurrency.record_round(fuzz_calls.len(), began.elapsed());
         }
         if self.context.is_judging_cases() {
-            // CallPolicy are slower while cases run.
+            // Calls are slower while cases run.
             self.exclude_from_time_slice(began.elapsed());
         }
         Ok(())
@@ -243,7 +245,7 @@ impl Worker<'_> {
     async fn find_culprit(
         &mut self,
         fuzz_calls: &[FuzzCall],
-        suspects: Vec<(usize, Exchange)>,
+        suspects: Vec<(usize, FuzzExchange)>,
         broken: &BurstEnd,
         counts: &mut ToolCounts,
         call_plan: &mut CallPlan,
@@ -272,25 +274,25 @@ impl Worker<'_> {
             let exchange = if alone { exchange } else { self.process.call(fuzz_call, soon).await? };
             let waited = if alone { soon } else { soon * 2 };
             let exchange = self.retry_if_unanswered(fuzz_call, exchange, &history, waited).await?;
-            if exchange.fate == Fate::Answered {
-                self.time_slice.slowest = self.time_slice.slowest.max(exchange.took);
+            if exchange.outcome == ExchangeOutcome::Answered {
+                self.time_slice.slowest = self.time_slice.slowest.max(exchange.duration);
             }
-            culprit |= exchange.fate != Fate::Answered;
+            culprit |= exchange.outcome != ExchangeOutcome::Answered;
             self.failure_counters.record_failure(&exchange);
-            if matches!(exchange.fate, Fate::Silent { .. }) {
+            if matches!(exchange.outcome, ExchangeOutcome::TimedOut { .. }) {
                 self.exclude_from_time_slice(soon);
             }
-            let mut breaches = self.context.judging(|| self.count_and_judge(&exchange, counts, call_plan));
+            let mut violations = self.context.judging(|| self.count_and_judge(&exchange, counts, call_plan));
             if !self.had_full_timeouts() {
-                breaches.retain(|breach| breach.oracle != Oracle::Hang);
+                violations.retain(|violation| violation.oracle != Oracle::Hang);
             }
-            self.handle_violations(fuzz_call.tool, &exchange, breaches, &record, call_plan).await?;
+            self.handle_violations(fuzz_call.tool, &exchange, violations, &record, call_plan).await?;
         }
         if let (false, Some(last)) = (culprit, last) {
             // No call does it alone, so preceding calls are needed.
             self.failure_counters.server_ends += 1;
-            let breaches = judge(&self.subjects[call_plan.tool], &last);
-            self.handle_violations(call_plan.tool, &last, breaches, &record, call_plan).await?;
+            let violations = judge(&self.fuzzed_tools[call_plan.tool], &last);
+            self.handle_violations(call_plan.tool, &last, violations, &record, call_plan).await?;
         }
         Ok(())
     }
@@ -298,7 +300,7 @@ impl Worker<'_> {
     /// Reports the end of a server that the client cannot restart, if no call was seen to end it, with the last call.
     pub(super) fn report_server_end(&mut self) {
         if self.process.is_gone()
-            && !self.found.iter().any(|found| found.breach.oracle == Oracle::Crash)
+            && !self.found.iter().any(|found| found.violation.oracle == Oracle::Crash)
             && let Some((fuzz_call, exchange)) = self.process.last_call()
         {
             self.report_server_end_by(vec![(0, exchange)], fuzz_call.tool);
@@ -307,16 +309,16 @@ impl Worker<'_> {
 
     /// Reports the end of a server that the client cannot restart, with the last of the calls in flight, as nothing
     /// can be repeated.
-    fn report_server_end_by(&mut self, suspects: Vec<(usize, Exchange)>, tool: usize) {
+    fn report_server_end_by(&mut self, suspects: Vec<(usize, FuzzExchange)>, tool: usize) {
         self.stop_reason = Some("the server ended, and the client cannot restart it".to_owned());
         let others = suspects.len().saturating_sub(1);
         let Some((_, last)) = suspects.into_iter().next_back() else { return };
-        for mut breach in judge(&self.subjects[tool], &last) {
+        for mut violation in judge(&self.fuzzed_tools[tool], &last) {
             if others > 0 {
                 let rest = format!("; {others} other calls were in flight, and one of them may be the cause");
-                breach.actual.push_str(&rest);
+                violation.actual.push_str(&rest);
             }
-            let found = self.unshrunk_failure(tool, breach, &last, 0);
+            let found = self.unshrunk_failure(tool, violation, &last, 0);
             self.add_failure(Some(found));
         }
     }
@@ -324,17 +326,17 @@ impl Worker<'_> {
     /// Counts an exchange and judges it.
     fn count_and_judge(
         &mut self,
-        exchange: &Exchange,
+        exchange: &FuzzExchange,
         counts: &mut ToolCounts,
         call_plan: &mut CallPlan,
     ) -> Vec<OracleViolation> {
         self.failure_counters.record_response(exchange);
-        let alone = (exchange.alone && exchange.fate == Fate::Answered).then_some(exchange.took);
-        let answered = alone.filter(|_| !exchange.answers.is_empty());
+        let alone = (exchange.alone && exchange.outcome == ExchangeOutcome::Answered).then_some(exchange.duration);
+        let answered = alone.filter(|_| !exchange.responses.is_empty());
         let is_new = counts.count(&exchange.call, outcome(exchange), &response_class(exchange), answered);
-        let result = exchange.answers.first().and_then(|answer| answer.get("result"));
+        let result = exchange.responses.first().and_then(|answer| answer.get("result"));
         self.learn(&exchange.call, outcome(exchange), is_new, result, alone, call_plan);
-        judge(&self.subjects[call_plan.tool], exchange)
+        judge(&self.fuzzed_tools[call_plan.tool], exchange)
     }
 
     /// Counts a call whose response is known to be valid.
@@ -367,7 +369,7 @@ impl Worker<'_> {
         if is_new {
             call_plan.add_to_corpus(call);
         }
-        if call.standing == Standing::Valid && outcome == CallOutcome::Success {
+        if call.validity == Validity::Valid && outcome == CallOutcome::Success {
             call_plan.record_success(call);
             if let Some(result) = result {
                 self.pool.learn(call_plan.tool, result, call);
@@ -380,21 +382,21 @@ impl Worker<'_> {
     async fn handle_violations(
         &mut self,
         tool: usize,
-        exchange: &Exchange,
-        breaches: Vec<OracleViolation>,
+        exchange: &FuzzExchange,
+        violations: Vec<OracleViolation>,
         record: &[(i64, FuzzCall)],
         call_plan: &mut CallPlan,
     ) -> Result<(), String> {
-        for breach in breaches {
-            if let Some(known) = self.known_failure(tool, &breach) {
+        for violation in violations {
+            if let Some(known) = self.known_failure(tool, &violation) {
                 known.count += 1;
                 continue;
             }
             if self.found.iter().filter(|found| found.tool == tool).count() >= MAX_FAILURES_PER_TOOL {
                 // A server whose messages never repeat must not produce more findings than this.
-                let alike = |found: &&mut Failure| found.tool == tool && found.breach.oracle == breach.oracle;
-                if let Some(alike) = self.found.iter_mut().find(alike) {
-                    alike.count += 1;
+                let same_kind = |found: &&mut Failure| found.tool == tool && found.violation.oracle == violation.oracle;
+                if let Some(same_kind) = self.found.iter_mut().find(same_kind) {
+                    same_kind.count += 1;
                 }
                 continue;
             }
@@ -403,7 +405,7 @@ impl Worker<'_> {
                 record.iter().filter(|(id, _)| *id < exchange.id).map(|(_, fuzz_call)| fuzz_call.clone()).collect();
             let is_over_limit = self.found.iter().filter(|found| found.tool == tool).count() >= MAX_SHRUNK_PER_TOOL;
             let found = if is_over_limit || self.shrinking_time >= self.shrinking_limit {
-                self.unshrunk_failure(tool, breach, exchange, 0)
+                self.unshrunk_failure(tool, violation, exchange, 0)
             } else {
                 // The call as sent, with its reused values.
                 let made = record.iter().find(|(id, fuzz_call)| *id == exchange.id && fuzz_call.tool == tool);
@@ -411,38 +413,38 @@ impl Worker<'_> {
                     || FuzzCall::new(tool, Arc::clone(&exchange.call)),
                     |(_, fuzz_call)| fuzz_call.clone(),
                 );
-                let unshrunk = breach.clone();
+                let unshrunk = violation.clone();
                 let found = self
-                    .investigate(&FailureTest::Response, breach, Some((fuzz_call, exchange)), history, call_plan)
+                    .investigate(&FailureTest::Response, violation, Some((fuzz_call, exchange)), history, call_plan)
                     .await?;
                 found.unwrap_or_else(|| self.unshrunk_failure(tool, unshrunk, exchange, 0))
             };
-            if let (Oracle::Crash | Oracle::Hang, Standing::Breaks(site)) =
-                (found.breach.oracle, &exchange.call.standing)
+            if let (Oracle::Crash | Oracle::Hang, Validity::Violates(constraint)) =
+                (found.violation.oracle, &exchange.call.validity)
             {
-                call_plan.avoid(site);
+                call_plan.avoid(constraint);
             }
             self.add_failure(Some(found));
         }
         Ok(())
     }
 
-    pub(super) fn known_failure(&mut self, tool: usize, breach: &OracleViolation) -> Option<&mut Failure> {
-        self.found.iter_mut().find(|found| found.tool == tool && found.breach.has_same_cause_as(breach))
+    pub(super) fn known_failure(&mut self, tool: usize, violation: &OracleViolation) -> Option<&mut Failure> {
+        self.found.iter_mut().find(|found| found.tool == tool && found.violation.has_same_cause_as(violation))
     }
 
     /// A failure that is not shrunk.
     pub(super) fn unshrunk_failure(
         &self,
         tool: usize,
-        breach: OracleViolation,
-        exchange: &Exchange,
+        violation: OracleViolation,
+        exchange: &FuzzExchange,
         attempts: usize,
     ) -> Failure {
         let counterexample = self.counterexample(tool, exchange, exchange, &[], attempts);
         Failure {
             tool,
-            breach,
+            violation,
             count: 1,
             exchanges: vec![without_large_values(exchange.clone())],
             counterexample: Some(counterexample),
@@ -453,8 +455,8 @@ impl Worker<'_> {
     pub(super) fn counterexample(
         &self,
         tool: usize,
-        original: &Exchange,
-        smallest: &Exchange,
+        original: &FuzzExchange,
+        smallest: &FuzzExchange,
         before: &[FuzzCall],
         attempts: usize,
     ) -> Counterexample {
@@ -465,12 +467,12 @@ impl Worker<'_> {
             .map(|(at, fuzz_call)| self.process.request_line(fuzz_call, 1_000 + i64::try_from(at).unwrap_or(0)))
             .chain(std::iter::once(Arc::clone(&smallest.line)));
         Counterexample {
-            tool: self.subjects[tool].name.clone(),
+            tool: self.fuzzed_tools[tool].name.clone(),
             kind: original.call.kind,
-            violated: match &call.standing {
-                Standing::Breaks(site) => Some(site.to_string()),
-                Standing::Malformed(_, name) => Some((*name).to_owned()),
-                Standing::Valid | Standing::Unknown => None,
+            violated: match &call.validity {
+                Validity::Violates(constraint) => Some(constraint.to_string()),
+                Validity::Malformed(_, name) => Some((*name).to_owned()),
+                Validity::Valid | Validity::Unknown => None,
             },
             original: original.call.arguments.shown(),
             arguments: call.arguments.shown(),
@@ -478,7 +480,7 @@ impl Worker<'_> {
                 .iter()
                 .map(|fuzz_call| {
                     serde_json::json!({
-                        "name": self.subjects[fuzz_call.tool].name,
+                        "name": self.fuzzed_tools[fuzz_call.tool].name,
                         "arguments": fuzz_call.call.arguments.shown(),
                     })
                 })

@@ -13,7 +13,7 @@ use super::{
     MAX_HISTORY, MAX_HISTORY_BYTES, MAX_LOST_SESSIONS, MAX_UNRELATED_LINES, SHORT_WRONG_ID_WAIT, ServerProcess,
     WRONG_ID_WAIT, WRONG_IDS_BEFORE_SHORT_WAIT, write_line,
 };
-use crate::check::fuzz::{Exchange, Fate, is_noise};
+use crate::check::fuzz::{ExchangeOutcome, FuzzExchange, is_noise};
 use crate::client::{EndReason, WaitOutcome};
 use crate::spec::Era;
 use crate::wire::{Frame, FramingError, MessageKind, same_id, same_id_loosely};
@@ -135,8 +135,8 @@ impl ServerProcess {
                     // The response with the wrong id is the only one.
                     let Some(pending_call) = state.pending.pop_front() else { continue };
                     self.wrong_ids += 1;
-                    let answers = state.unmatched.take().into_iter().collect();
-                    self.close(&pending_call, answers, &mut state);
+                    let responses = state.unmatched.take().into_iter().collect();
+                    self.close(&pending_call, responses, &mut state);
                     (left, unrelated) = (limit, 0);
                 }
                 WaitOutcome::TimedOut => state.burst.end = Some(BurstEnd::Silent),
@@ -175,7 +175,7 @@ impl ServerProcess {
                 self.wait_for_rate_limit().await;
                 now = None;
             }
-            // CallPolicy that are sent together share a timestamp.
+            // Calls that are sent together share a timestamp.
             let since = *now.get_or_insert_with(Instant::now);
             let alone = state.pending.is_empty() && max_in_flight == 1;
             let pending_call = self.send(state.burst.unsent, fuzz_call, alone, since);
@@ -223,14 +223,15 @@ impl ServerProcess {
     fn abort(&mut self, state: InFlight<'_>, limit: Duration) -> Burst {
         let InFlight { fuzz_calls, pending, mut burst, mut noise, .. } = state;
         for pending_call in pending {
-            let fate = match &burst.end {
+            let outcome = match &burst.end {
                 Some(BurstEnd::Ended { status, stderr }) => {
-                    Fate::Ended { status: status.clone(), stderr: stderr.clone() }
+                    ExchangeOutcome::Exited { status: status.clone(), stderr: stderr.clone() }
                 }
                 // An HTTP response can end early, without the JSON-RPC response.
-                _ => Fate::Silent { waited: limit.min(pending_call.since.elapsed()) },
+                _ => ExchangeOutcome::TimedOut { waited: limit.min(pending_call.since.elapsed()) },
             };
-            let exchange = self.exchange(&fuzz_calls[pending_call.index], &pending_call, Vec::new(), fate, &mut noise);
+            let exchange =
+                self.exchange(&fuzz_calls[pending_call.index], &pending_call, Vec::new(), outcome, &mut noise);
             burst.open.push((pending_call.index, exchange));
         }
         // A silent process may only be slow.
@@ -240,12 +241,12 @@ impl ServerProcess {
     }
 
     /// Records the responses to a call.
-    fn close(&self, pending_call: &PendingCall, answers: Vec<Value>, state: &mut InFlight<'_>) {
+    fn close(&self, pending_call: &PendingCall, responses: Vec<Value>, state: &mut InFlight<'_>) {
         let exchange = self.exchange(
             &state.fuzz_calls[pending_call.index],
             pending_call,
-            answers,
-            Fate::Answered,
+            responses,
+            ExchangeOutcome::Answered,
             &mut state.noise,
         );
         state.burst.done.push((pending_call.index, exchange));
@@ -305,8 +306,8 @@ impl ServerProcess {
         if let Some(at) = at
             && let Some(pending_call) = state.pending.remove(at)
         {
-            let answers = if pending_call.fence.is_some() { Vec::new() } else { vec![message] };
-            self.close(&pending_call, answers, state);
+            let responses = if pending_call.fence.is_some() { Vec::new() } else { vec![message] };
+            self.close(&pending_call, responses, state);
             return true;
         }
         // Input that cannot be parsed is answered without an id, or not at all.
@@ -326,18 +327,18 @@ impl ServerProcess {
         &self,
         fuzz_call: &FuzzCall,
         pending_call: &PendingCall,
-        answers: Vec<Value>,
-        fate: Fate,
+        responses: Vec<Value>,
+        outcome: ExchangeOutcome,
         noise: &mut Vec<String>,
-    ) -> Exchange {
-        Exchange {
+    ) -> FuzzExchange {
+        FuzzExchange {
             call: Arc::clone(&fuzz_call.call),
             line: self.request_line(fuzz_call, pending_call.id),
             id: pending_call.id,
-            answers,
+            responses,
             noise: std::mem::take(noise),
-            fate,
-            took: pending_call.since.elapsed(),
+            outcome,
+            duration: pending_call.since.elapsed(),
             alone: pending_call.alone,
         }
     }
