@@ -1,11 +1,11 @@
 #!/bin/bash -eu
-# Builds every target whose law is to hold, with its seeds and its dictionary beside it. The worked example
-# (rmcp_server, rmcp_tool, random) is left out: it has a bug, on purpose.
+# Builds every fuzz target that must not fail, with its seeds and its dictionary. The worked example (rmcp_server,
+# rmcp_tool, random) is excluded, because it has a planted bug.
 cd "$SRC/mcp-conformance"
 targets=(frames sse http schema case_file baseline_file report_file render transcript)
 
 flags=(-O --debug-assertions)
-# The engine says which; what is no sanitizer of cargo fuzz, as "coverage", it sees to itself.
+# The engine sets SANITIZER; values that are not sanitizers of cargo fuzz, such as "coverage", need no flag.
 case ${SANITIZER:-address} in
   address | memory | none) flags+=(--sanitizer "${SANITIZER:-address}") ;;
 esac

@@ -1,13 +1,13 @@
-//! Our own shape rules held against the official schemas, message by message.
+//! The passive cases compared with the official schemas, message by message.
 //!
-//! Every message that the built-in server writes is deformed in every way that a table knows, and judged
-//! twice: by the schema of its definition and by the watching cases. The two differ in places, each with
-//! its reason in [`JUSTIFIED`]; any other difference fails the trial.
+//! Every message that the built-in server sends is mutated in every way that a table lists, and judged twice: by the
+//! schema of its definition and by the passive cases. [`JUSTIFIED_DIFFERENCES`] lists the differences between the two,
+//! each with its reason; any other difference fails the trial.
 //!
-//! The official schemas are no part of this repository. The trial is ignored unless `MCP_SCHEMAS` names a
-//! folder that holds them as `<revision>.json`; it leaves its figures in `target/tmp/differential.txt`.
+//! The official schemas are not part of this repository. The trial is ignored unless `MCP_SCHEMAS` names a folder that
+//! contains them as `<revision>.json`; it writes statistics to `target/tmp/differential.txt`.
 
-mod deform;
+mod mutate;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,14 +27,14 @@ use mcp_conformance::spec::{Era, Level, Revision};
 use mcp_conformance::verdict::Verdict;
 use serde_json::{Value, json};
 
-use self::deform::deform;
+use self::mutate::mutate;
 use crate::builtin::cases;
 use crate::trial;
 
-/// How many deformed messages are judged in a revision, as far as there are so many.
-const MOST: usize = 12_000;
-/// How many there have to be.
-const LEAST: usize = 5_000;
+/// The maximum number of mutated messages per revision.
+const MAX_MUTATED_MESSAGES: usize = 12_000;
+/// The minimum number of mutated messages per revision.
+const MIN_MUTATED_MESSAGES: usize = 5_000;
 
 pub(crate) fn trials() -> Vec<Trial> {
     let folder = std::env::var_os("MCP_SCHEMAS").map(PathBuf::from);
@@ -43,194 +43,194 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![trial("differential/shapes", compared).with_ignored_flag(ignored)]
 }
 
-/// What differs, and which of the two is the stricter one.
+/// Which of the two is stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Side {
-    /// Our rules let pass what the schema refuses.
-    OursLaxer,
-    /// Our rules refuse what the schema lets pass.
-    OursStricter,
+enum Stricter {
+    /// The schema rejects what the cases accept.
+    Schema,
+    /// The cases reject what the schema accepts.
+    Cases,
 }
 
-/// A difference that is right: the side, the definition (`*` for any), the beginning of the place (positions
-/// as `*`), the deformation (`*` for any), and the reason.
-struct Justified(Side, &'static str, &'static str, &'static str, &'static str);
+/// A correct difference: which is stricter, the definition (`*` for any), the beginning of the location (array indexes
+/// as `*`), the mutation (`*` for any), and the reason.
+struct JustifiedDifference(Stricter, &'static str, &'static str, &'static str, &'static str);
 
-const JUSTIFIED: &[Justified] = &[
-    Justified(
-        Side::OursStricter,
+const JUSTIFIED_DIFFERENCES: &[JustifiedDifference] = &[
+    JustifiedDifference(
+        Stricter::Cases,
         "*",
         "/id",
         "*",
-        "an answer carries the id of its request, which a schema of one message cannot say",
+        "a response has the id of its request, which a schema of one message cannot express",
     ),
-    Justified(
-        Side::OursStricter,
+    JustifiedDifference(
+        Stricter::Cases,
         "*",
         "/result/resultType",
         "*",
-        "a client knows two types of results, and has to refuse any other; the schema takes any string",
+        "a client must reject unknown result types; the schema accepts any string",
     ),
-    Justified(
-        Side::OursStricter,
+    JustifiedDifference(
+        Stricter::Cases,
         "*",
         "/result/protocolVersion",
         "*",
-        "a version that was agreed to before is agreed to again; the schema takes any string",
+        "the server negotiates the same version again; the schema accepts any string",
     ),
-    Justified(
-        Side::OursStricter,
+    JustifiedDifference(
+        Stricter::Cases,
         "*",
         "/result/capabilities/extensions",
         "*",
-        "identifiers of extensions have a prefix, by the page; the schema takes any name",
+        "the specification requires a prefix in extension identifiers; the schema accepts any name",
     ),
-    Justified(
-        Side::OursStricter,
+    JustifiedDifference(
+        Stricter::Cases,
         "CallToolResult",
         "/result/content/*/mimeType",
         "*",
-        "a MIME type is type/subtype, by RFC 6838, and that of the bytes; the schema takes any string",
+        "RFC 6838 requires type/subtype, and the MIME type must match the bytes; the schema accepts any string",
     ),
-    Justified(
-        Side::OursStricter,
+    JustifiedDifference(
+        Stricter::Cases,
         "GetPromptResult",
         "/result/messages/*/content/mimeType",
         "*",
-        "a MIME type is type/subtype, by RFC 6838, and that of the bytes; the schema takes any string",
+        "RFC 6838 requires type/subtype, and the MIME type must match the bytes; the schema accepts any string",
     ),
-    Justified(
-        Side::OursStricter,
+    JustifiedDifference(
+        Stricter::Cases,
         "GetPromptResult",
         "/result/messages/*/content/resource/mimeType",
         "dropped",
-        "the page of prompts wants the mimeType of an embedded resource, by a MUST; the schema does not",
+        "the page on prompts requires the mimeType of an embedded resource (MUST); the schema does not",
     ),
-    Justified(
-        Side::OursStricter,
+    JustifiedDifference(
+        Stricter::Cases,
         "ListResourcesResult",
         "/result/resources/*/annotations/lastModified",
         "*",
-        "lastModified is an ISO 8601 time, by the page; the schema takes any string",
+        "the specification requires an ISO 8601 time in lastModified; the schema accepts any string",
     ),
-    Justified(
-        Side::OursStricter,
+    JustifiedDifference(
+        Stricter::Cases,
         "ListToolsResult",
         "/result/tools/*/inputSchema",
         "*",
-        "an inputSchema is a valid JSON Schema, by the page; the schema looks at its root alone",
+        "the specification requires a valid JSON Schema as inputSchema; the schema checks only its root",
     ),
-    Justified(
-        Side::OursStricter,
+    JustifiedDifference(
+        Stricter::Cases,
         "ListToolsResult",
         "/result/tools/*/outputSchema",
         "*",
-        "an outputSchema is a valid JSON Schema, by the page; the schema looks at its root alone",
+        "the specification requires a valid JSON Schema as outputSchema; the schema checks only its root",
     ),
-    Justified(
-        Side::OursStricter,
+    JustifiedDifference(
+        Stricter::Cases,
         "ProgressNotification",
         "/params/_meta/traceparent",
         "*",
-        "a traceparent has the format of the W3C, by the page; the schema takes anything",
+        "the specification requires the W3C format in traceparent; the schema accepts any value",
     ),
-    Justified(
-        Side::OursStricter,
+    JustifiedDifference(
+        Stricter::Cases,
         "ProgressNotification",
         "/params/progressToken",
         "*",
-        "progress is reported on tokens of requests, which a schema of one message cannot say",
+        "a progress token belongs to a request, which a schema of one message cannot express",
     ),
-    Justified(
-        Side::OursStricter,
+    JustifiedDifference(
+        Stricter::Cases,
         "SubscriptionsAcknowledgedNotification",
         "/params/_meta/io.modelcontextprotocol~1subscriptionId",
         "*",
-        "an acknowledgement carries the id of its request, which a schema of one message cannot say",
+        "an acknowledgement has the id of its request, which a schema of one message cannot express",
     ),
-    Justified(
-        Side::OursStricter,
+    JustifiedDifference(
+        Stricter::Cases,
         "ToolListChangedNotification",
         "/params/_meta/io.modelcontextprotocol~1subscriptionId",
         "*",
-        "what is listened for carries the id of its request, which a schema of one message cannot say",
+        "a notification of a subscription has the id of its request, which a schema of one message cannot express",
     ),
-    Justified(
-        Side::OursLaxer,
+    JustifiedDifference(
+        Stricter::Schema,
         "*",
         "/method",
         "*",
-        "under another method it is another message, to which its definition does not apply",
+        "a message with another method is another message, to which the definition does not apply",
     ),
-    Justified(
-        Side::OursLaxer,
+    JustifiedDifference(
+        Stricter::Schema,
         "ListToolsResult",
         "/result/tools/*/icons/*/src",
         "*",
-        "what the src of an icon may be is a rule of its own on the page, a SHOULD, and judged by tools/definition/icon-scheme as a warning",
+        "the allowed values of an icon's src are a separate SHOULD of the specification, which tools/definition/icon-scheme judges as a warning",
     ),
-    Justified(
-        Side::OursLaxer,
+    JustifiedDifference(
+        Stricter::Schema,
         "ListPromptsResult",
         "/result/prompts/*/icons/*/src",
         "*",
-        "what the src of an icon may be is a rule of its own on the page, a SHOULD, and judged by tools/definition/icon-scheme as a warning",
+        "the allowed values of an icon's src are a separate SHOULD of the specification, which tools/definition/icon-scheme judges as a warning",
     ),
-    Justified(
-        Side::OursLaxer,
+    JustifiedDifference(
+        Stricter::Schema,
         "ListResourcesResult",
         "/result/resources/*/icons/*/src",
         "*",
-        "what the src of an icon may be is a rule of its own on the page, a SHOULD, and judged by tools/definition/icon-scheme as a warning",
+        "the allowed values of an icon's src are a separate SHOULD of the specification, which tools/definition/icon-scheme judges as a warning",
     ),
-    Justified(
-        Side::OursLaxer,
+    JustifiedDifference(
+        Stricter::Schema,
         "InitializeResult",
         "/result/serverInfo/icons/*/src",
         "*",
-        "what the src of an icon may be is a rule of its own on the page, a SHOULD, and judged by tools/definition/icon-scheme as a warning",
+        "the allowed values of an icon's src are a separate SHOULD of the specification, which tools/definition/icon-scheme judges as a warning",
     ),
-    Justified(
-        Side::OursLaxer,
+    JustifiedDifference(
+        Stricter::Schema,
         "*",
         "/result/_meta/io.modelcontextprotocol~1serverInfo/icons/*/src",
         "*",
-        "what the src of an icon may be is a rule of its own on the page, a SHOULD, and judged by tools/definition/icon-scheme as a warning",
+        "the allowed values of an icon's src are a separate SHOULD of the specification, which tools/definition/icon-scheme judges as a warning",
     ),
-    Justified(
-        Side::OursLaxer,
+    JustifiedDifference(
+        Stricter::Schema,
         "CallToolResult",
         "/result/content/*/icons/*/src",
         "*",
-        "what the src of an icon may be is a rule of its own on the page, a SHOULD, and judged by tools/definition/icon-scheme as a warning",
+        "the allowed values of an icon's src are a separate SHOULD of the specification, which tools/definition/icon-scheme judges as a warning",
     ),
-    Justified(
-        Side::OursLaxer,
+    JustifiedDifference(
+        Stricter::Schema,
         "GetPromptResult",
         "/result/messages/*/content/icons/*/src",
         "*",
-        "what the src of an icon may be is a rule of its own on the page, a SHOULD, and judged by tools/definition/icon-scheme as a warning",
+        "the allowed values of an icon's src are a separate SHOULD of the specification, which tools/definition/icon-scheme judges as a warning",
     ),
 ];
 
-impl Justified {
+impl JustifiedDifference {
     fn covers(&self, difference: &Difference) -> bool {
-        let Self(side, definition, place, deformation, _) = self;
-        let any = |pattern: &str, text: &str| pattern == "*" || pattern == text;
-        *side == difference.side
-            && any(definition, &difference.definition)
-            && (any(place, &difference.place) || difference.place.starts_with(&format!("{place}/")))
-            && any(deformation, difference.deformation)
+        let Self(stricter, definition, location, mutation, _) = self;
+        let matches = |pattern: &str, text: &str| pattern == "*" || pattern == text;
+        *stricter == difference.stricter
+            && matches(definition, &difference.definition)
+            && (matches(location, &difference.location) || difference.location.starts_with(&format!("{location}/")))
+            && matches(mutation, difference.mutation)
     }
 }
 
-/// Where a deformed message is judged in two ways.
+/// A mutated message on which the schema and the cases disagree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Difference {
-    side: Side,
+    stricter: Stricter,
     definition: String,
-    place: String,
-    deformation: &'static str,
+    location: String,
+    mutation: &'static str,
 }
 
 fn compare(folder: &Path) -> Result<(), String> {
@@ -238,66 +238,71 @@ fn compare(folder: &Path) -> Result<(), String> {
     let mut unjustified = String::new();
     for revision in Revision::ALL.into_iter().filter(|revision| !revision.is_draft()) {
         let official = Official::read(folder, revision)?;
-        let written = written(revision);
-        let mut deformed = Vec::new();
-        for message in &written {
-            deformed.extend(deform(&message.message).into_iter().map(|one| (message, one)));
+        let messages = server_messages(revision);
+        let mut mutated = Vec::new();
+        for message in &messages {
+            mutated.extend(mutate(&message.message).into_iter().map(|mutated| (message, mutated)));
         }
-        // Every n-th, so that each kind of message has its share.
-        let step = deformed.len().div_ceil(MOST).max(1);
-        let chosen: Vec<_> = deformed.iter().step_by(step).collect();
-        if chosen.len() < LEAST {
-            return Err(format!("{revision}: only {} deformed messages", chosen.len()));
+        // Every n-th, so that each kind of message is represented.
+        let step = mutated.len().div_ceil(MAX_MUTATED_MESSAGES).max(1);
+        let chosen: Vec<_> = mutated.iter().step_by(step).collect();
+        if chosen.len() < MIN_MUTATED_MESSAGES {
+            return Err(format!(
+                "{revision}: only {} mutated messages, expected at least {MIN_MUTATED_MESSAGES}",
+                chosen.len()
+            ));
         }
         let mut differences: BTreeMap<Difference, (usize, String)> = BTreeMap::new();
-        let (mut refused, mut agreed) = (0, 0);
-        for (written, deformed) in &chosen {
-            let theirs = official.problem(&written.definition, &deformed.message);
-            let ours = finding(written, &deformed.message, revision);
-            refused += usize::from(theirs.is_some());
-            let side = match (&theirs, &ours) {
-                (Some(_), None) => Side::OursLaxer,
-                (None, Some(_)) => Side::OursStricter,
+        let (mut rejected, mut agreed) = (0, 0);
+        for (original, mutated) in &chosen {
+            let schema_problem = official.problem(&original.definition, &mutated.message);
+            let case_finding = finding(original, &mutated.message, revision);
+            rejected += usize::from(schema_problem.is_some());
+            let stricter = match (&schema_problem, &case_finding) {
+                (Some(_), None) => Stricter::Schema,
+                (None, Some(_)) => Stricter::Cases,
                 _ => {
                     agreed += 1;
                     continue;
                 }
             };
             let difference = Difference {
-                side,
-                definition: written.definition.clone(),
-                place: deformed.place.clone(),
-                deformation: deformed.kind,
+                stricter,
+                definition: original.definition.clone(),
+                location: mutated.location.clone(),
+                mutation: mutated.kind,
             };
-            let told = theirs.or(ours).unwrap_or_default();
-            differences.entry(difference).or_insert((0, told)).0 += 1;
+            let problem = schema_problem.or(case_finding).unwrap_or_default();
+            differences.entry(difference).or_insert((0, problem)).0 += 1;
         }
-        for message in &written {
+        for message in &messages {
             if let Some(problem) = official.problem(&message.definition, &message.message) {
                 return Err(format!(
-                    "{revision}: the schema refuses what is not deformed: {problem}\n{}",
+                    "{revision}: the schema rejects an unmutated message: {problem}\n{}",
                     message.message
                 ));
             }
             if let Some(problem) = finding(message, &message.message, revision) {
-                return Err(format!("{revision}: we refuse what is not deformed: {problem}\n{}", message.message));
+                return Err(format!("{revision}: a case rejects an unmutated message: {problem}\n{}", message.message));
             }
         }
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-        for (difference, (count, told)) in &differences {
-            if let Some(justified) = JUSTIFIED.iter().find(|justified| justified.covers(difference)) {
+        for (difference, (count, problem)) in &differences {
+            if let Some(justified) = JUSTIFIED_DIFFERENCES.iter().find(|justified| justified.covers(difference)) {
                 *reasons.entry(justified.4).or_default() += count;
             } else {
-                let Difference { side, definition, place, deformation } = difference;
-                let told: String = told.chars().take(160).collect();
-                let _infallible =
-                    writeln!(unjustified, "{revision} {side:?} {count} {definition} {place} {deformation}: {told}");
+                let Difference { stricter, definition, location, mutation } = difference;
+                let problem: String = problem.chars().take(160).collect();
+                let _infallible = writeln!(
+                    unjustified,
+                    "{revision} stricter: {stricter:?} {count} {definition} {location} {mutation}: {problem}"
+                );
             }
         }
         let _infallible = writeln!(
             report,
-            "{revision}: {} messages, {} deformed, {refused} of them refused by the schema, {agreed} judged alike, {} not",
-            written.len(),
+            "{revision}: {} messages, {} mutated, {rejected} of them rejected by the schema, {agreed} judged alike, {} not",
+            messages.len(),
             chosen.len(),
             chosen.len() - agreed,
         );
@@ -308,7 +313,11 @@ fn compare(folder: &Path) -> Result<(), String> {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("differential.txt");
     fs::write(&path, format!("{report}\n{unjustified}"))
         .map_err(|error| format!("failed to write {}: {error}", path.display()))?;
-    if unjustified.is_empty() { Ok(()) } else { Err(format!("without a reason ({}):\n{unjustified}", path.display())) }
+    if unjustified.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("unjustified differences ({}):\n{unjustified}", path.display()))
+    }
 }
 
 /// The official schema of a revision.
@@ -331,10 +340,10 @@ impl Official {
         self.document[self.definitions].get(definition).is_some()
     }
 
-    /// The validator of a definition, made once.
+    /// The validator of a definition, compiled once.
     fn validator(&self, definition: &str) -> Arc<Validator> {
-        if let Some(known) = self.validators.borrow().get(definition) {
-            return Arc::clone(known);
+        if let Some(validator) = self.validators.borrow().get(definition) {
+            return Arc::clone(validator);
         }
         let mut schema = json!({"$ref": format!("#/{}/{definition}", self.definitions)});
         schema["$schema"] = self.document["$schema"].clone();
@@ -343,13 +352,13 @@ impl Official {
             .should_validate_formats(true)
             .with_format("byte", is_base64)
             .build(&schema)
-            .unwrap_or_else(|error| panic!("{definition} is no definition: {error}"));
+            .unwrap_or_else(|error| panic!("failed to compile {definition}: {error}"));
         let validator = Arc::new(validator);
         self.validators.borrow_mut().insert(definition.to_owned(), Arc::clone(&validator));
         validator
     }
 
-    /// What the schema has against a message, if anything: its envelope, and the definition of its kind.
+    /// The first error of a message against its envelope and the definition of its kind, if any.
     fn problem(&self, definition: &str, message: &Value) -> Option<String> {
         let first = |definition: &str, value: &Value| {
             let validator = self.validator(definition);
@@ -374,10 +383,10 @@ fn is_base64(text: &str) -> bool {
     base64::engine::general_purpose::STANDARD.decode(text).is_ok()
 }
 
-/// A message of the server and what it was written for.
-struct Written {
+/// A message of the server and the request that it belongs to.
+struct ServerMessage {
     message: Value,
-    /// What precedes it on its connection: the request that it answers or that it belongs to.
+    /// The request that precedes it on its connection.
     request: Value,
     /// The name of its definition in the schema; `error` for an error.
     definition: String,
@@ -416,8 +425,8 @@ fn message_definition(method: &str) -> Option<&'static str> {
     })
 }
 
-/// Every message that the built-in server writes in a conversation that asks for all it has.
-fn written(revision: Revision) -> Vec<Written> {
+/// Every message that the built-in server sends to a client that requests all that it offers.
+fn server_messages(revision: Revision) -> Vec<ServerMessage> {
     let mut requests = vec![
         json!({"method": "ping"}),
         json!({"method": "conformance/none"}),
@@ -455,15 +464,15 @@ fn written(revision: Revision) -> Vec<Written> {
     for method in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"] {
         requests.extend(pages(method, revision));
     }
-    converse(requests, revision)
+    exchange(requests, revision)
 }
 
 /// The requests for every page of a list.
 fn pages(method: &str, revision: Revision) -> Vec<Value> {
     let mut requests = vec![json!({"method": method, "params": {}})];
     loop {
-        let answered = converse(requests.clone(), revision);
-        let last = answered.iter().rev().find(|written| written.request["method"] == method);
+        let messages = exchange(requests.clone(), revision);
+        let last = messages.iter().rev().find(|message| message.request["method"] == method);
         let Some(cursor) = last.and_then(|last| last.message.pointer("/result/nextCursor").cloned()) else {
             return requests;
         };
@@ -471,8 +480,8 @@ fn pages(method: &str, revision: Revision) -> Vec<Value> {
     }
 }
 
-/// Asks all of this on one connection, one after the other, and sorts what comes back.
-fn converse(requests: Vec<Value>, revision: Revision) -> Vec<Written> {
+/// Sends all requests on one connection, one after the other, and assigns the messages of the server to them.
+fn exchange(requests: Vec<Value>, revision: Revision) -> Vec<ServerMessage> {
     let stateless = revision.era() == Era::Stateless;
     let client = json!({"name": "differential", "version": "1.0.0"});
     let opening = if stateless {
@@ -481,10 +490,10 @@ fn converse(requests: Vec<Value>, revision: Revision) -> Vec<Written> {
         let params = json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client});
         json!({"method": "initialize", "params": params})
     };
-    let mut asked = vec![opening];
-    asked.extend(requests);
+    let mut sent = vec![opening];
+    sent.extend(requests);
     let mut input = String::new();
-    for (id, request) in asked.iter_mut().enumerate() {
+    for (id, request) in sent.iter_mut().enumerate() {
         request["jsonrpc"] = json!("2.0");
         request["id"] = json!(id);
         if stateless {
@@ -503,33 +512,35 @@ fn converse(requests: Vec<Value>, revision: Revision) -> Vec<Written> {
     }
     let mut output = Vec::new();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
-    runtime.block_on(serve(input.as_bytes(), &mut output, &FaultSet::none())).expect("it serves what is in memory");
-    let lines = String::from_utf8(output).expect("it writes UTF-8");
-    let messages: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("it writes JSON")).collect();
+    runtime.block_on(serve(input.as_bytes(), &mut output, &FaultSet::none())).expect("the server reads from memory");
+    let lines = String::from_utf8(output).expect("the server writes UTF-8");
+    let messages: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("the server writes JSON")).collect();
     let session_parameters =
         SessionParameters { client_capabilities: json!({}), opening: messages[0].get("result").cloned() };
     let mut found = Vec::new();
     let mut next = 0;
     for message in messages {
-        // What comes on its own precedes the answer of its request, or follows that of a subscription.
+        // A notification precedes the response to its request, or follows that to a subscription.
         let of_method = message.get("method").and_then(Value::as_str);
         let request = match (&message["id"], of_method) {
             (id, None) => {
-                let id = id.as_u64().and_then(|id| usize::try_from(id).ok()).expect("it answers by our ids");
+                let id =
+                    id.as_u64().and_then(|id| usize::try_from(id).ok()).expect("a response has the id of a request");
                 next = id + 1;
-                asked[id].clone()
+                sent[id].clone()
             }
-            (_, Some("notifications/resources/updated")) => asked[next - 1].clone(),
+            (_, Some("notifications/resources/updated")) => sent[next - 1].clone(),
             (_, Some("notifications/progress")) => {
-                let own = |asked: &&Value| {
-                    asked.pointer("/params/_meta/progressToken") == message.pointer("/params/progressToken")
+                let has_token = |request: &&Value| {
+                    request.pointer("/params/_meta/progressToken") == message.pointer("/params/progressToken")
                 };
-                asked.iter().find(own).cloned().unwrap_or_default()
+                sent.iter().find(has_token).cloned().unwrap_or_default()
             }
             (_, Some(_)) if subscription_of(&message).is_some() => {
-                asked.iter().find(|asked| asked.get("id") == subscription_of(&message)).cloned().unwrap_or_default()
+                sent.iter().find(|request| request.get("id") == subscription_of(&message)).cloned().unwrap_or_default()
             }
-            (_, Some(_)) => asked[next.min(asked.len() - 1)].clone(),
+            (_, Some(_)) => sent[next.min(sent.len() - 1)].clone(),
         };
         let definition = match of_method {
             Some(method) => message_definition(method),
@@ -537,7 +548,7 @@ fn converse(requests: Vec<Value>, revision: Revision) -> Vec<Written> {
             None => request["method"].as_str().and_then(result_definition),
         };
         if let Some(definition) = definition {
-            found.push(Written {
+            found.push(ServerMessage {
                 message,
                 request,
                 definition: definition.to_owned(),
@@ -551,39 +562,41 @@ fn converse(requests: Vec<Value>, revision: Revision) -> Vec<Written> {
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// The id of the request that a notification is listened for by, if it names one.
+/// The id of the subscription that a notification belongs to, if it names one.
 fn subscription_of(message: &Value) -> Option<&Value> {
     message.get("params")?.get("_meta")?.get(SUBSCRIPTION)
 }
 
-/// What the watching cases find wrong with the shape of a message, if anything.
-fn finding(written: &Written, message: &Value, revision: Revision) -> Option<String> {
+/// The first finding of the passive cases on a message, if any.
+fn finding(original: &ServerMessage, message: &Value, revision: Revision) -> Option<String> {
     let entry = |at: u64, event| Arc::new(Entry { at: Duration::from_millis(at), event });
     let received = |at, message: &Value| entry(at, Event::Received(Frame::parse(message.to_string().as_bytes())));
-    let mut entries = vec![entry(0, Event::Sent { frame: Frame::from_value(&written.request), step_id: None })];
-    let subscribed = written.request["method"] == "subscriptions/listen";
-    if subscription_of(&written.message).is_some()
-        && written.message["method"].as_str().is_some_and(|it| it != ACKNOWLEDGED)
+    let mut entries = vec![entry(0, Event::Sent { frame: Frame::from_value(&original.request), step_id: None })];
+    let subscribed = original.request["method"] == "subscriptions/listen";
+    if subscription_of(&original.message).is_some()
+        && original.message["method"].as_str().is_some_and(|method| method != ACKNOWLEDGED)
     {
-        // What is listened for comes behind the acknowledgement.
-        let mut params = written.request["params"].clone();
-        params["_meta"] = json!({ SUBSCRIPTION: written.request["id"] });
+        // A notification of a subscription follows the acknowledgement.
+        let mut params = original.request["params"].clone();
+        params["_meta"] = json!({ SUBSCRIPTION: original.request["id"] });
         entries.push(received(0, &json!({"jsonrpc": "2.0", "method": ACKNOWLEDGED, "params": params})));
     }
     entries.push(received(1, message));
-    if written.message.get("method").is_some() && !subscribed {
-        // What the notification belongs to is answered after it; a subscription goes on.
-        let answer = json!({"jsonrpc": "2.0", "id": written.request["id"], "error": {"code": -32603, "message": "x"}});
-        entries.push(entry(2, Event::Received(Frame::from_value(&answer))));
+    if original.message.get("method").is_some() && !subscribed {
+        // The request of the notification is answered after it; a subscription continues.
+        let response =
+            json!({"jsonrpc": "2.0", "id": original.request["id"], "error": {"code": -32603, "message": "x"}});
+        entries.push(entry(2, Event::Received(Frame::from_value(&response))));
     }
-    let transcript = Transcript { entries, session_parameters: written.session_parameters.clone() };
-    let connected = [RecordedConnection { label: String::new(), transcript }];
-    let watched = IndexedConnections::new(&connected, revision);
+    let transcript = Transcript { entries, session_parameters: original.session_parameters.clone() };
+    let recorded = [RecordedConnection { label: String::new(), transcript }];
+    let connections = IndexedConnections::new(&recorded, revision);
     cases().iter().filter(|case| case.runs_in(revision)).find_map(|case| {
         let Body::Passive(passive) = &case.body else { return None };
-        let judged = judge_passive(case, passive, revision, &watched);
-        let binds = |level| matches!(level, Level::Must | Level::Schema);
-        let found = judged.findings.iter().find(|finding| finding.verdict == Verdict::Fail || binds(finding.level))?;
+        let judged = judge_passive(case, passive, revision, &connections);
+        let is_binding = |level| matches!(level, Level::Must | Level::Schema);
+        let found =
+            judged.findings.iter().find(|finding| finding.verdict == Verdict::Fail || is_binding(finding.level))?;
         Some(format!("{}: {}", case.id, found.message))
     })
 }

@@ -1,8 +1,8 @@
-//! The faults that only the fuzzer can find: no case sees them, and it does.
+//! Evaluation faults: no case detects them, and the fuzzer does.
 //!
-//! `cargo test --test suite -- --ignored hidden/evaluation` fuzzes the built-in server with each of them
-//! for ten seeds, prints what was found and how small, and takes its time. `SEEDS=1,2,3` chooses other
-//! seeds, `FAULTS=search,echo` those whose names contain one of these words.
+//! `cargo test --test suite -- --ignored hidden/evaluation` fuzzes the built-in server with each of them for ten seeds
+//! and prints which were found and whether the counterexamples are minimal, which takes long. `SEEDS=1,2,3` selects
+//! other seeds, `FAULTS=search,echo` the faults whose names contain one of these strings.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::trial;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-conformance");
 
-/// Hidden faults of each kind, for a look at the fuzzer that takes seconds.
+/// Evaluation faults of each kind, for a test of the fuzzer that takes seconds.
 const SAMPLE: [&str; 6] = [
     "search-limit-maximum",
     "search-rank-drifts",
@@ -36,47 +36,47 @@ const SAMPLE: [&str; 6] = [
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        trial("hidden/no-case-sees-a-hidden-fault", no_case_sees_a_hidden_fault),
+        trial("hidden/no-case-detects-an-evaluation-fault", no_case_detects_an_evaluation_fault),
         trial("hidden/the-fuzzer-finds-a-sample", the_fuzzer_finds_a_sample),
         trial("hidden/evaluation", evaluation).with_ignored_flag(true),
     ]
 }
 
-/// All of them at once: what none of the cases triggers together, none triggers alone.
-fn no_case_sees_a_hidden_fault() -> Result<(), String> {
-    let hidden = || Fault::all().iter().copied().filter(|fault| fault.is_evaluation_fault());
-    let seen = seen_by_cases(hidden().collect())?;
-    if seen.is_empty() {
+/// Tries all faults at once first: if no case detects any of them together, none detects one alone.
+fn no_case_detects_an_evaluation_fault() -> Result<(), String> {
+    let faults = || Fault::all().iter().copied().filter(|fault| fault.is_evaluation_fault());
+    let cases_found = detecting_cases(faults().collect())?;
+    if cases_found.is_empty() {
         return Ok(());
     }
-    let mut told = Vec::new();
-    for fault in hidden() {
-        let seen = seen_by_cases(FaultSet::from(fault))?;
-        if !seen.is_empty() {
-            told.push(format!("{fault} is seen by {}", seen.join(", ")));
+    let mut lines = Vec::new();
+    for fault in faults() {
+        let cases_found = detecting_cases(FaultSet::from(fault))?;
+        if !cases_found.is_empty() {
+            lines.push(format!("{fault} is detected by {}", cases_found.join(", ")));
         }
     }
-    told.push(format!("together they are seen by {}", seen.join(", ")));
-    Err(told.join("\n"))
+    lines.push(format!("all together are detected by {}", cases_found.join(", ")));
+    Err(lines.join("\n"))
 }
 
-/// The cases that are not green with these faults.
-fn seen_by_cases(faults: FaultSet) -> Result<Vec<String>, String> {
+/// The cases that fail, warn or cannot be judged with these faults.
+fn detecting_cases(faults: FaultSet) -> Result<Vec<String>, String> {
     let found = judge(faults, &[Revision::V2025_11_25, Revision::V2026_07_28], cases().to_vec());
     if found.results.is_empty() {
         return Err("nothing was judged".to_owned());
     }
-    let bad = |verdict| matches!(verdict, Verdict::Fail | Verdict::Warn | Verdict::Error);
-    Ok(found.results.into_iter().filter(|result| bad(result.verdict)).map(|result| result.case).collect())
+    let is_complaint = |verdict| matches!(verdict, Verdict::Fail | Verdict::Warn | Verdict::Error);
+    Ok(found.results.into_iter().filter(|result| is_complaint(result.verdict)).map(|result| result.case).collect())
 }
 
-/// What fuzzing a server came to.
+/// The result of fuzzing a server.
 pub(crate) struct Fuzzed {
-    /// What the cases say, with what they found.
+    /// The results of all cases.
     pub(crate) results: Vec<CaseResult>,
-    /// The oracles that found something, each with the calls that draw it.
+    /// The oracles with findings, each with its finding in JSON.
     findings: Vec<(String, Value)>,
-    took: Duration,
+    duration: Duration,
 }
 
 /// Fuzzes the built-in server with default settings.
@@ -101,7 +101,7 @@ pub(crate) fn fuzz_in(
         command.args(more.split_whitespace());
     }
     if let Some(fault) = fault {
-        // Each tool has a budget of its own, so the others would only take time; echo is there to be broken.
+        // Each tool has a budget of its own, so other tools would only take time; some faults affect `echo`.
         let family = fault.tool().split('_').next().unwrap_or_default();
         command.args(["--tool", &format!("{family}*"), "--tool", "echo"]);
     }
@@ -118,7 +118,7 @@ pub(crate) fn fuzz_in(
             String::from_utf8_lossy(&output.stderr)
         )
     })?;
-    let told: Report = serde_json::from_value(report.clone()).map_err(|error| format!("{name}: {error}"))?;
+    let typed_report: Report = serde_json::from_value(report.clone()).map_err(|error| format!("{name}: {error}"))?;
     let mut findings = Vec::new();
     for target in report["targets"].as_array().into_iter().flatten() {
         for result in target["results"].as_array().into_iter().flatten() {
@@ -127,52 +127,52 @@ pub(crate) fn fuzz_in(
             }
         }
     }
-    Ok(Fuzzed { results: told.results().cloned().collect(), findings, took: began.elapsed() })
+    Ok(Fuzzed { results: typed_report.results().cloned().collect(), findings, duration: began.elapsed() })
 }
 
-/// How well a fault was found.
+/// How well the fuzzer found a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
     Minimal,
-    /// RunResults, but with this call, which is larger than it need be.
+    /// Found, but with this counterexample, which is not minimal.
     Large(String),
-    /// Only others spoke, if any.
+    /// Not found; the other cases with findings.
     Missed(String),
 }
 
 fn outcome(fault: EvaluationFault, fuzzed: &Fuzzed) -> Outcome {
-    let right: Vec<&Value> = fuzzed
+    let matching: Vec<&Value> = fuzzed
         .findings
         .iter()
         .filter(|(case, _)| fault.oracles().contains(&case.as_str()))
         .map(|(_, finding)| &finding["counterexample"])
         .filter(|example| {
-            // A call that broke another tool stands before the call that shows it.
-            let before = example["before"].as_array().into_iter().flatten();
+            // A fault of one tool may show in another tool, after a call of the first.
+            let preceding = example["preceding"].as_array().into_iter().flatten();
             example.is_null()
                 || example["tool"] == fault.tool()
-                || before.into_iter().any(|call| call["name"] == fault.tool())
+                || preceding.into_iter().any(|call| call["name"] == fault.tool())
         })
         .collect();
-    if right.is_empty() {
+    if matching.is_empty() {
         let others: Vec<&str> = fuzzed.findings.iter().map(|(case, _)| case.as_str()).collect();
         return Outcome::Missed(others.join(" "));
     }
     let is_minimal = |example: &&&Value| {
-        let before = example["before"].as_array().cloned().unwrap_or_default();
-        fault.is_minimal(&before, &example["arguments"])
+        let preceding = example["preceding"].as_array().cloned().unwrap_or_default();
+        fault.is_minimal(&preceding, &example["arguments"])
     };
-    if right.iter().find(is_minimal).is_some() {
+    if matching.iter().find(is_minimal).is_some() {
         return Outcome::Minimal;
     }
-    let shown = format!("{} after {}", right[0]["arguments"], right[0]["before"]);
+    let shown = format!("{} after {}", matching[0]["arguments"], matching[0]["preceding"]);
     Outcome::Large(shown.chars().take(240).collect())
 }
 
-/// Servers that are fuzzed side by side; most of the time is spent waiting for those that hang.
+/// The number of servers that are fuzzed concurrently; most of the time is spent on waiting for hangs.
 const WORKERS: usize = 4;
 
-/// Fuzzes each fault with each seed; the outcome of each.
+/// The outcome for each fault with each seed.
 fn outcomes(faults: &[EvaluationFault], seeds: &[u64]) -> Result<BTreeMap<(EvaluationFault, u64), Outcome>, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let work: Vec<(EvaluationFault, u64)> =
@@ -187,27 +187,27 @@ fn outcomes(faults: &[EvaluationFault], seeds: &[u64]) -> Result<BTreeMap<(Evalu
                     match fuzz(Some(*fault), *seed, folder.path()) {
                         Ok(fuzzed) => {
                             let outcome = outcome(*fault, &fuzzed);
-                            tell(&format!(
+                            print_line(&format!(
                                 "{seed:>4} {:<32} {:>5.1}s {outcome:?}",
                                 fault.name(),
-                                fuzzed.took.as_secs_f64()
+                                fuzzed.duration.as_secs_f64()
                             ));
-                            done.lock().expect("nobody panics").insert((*fault, *seed), outcome);
+                            done.lock().expect("no thread panics").insert((*fault, *seed), outcome);
                         }
-                        Err(error) => *problem.lock().expect("nobody panics") = Some(error),
+                        Err(error) => *problem.lock().expect("no thread panics") = Some(error),
                     }
                 }
             });
         }
     });
-    match problem.into_inner().expect("nobody panics") {
+    match problem.into_inner().expect("no thread panics") {
         Some(error) => Err(error),
-        None => Ok(done.into_inner().expect("nobody panics")),
+        None => Ok(done.into_inner().expect("no thread panics")),
     }
 }
 
 #[expect(clippy::print_stderr, reason = "an evaluation of minutes is watched")]
-fn tell(line: &str) {
+fn print_line(line: &str) {
     eprintln!("{line}");
 }
 
@@ -225,16 +225,16 @@ fn the_fuzzer_finds_a_sample() -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
-/// What is asked of each seed, in hundredths.
-const LEAST: usize = 90;
+/// The minimum share of faults found per seed, and of minimal counterexamples among them, in percent.
+const MIN_FOUND_PERCENT: usize = 90;
 
 fn evaluation() -> Result<(), String> {
     let seeds: Vec<u64> = match std::env::var("SEEDS") {
         Ok(seeds) => seeds.split(',').filter_map(|seed| seed.trim().parse().ok()).collect(),
         Err(_) => (1..=10).collect(),
     };
-    let words = std::env::var("FAULTS").unwrap_or_default();
-    let chosen = |fault: &EvaluationFault| words.split(',').any(|word| fault.name().contains(word));
+    let filters = std::env::var("FAULTS").unwrap_or_default();
+    let chosen = |fault: &EvaluationFault| filters.split(',').any(|filter| fault.name().contains(filter));
     let faults: Vec<EvaluationFault> = EvaluationFault::all().filter(chosen).collect();
     let mut wrong = Vec::new();
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
@@ -249,7 +249,7 @@ fn evaluation() -> Result<(), String> {
     }
     let outcomes = outcomes(&faults, &seeds)?;
     let heads: Vec<String> = seeds.iter().map(|seed| format!("{seed:>3}")).collect();
-    tell(&format!("{:<32} {}", "", heads.concat()));
+    print_line(&format!("{:<32} {}", "", heads.concat()));
     for fault in &faults {
         let marks: String = seeds
             .iter()
@@ -259,14 +259,14 @@ fn evaluation() -> Result<(), String> {
                 Some(Outcome::Missed(_)) | None => "  -",
             })
             .collect();
-        tell(&format!("{:<32} {marks}", fault.name()));
+        print_line(&format!("{:<32} {marks}", fault.name()));
     }
     for seed in &seeds {
         let of_seed = || outcomes.iter().filter(|((_, of), _)| of == seed).map(|(_, outcome)| outcome);
         let found = of_seed().filter(|outcome| !matches!(outcome, Outcome::Missed(_))).count();
         let minimal = of_seed().filter(|outcome| **outcome == Outcome::Minimal).count();
-        tell(&format!("seed {seed}: {found} of {} found, {minimal} of those minimal", faults.len()));
-        if found * 100 < faults.len() * LEAST || minimal * 100 < found * LEAST {
+        print_line(&format!("seed {seed}: {found} of {} found, {minimal} of those minimal", faults.len()));
+        if found * 100 < faults.len() * MIN_FOUND_PERCENT || minimal * 100 < found * MIN_FOUND_PERCENT {
             wrong.push(format!("seed {seed}: {found} of {} found, {minimal} of those minimal", faults.len()));
         }
     }

@@ -144,7 +144,7 @@ fn a_stored_report_is_rendered_again() -> Result<(), String> {
     check("the report itself is the same again", read(folder, "r.json")? == read(folder, "again")?)?;
     program(folder, &["report", "r.json", "--quiet", "--fail-on", "never"])?
         .with_code(0)?
-        .says("REPORT ONLY: ")
+        .shows("REPORT ONLY: ")
         .map(drop)
 }
 
@@ -154,9 +154,9 @@ fn another_format_is_rejected() -> Result<(), String> {
     write("new.json", "{\"format\": 99}")?;
     write("none.json", "[]")?;
     let run = |args: &[&str]| program(folder.path(), args)?.with_code(2);
-    run(&["report", "new.json"])?.says("the report has format 99")?.says("run again")?;
-    run(&["report", "none.json"])?.says("--report json=FILE writes one")?;
-    run(&["report", "missing.json"])?.says("failed to read the report missing.json")?;
+    run(&["report", "new.json"])?.shows("the report has format 99")?.shows("run again")?;
+    run(&["report", "none.json"])?.shows("--report json=FILE writes one")?;
+    run(&["report", "missing.json"])?.shows("failed to read the report missing.json")?;
     run(&["merge", "none.json"])?;
     run(&["diff", "none.json", "new.json"])?;
     run(&["fleet", "new.json"]).map(drop)
@@ -167,7 +167,7 @@ fn only_the_report_is_on_standard_output() -> Result<(), String> {
     for (format, start) in [("junit", "<?xml"), ("sarif", "{"), ("github", "::"), ("tap", "TAP version 14\n")] {
         let ran = program(folder.path(), &["report", "r.json", "--quiet", "--report", format])?.with_code(1)?;
         check(&format!("{format} is the only output"), ran.out.starts_with(start) && !ran.out.contains("\nFAIL: "))?;
-        ran.says("--- stderr\nFAIL: ")?;
+        ran.shows("--- stderr\nFAIL: ")?;
     }
     Ok(())
 }

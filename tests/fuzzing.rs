@@ -1,5 +1,5 @@
-//! Fuzzing, end to end: the real program on the built-in server, and on that server behind a filter that
-//! makes it fail.
+//! Fuzzing, end to end: the real program on the built-in server, and on that server behind an input filter that makes
+//! it fail.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,40 +15,46 @@ use crate::trial;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-conformance");
 
-/// Ends the server when `echo` is called with a text that holds a capital letter.
-const CRASHES: &str = r#"sed -u -e '/"name":"echo".*"text":"[^"]*[A-Z]/Q7' | exec "$0" serve"#;
-/// Ends the server at every call.
-const ALWAYS_CRASHES: &str = r#"sed -u -e '/tools.call/Q7' | exec "$0" serve"#;
-/// Swallows calls of `echo` whose text holds a capital letter, so that nobody answers them.
-const HANGS: &str = r#"sed -u -e '/"name":"echo".*"text":"[^"]*[A-Z]/d' | exec "$0" serve"#;
+/// The server exits when `echo` is called with a text that contains a capital letter.
+const CRASH_FILTER: &str = r#"sed -u -e '/"name":"echo".*"text":"[^"]*[A-Z]/Q7' | exec "$0" serve"#;
+/// The server exits at every call.
+const ALWAYS_CRASH_FILTER: &str = r#"sed -u -e '/tools.call/Q7' | exec "$0" serve"#;
+/// Calls of `echo` whose text contains a capital letter do not reach the server.
+const HANG_FILTER: &str = r#"sed -u -e '/"name":"echo".*"text":"[^"]*[A-Z]/d' | exec "$0" serve"#;
 
-/// Swallows every call from the hundredth request on, whatever the process.
-const SWALLOWS: &str = r#"sed -u -e '/"id":[0-9]\{3,\},"method":"tools.call"/d' | exec "$0" serve"#;
+/// No call from the hundredth request of a process on reaches the server.
+const DROP_CALLS_FILTER: &str = r#"sed -u -e '/"id":[0-9]\{3,\},"method":"tools.call"/d' | exec "$0" serve"#;
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("fuzzing/the-same-seed-makes-the-same-calls", the_same_seed_makes_the_same_calls),
-        trial("fuzzing/a-crash-is-found-made-small-written-and-replayed", a_crash_is_found),
+        trial("fuzzing/a-crash-is-found-shrunk-saved-and-replayed", a_crash_is_found_shrunk_saved_and_replayed),
         trial("fuzzing/the-same-calls-are-made-on-several-processes", the_same_calls_are_made_on_several_processes),
-        trial("fuzzing/cases-do-not-see-what-calls-change", cases_do_not_see_what_calls_change),
-        trial("fuzzing/what-several-tools-do-alike-is-tried-again-on-one-process", what_several_tools_do_alike),
+        trial("fuzzing/fuzzing-does-not-affect-other-cases", fuzzing_does_not_affect_other_cases),
+        trial(
+            "fuzzing/failures-that-several-tools-share-are-retried-on-one-process",
+            failures_that_several_tools_share_are_retried_on_one_process,
+        ),
         trial("fuzzing/a-hang-is-found", a_hang_is_found),
-        trial("fuzzing/what-grows-is-written-and-replayed", what_grows_is_written_and_replayed),
-        trial("fuzzing/a-server-that-answers-no-call-is-given-up", a_server_that_answers_no_call_is_given_up),
+        trial("fuzzing/a-growing-resource-is-saved-and-replayed", a_growing_resource_is_saved_and_replayed),
+        trial("fuzzing/a-server-that-answers-no-call-is-abandoned", a_server_that_answers_no_call_is_abandoned),
         trial("fuzzing/the-conforming-server-has-no-finding", the_conforming_server_has_no_finding),
-        trial("fuzzing/a-server-that-always-ends-is-borne", a_server_that_always_ends_is_borne),
+        trial(
+            "fuzzing/a-server-that-always-crashes-does-not-stop-the-run",
+            a_server_that_always_crashes_does_not_stop_the_run,
+        ),
     ]
 }
 
-/// What a run of the program came to.
+/// The result of a run of the program.
 struct Run {
     code: Option<i32>,
     report: Report,
-    took: Duration,
+    duration: Duration,
 }
 
 impl Run {
-    fn of(folder: &Path, options: &[&str], server: &[&str]) -> Result<Self, String> {
+    fn start(folder: &Path, options: &[&str], server: &[&str]) -> Result<Self, String> {
         let path = folder.join("report.json");
         let began = Instant::now();
         let status = Command::new(PROGRAM)
@@ -65,7 +71,7 @@ impl Run {
             .map_err(|error| error.to_string())?;
         let text = fs::read_to_string(&path).map_err(|error| error.to_string())?;
         let report = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-        Ok(Self { code: status.code(), report, took: began.elapsed() })
+        Ok(Self { code: status.code(), report, duration: began.elapsed() })
     }
 
     fn findings(&self, case: &str) -> Vec<&Finding> {
@@ -92,8 +98,8 @@ fn the_same_seed_makes_the_same_calls() -> Result<(), String> {
         let path = folder.path().to_string_lossy().into_owned();
         let options = ["--seed", "5", "--fuzz", "120", "--fuzz-time", "5m", "--tool", "add", "--tool", "weather"];
         let options = [&FUZZ[..], &options[..], &["--regressions", "none"]].concat();
-        Run::of(folder.path(), &options, &["sh", "-c", tee, PROGRAM, &path])?;
-        // What is looked at more closely, with the same calls, depends on how busy the machine is.
+        Run::start(folder.path(), &options, &["sh", "-c", tee, PROGRAM, &path])?;
+        // Repeated calls, which depend on the load of the machine, do not count.
         calls.push(calls_in(folder.path(), &["add", "weather"])?.0);
     }
     if calls[0].len() < 150 {
@@ -103,12 +109,12 @@ fn the_same_seed_makes_the_same_calls() -> Result<(), String> {
     if differing.is_empty() { Ok(()) } else { Err(format!("only one of the two made {differing:#?}")) }
 }
 
-/// A tool that does not say that it only reads is fuzzed when the cases of every revision are through: the processes
-/// of a server may share a file, and the cases must not be judged by what the fuzzer left in it.
-fn cases_do_not_see_what_calls_change() -> Result<(), String> {
+/// A tool that is not annotated read-only is fuzzed after the cases of every revision: the processes of a server may
+/// share a file, and what the fuzzer writes to it must not affect the cases.
+fn fuzzing_does_not_affect_other_cases() -> Result<(), String> {
     const CALLS: usize = 40;
-    // Slow where an older revision is spoken.
-    const CHANGES: &str = r#"while IFS= read -r line; do
+    // Older revisions are slow.
+    const LOGGING_FILTER: &str = r#"while IFS= read -r line; do
         case $line in *'"protocolVersion":"2025-06-18"'*) old=old ;; esac
         printf '%s %s\n' "$old" "$line" >>"$1"
         if [ -n "$old" ]; then sleep 0.02; fi
@@ -119,36 +125,40 @@ fn cases_do_not_see_what_calls_change() -> Result<(), String> {
     let (calls, path) = (CALLS.to_string(), path.to_string_lossy());
     let options = ["--select", "fuzz/internal-error", "--select", "lifecycle/*", "--select", "tools/*"];
     let options = [&options[..], &["--tool", "echo", "--fuzz", &calls, "--regressions", "none"]].concat();
-    Run::of(folder.path(), &options, &["sh", "-c", CHANGES, PROGRAM, &path])?;
+    Run::start(folder.path(), &options, &["sh", "-c", LOGGING_FILTER, PROGRAM, &path])?;
     let lines = fs::read_to_string(&*path).map_err(|error| error.to_string())?;
     let lines: Vec<&str> = lines.lines().collect();
     let Some(last) = lines.iter().rposition(|line| line.starts_with("old")) else {
         return Err("no older revision was judged".to_owned());
     };
     let after = lines[last..].iter().filter(|line| line.contains(r#""name":"echo""#)).count();
-    if after >= CALLS { Ok(()) } else { Err(format!("{after} calls came after the cases of the older revision")) }
+    if after >= CALLS {
+        Ok(())
+    } else {
+        Err(format!("{after} calls follow the cases of the older revision, expected {CALLS} or more"))
+    }
 }
 
-fn a_crash_is_found() -> Result<(), String> {
+fn a_crash_is_found_shrunk_saved_and_replayed() -> Result<(), String> {
     let folder = folder()?;
     let options = [&FUZZ[..], &["--tool", "echo"]].concat();
-    let run = Run::of(folder.path(), &options, &filtered(CRASHES))?;
+    let run = Run::start(folder.path(), &options, &filtered(CRASH_FILTER))?;
     if run.code != Some(1) {
         return Err(format!("exit code {:?}", run.code));
     }
     let findings = run.findings("fuzz/crash");
     let [finding] = findings.as_slice() else { return Err(format!("{} findings", findings.len())) };
-    let example = finding.counterexample.as_deref().ok_or("it has no counterexample")?;
+    let example = finding.counterexample.as_deref().ok_or("the finding has no counterexample")?;
     let text = example.arguments["text"].as_str().unwrap_or_default();
     if text.len() != 1 || !text.chars().all(|c| c.is_ascii_uppercase()) || !example.preceding.is_empty() {
         return Err(format!("the counterexample is {} after {:?}", example.arguments, example.preceding));
     }
     if finding.confirmation.is_none_or(mcp_conformance::verdict::Confirmation::is_flaky) {
-        return Err(format!("it is not confirmed: {:?}", finding.confirmation));
+        return Err(format!("the finding is not confirmed: {:?}", finding.confirmation));
     }
-    let file = example.file.as_deref().ok_or("it was not written down")?;
+    let file = example.file.as_deref().ok_or("the counterexample was not saved")?;
     if !finding.reproduce.contains("replay") || !finding.reproduce.contains(file) {
-        return Err(format!("the command that replays it is {}", finding.reproduce));
+        return Err(format!("the command does not replay the counterexample: {}", finding.reproduce));
     }
     let replay = |server: &[&str]| {
         let status = Command::new(PROGRAM)
@@ -160,27 +170,27 @@ fn a_crash_is_found() -> Result<(), String> {
             .status();
         status.map(|status| status.code()).map_err(|error| error.to_string())
     };
-    match (replay(&filtered(CRASHES))?, replay(&[PROGRAM, "serve"])?) {
+    match (replay(&filtered(CRASH_FILTER))?, replay(&[PROGRAM, "serve"])?) {
         (Some(1), Some(0)) => {}
         codes => return Err(format!("the replays exit with {codes:?}")),
     }
-    let again = Run::of(folder.path(), &[&options[..], &["--fuzz", "1"]].concat(), &filtered(CRASHES))?;
+    let again = Run::start(folder.path(), &[&options[..], &["--fuzz", "1"]].concat(), &filtered(CRASH_FILTER))?;
     if again.findings("fuzz/crash").len() != 1 {
-        return Err("the next run does not try the failing call first".to_owned());
+        return Err("the next run does not repeat the saved call first".to_owned());
     }
     Ok(())
 }
 
-/// Of failures that several tools have in common, only the first that an earlier run wrote down takes a process of its
-/// own, and none of them is told of a server that is mended.
-fn what_several_tools_do_alike() -> Result<(), String> {
-    const ODD: &str =
+/// Of the saved failures that several tools share, only the first is retried on a process of its own, and none is
+/// reported for a fixed server.
+fn failures_that_several_tools_share_are_retried_on_one_process() -> Result<(), String> {
+    const INTERNAL_ERROR_FILTER: &str =
         r#""$0" serve | sed -u -e 's/-32602,"message":"arguments must be an object"/-32603,"message":"it broke"/'"#;
     let folder = folder()?;
     let tools = ["--tool", "echo", "--tool", "add", "--tool", "weather", "--fuzz", "60"];
     let options = [&["--select", "fuzz/internal-error", "--revision", "2025-11-25"], &tools[..]].concat();
-    let first = Run::of(folder.path(), &options, &filtered(ODD))?;
-    let second = Run::of(folder.path(), &options, &filtered(ODD))?;
+    let first = Run::start(folder.path(), &options, &filtered(INTERNAL_ERROR_FILTER))?;
+    let second = Run::start(folder.path(), &options, &filtered(INTERNAL_ERROR_FILTER))?;
     let kinds = |run: &Run| {
         let of = |finding: &&Finding| finding.counterexample.as_ref().map(|example| example.kind);
         run.findings("fuzz/internal-error").iter().map(of).collect::<Vec<_>>()
@@ -188,36 +198,37 @@ fn what_several_tools_do_alike() -> Result<(), String> {
     if kinds(&first) != [Some(CallKind::Malformed); 3] || kinds(&second) != [Some(CallKind::Regression); 3] {
         return Err(format!("first {:?}, then {:?}", kinds(&first), kinds(&second)));
     }
-    let own = second.findings("fuzz/internal-error").iter().filter(|finding| finding.confirmation.is_some()).count();
-    if own != 1 {
-        return Err(format!("{own} of the three took a process of their own"));
+    let confirmed =
+        second.findings("fuzz/internal-error").iter().filter(|finding| finding.confirmation.is_some()).count();
+    if confirmed != 1 {
+        return Err(format!("{confirmed} of the three failures were retried on a process of their own, expected 1"));
     }
-    let mended = Run::of(folder.path(), &options, &[PROGRAM, "serve"])?;
-    let result = mended.report.results().find(|result| result.case == "fuzz/internal-error");
+    let fixed = Run::start(folder.path(), &options, &[PROGRAM, "serve"])?;
+    let result = fixed.report.results().find(|result| result.case == "fuzz/internal-error");
     let notes = result.map_or(0, |result| result.notes.iter().filter(|note| note.contains("no longer fails")).count());
-    if kinds(&mended).is_empty() && notes == 3 {
+    if kinds(&fixed).is_empty() && notes == 3 {
         Ok(())
     } else {
-        Err(format!("of the mended server: {:?} and {notes} notes", kinds(&mended)))
+        Err(format!("for the fixed server: {:?} and {notes} notes, expected no findings and 3 notes", kinds(&fixed)))
     }
 }
 
 fn a_hang_is_found() -> Result<(), String> {
     let folder = folder()?;
     let options = [&FUZZ[..], &["--tool", "echo", "--timeout", "500ms", "--regressions", "none"]].concat();
-    let run = Run::of(folder.path(), &options, &filtered(HANGS))?;
+    let run = Run::start(folder.path(), &options, &filtered(HANG_FILTER))?;
     let findings = run.findings("fuzz/hang");
     if findings.is_empty() {
-        return Err("no call hangs".to_owned());
+        return Err("no hang was found".to_owned());
     }
-    if run.took > Duration::from_secs(90) { Err(format!("it took {:?}", run.took)) } else { Ok(()) }
+    if run.duration > Duration::from_secs(90) { Err(format!("the run took {:?}", run.duration)) } else { Ok(()) }
 }
 
 fn the_conforming_server_has_no_finding() -> Result<(), String> {
     for (seed, revision) in [("1", "2026-07-28"), ("2", "2025-11-25"), ("3", "2024-11-05")] {
         let folder = folder()?;
         let options = ["--select", "fuzz/*", "--revision", revision, "--seed", seed];
-        let run = Run::of(folder.path(), &options, &[PROGRAM, "serve"])?;
+        let run = Run::start(folder.path(), &options, &[PROGRAM, "serve"])?;
         let bad: Vec<String> = run
             .report
             .results()
@@ -229,48 +240,48 @@ fn the_conforming_server_has_no_finding() -> Result<(), String> {
         }
         let calls = run.report.targets.iter().filter_map(|target| target.summary.fuzz.as_ref()).map(|fuzz| fuzz.calls);
         if calls.sum::<u64>() < 1_000 {
-            return Err(format!("little was called in {revision}"));
+            return Err(format!("expected at least 1000 calls in {revision}"));
         }
     }
     Ok(())
 }
 
-fn a_server_that_always_ends_is_borne() -> Result<(), String> {
+fn a_server_that_always_crashes_does_not_stop_the_run() -> Result<(), String> {
     let folder = folder()?;
     let options = [&FUZZ[..], &["--fuzz-time", "20s", "--tool", "e*", "--regressions", "none"]].concat();
-    let run = Run::of(folder.path(), &options, &filtered(ALWAYS_CRASHES))?;
+    let run = Run::start(folder.path(), &options, &filtered(ALWAYS_CRASH_FILTER))?;
     if run.findings("fuzz/crash").is_empty() {
         return Err("no crash was found".to_owned());
     }
-    if run.took > Duration::from_secs(120) { Err(format!("it took {:?}", run.took)) } else { Ok(()) }
+    if run.duration > Duration::from_secs(120) { Err(format!("the run took {:?}", run.duration)) } else { Ok(()) }
 }
 
-fn a_server_that_answers_no_call_is_given_up() -> Result<(), String> {
+fn a_server_that_answers_no_call_is_abandoned() -> Result<(), String> {
     let folder = folder()?;
     let options = [&FUZZ[..], &["--timeout", "2s", "--regressions", "none"]].concat();
-    let run = Run::of(folder.path(), &options, &filtered(SWALLOWS))?;
+    let run = Run::start(folder.path(), &options, &filtered(DROP_CALLS_FILTER))?;
     if run.findings("fuzz/hang").is_empty() {
-        return Err("no call hangs".to_owned());
+        return Err("no hang was found".to_owned());
     }
     let fuzzed =
         run.report.targets.iter().find_map(|target| target.summary.fuzz.as_ref()).ok_or("nothing was fuzzed")?;
-    let why = fuzzed.stopped_early.as_deref().ok_or("it was not given up")?;
+    let why = fuzzed.stopped_early.as_deref().ok_or("the server was not abandoned")?;
     if !why.contains("consecutive tools failed") {
-        return Err(format!("it was given up as {why}"));
+        return Err(format!("the reason is {why}"));
     }
     let passed =
         run.report.results().find(|result| result.case.starts_with("fuzz/") && result.verdict == Verdict::Pass);
     if let Some(passed) = passed {
-        return Err(format!("{} passes, though next to nothing was answered", passed.case));
+        return Err(format!("{} passes, although almost no call was answered", passed.case));
     }
-    // A few of the timeouts; the rest is for a busy machine.
-    if run.took > Duration::from_secs(60) { Err(format!("it took {:?}", run.took)) } else { Ok(()) }
+    // A few timeouts, and a margin for a busy machine.
+    if run.duration > Duration::from_secs(60) { Err(format!("the run took {:?}", run.duration)) } else { Ok(()) }
 }
 
-/// What these tools were called with, whatever the process, and how many processes were called often. Other tools
-/// are called to see whether they still work, which ones depends on how fast they are.
+/// The calls of these tools on all processes, and the number of processes with many calls. Which other tools are called,
+/// to check that they still work, depends on timing.
 fn calls_in(folder: &Path, tools: &[&str]) -> Result<(BTreeSet<String>, usize), String> {
-    const OFTEN: usize = 300;
+    const MIN_CALLS: usize = 300;
     let (mut calls, mut processes) = (BTreeSet::new(), 0);
     for entry in fs::read_dir(folder).map_err(|error| error.to_string())?.flatten() {
         if entry.path().extension().is_some_and(|ending| ending == "lines") {
@@ -278,31 +289,32 @@ fn calls_in(folder: &Path, tools: &[&str]) -> Result<(BTreeSet<String>, usize), 
             let text = String::from_utf8_lossy(&bytes).into_owned();
             let params =
                 text.lines().filter_map(|line| line.split_once("\"method\":\"tools/call\",").map(|(_, params)| params));
-            let of_them = |params: &&str| tools.iter().any(|tool| params.contains(&format!(r#""name":"{tool}""#)));
-            let own: BTreeSet<String> =
-                params.filter(of_them).map(|params| params.chars().take(500).collect()).collect();
-            processes += usize::from(own.len() > OFTEN);
-            calls.extend(own);
+            let is_listed_tool =
+                |params: &&str| tools.iter().any(|tool| params.contains(&format!(r#""name":"{tool}""#)));
+            let of_process: BTreeSet<String> =
+                params.filter(is_listed_tool).map(|params| params.chars().take(500).collect()).collect();
+            processes += usize::from(of_process.len() > MIN_CALLS);
+            calls.extend(of_process);
         }
     }
     Ok((calls, processes))
 }
 
 fn the_same_calls_are_made_on_several_processes() -> Result<(), String> {
-    // How many processes are worth their start, and whether one is left for a fresh one, follows from times.
+    // The number of processes depends on measured times.
     const ATTEMPTS: usize = 3;
     let mut processes = Vec::new();
     for _ in 0..ATTEMPTS {
         let mut all = Vec::new();
         for jobs in ["1", "4"] {
             let folder = folder()?;
-            // Slow enough that more processes are worth their start.
+            // A slow server, for which starting more processes pays off.
             let tee =
                 r#"tee "$1/$$.lines" | while IFS= read -r line; do printf '%s\n' "$line"; done | exec "$0" serve"#;
             let path = folder.path().to_string_lossy().into_owned();
             let options = ["--jobs", jobs, "--fuzz", "1000", "--fuzz-time", "5m", "--tool", "add", "--tool", "count"];
             let options = [&FUZZ[..], &options[..], &["--tool", "echo", "--regressions", "none"]].concat();
-            Run::of(folder.path(), &options, &["sh", "-c", tee, PROGRAM, &path])?;
+            Run::start(folder.path(), &options, &["sh", "-c", tee, PROGRAM, &path])?;
             all.push(calls_in(folder.path(), &["add", "count", "echo"])?);
         }
         let missing: Vec<&String> = all[0].0.symmetric_difference(&all[1].0).take(3).collect();
@@ -317,15 +329,15 @@ fn the_same_calls_are_made_on_several_processes() -> Result<(), String> {
     Err(format!("the numbers of processes are {processes:?}"))
 }
 
-fn what_grows_is_written_and_replayed() -> Result<(), String> {
+fn a_growing_resource_is_saved_and_replayed() -> Result<(), String> {
     let folder = folder()?;
     let options = [&FUZZ[..], &["--tool", "search"]].concat();
     let faulty = [PROGRAM, "serve", "--fault", "search-files"];
-    let run = Run::of(folder.path(), &options, &faulty)?;
+    let run = Run::start(folder.path(), &options, &faulty)?;
     let findings = run.findings("fuzz/descriptors");
-    let finding = findings.first().ok_or("nothing piles up")?;
-    let example = finding.counterexample.as_deref().ok_or("it has no counterexample")?;
-    let file = example.file.as_deref().ok_or("it was not written down")?;
+    let finding = findings.first().ok_or("no growth was found")?;
+    let example = finding.counterexample.as_deref().ok_or("the finding has no counterexample")?;
+    let file = example.file.as_deref().ok_or("the counterexample was not saved")?;
     for (server, code) in [(&faulty[..], Some(0)), (&[PROGRAM, "serve"][..], Some(0))] {
         let replayed = folder.path().join("replayed.json");
         let status = Command::new(PROGRAM)

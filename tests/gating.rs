@@ -85,13 +85,13 @@ fn each_baseline_has_its_exit_code() -> Result<(), String> {
         write(folder, "b.jsonc", &baseline)?;
         program(folder, &["report", run, "--baseline", "b.jsonc"])?
             .with_code(code)
-            .and_then(|ran| ran.says(expected))
+            .and_then(|ran| ran.shows(expected))
             .map_err(|error| format!("{name}: {error}"))?;
     }
     // One of them with a real run instead of a stored report.
     write(folder, "b.jsonc", &entry(""))?;
-    judge(folder, &["--baseline", "b.jsonc"], &[FAULT])?.with_code(0)?.says("Accepted by the baseline")?;
-    judge(folder, &["--baseline", "b.jsonc"], &[])?.with_code(1)?.says("The baseline is out of date").map(drop)
+    judge(folder, &["--baseline", "b.jsonc"], &[FAULT])?.with_code(0)?.shows("Accepted by the baseline")?;
+    judge(folder, &["--baseline", "b.jsonc"], &[])?.with_code(1)?.shows("The baseline is out of date").map(drop)
 }
 
 fn a_baseline_is_written_and_updated() -> Result<(), String> {
@@ -99,7 +99,7 @@ fn a_baseline_is_written_and_updated() -> Result<(), String> {
     let folder = folder.path();
     let update = ["--quiet", "--baseline", "b.jsonc", "--update-baseline"];
     let compare = ["--quiet", "--baseline", "b.jsonc"];
-    judge(folder, &compare, &[FAULT])?.with_code(2)?.says("--update-baseline writes it")?;
+    judge(folder, &compare, &[FAULT])?.with_code(2)?.shows("--update-baseline writes it")?;
     judge(folder, &update, &[FAULT])?.with_code(0)?;
     judge(folder, &compare, &[FAULT])?.with_code(0)?;
     // The user edits the reason and adds a comment.
@@ -131,13 +131,13 @@ fn an_invalid_baseline_starts_no_server() -> Result<(), String> {
     write(folder, "b.jsonc", "{\"findings\": [{\"case\": \"a/b\", \"requirment\": \"x\", \"reason\": \"\"}]}")?;
     let invalid = ["--baseline", "b.jsonc", "--", "/no/such/server"];
     let ran = program(folder, &invalid)?.with_code(2)?;
-    ran.says("unknown member `requirment`")?.says("did you mean `requirement`?")?.says("it must not be empty")?;
+    ran.shows("unknown member `requirment`")?.shows("did you mean `requirement`?")?.shows("it must not be empty")?;
     let nowhere = ["--baseline", "missing/b.jsonc", "--update-baseline", "--", "/no/such/server"];
-    program(folder, &nowhere)?.with_code(2)?.says("failed to write the baseline missing/b.jsonc")?;
+    program(folder, &nowhere)?.with_code(2)?.shows("failed to write the baseline missing/b.jsonc")?;
     write(folder, "b.jsonc", "{\"findings\": []}")?;
     program(folder, &["--shard", "1/2", "--baseline", "b.jsonc", "--", "/no/such/server"])?
         .with_code(2)?
-        .says("mcp-conformance merge")
+        .shows("mcp-conformance merge")
         .map(drop)
 }
 
@@ -146,10 +146,10 @@ fn the_threshold_decides() -> Result<(), String> {
     let run = |options: &[&str], fault: &str| judge(folder.path(), options, &[fault]);
     // This fault leads to a warning.
     let warns = "unknown-tool-is-error";
-    run(&["--quiet"], warns)?.with_code(0)?.says("with --strict the exit code would be 1")?;
+    run(&["--quiet"], warns)?.with_code(0)?.shows("with --strict the exit code would be 1")?;
     run(&["--quiet", "--strict"], warns)?.with_code(1)?;
     run(&["--quiet", "--fail-on", "should"], warns)?.with_code(1)?;
-    run(&["--quiet", "--fail-on", "never"], FAULT)?.with_code(0)?.says("REPORT ONLY: ").map(drop)
+    run(&["--quiet", "--fail-on", "never"], FAULT)?.with_code(0)?.shows("REPORT ONLY: ").map(drop)
 }
 
 /// A server with a fault only in its first process.
@@ -166,7 +166,7 @@ fn a_failure_that_no_retry_reproduces_is_flaky() -> Result<(), String> {
         program(folder, &args)
     };
     run(&["--retries", "0"])?.with_code(1)?;
-    run(&[])?.with_code(0)?.says("did not fail in 1 retry")?.says("1 flaky")?;
+    run(&[])?.with_code(0)?.shows("did not fail in 1 retry")?.shows("1 flaky")?;
     let read = report(folder, "r.json")?;
     let result = read.results().find(|result| !result.findings.is_empty()).ok_or("no finding")?;
     let confirmation = result.findings[0].confirmation;
@@ -196,16 +196,16 @@ fn runs_are_compared() -> Result<(), String> {
     judge(folder, &["--quiet", "--report", "json=a.json"], &[FAULT])?.with_code(1)?;
     judge(folder, &["--quiet", "--report", "json=b.json"], &["unknown-tool-succeeds"])?.with_code(1)?;
     judge(folder, &["--quiet", "--report", "json=c.json"], &[])?.with_code(0)?;
-    program(folder, &["diff", "a.json", "a.json"])?.with_code(0)?.says("DIFF: 0 new, 0 fixed, 0 changed")?;
-    program(folder, &["diff", "a.json", "c.json"])?.with_code(0)?.says("0 new, 1 fixed")?;
+    program(folder, &["diff", "a.json", "a.json"])?.with_code(0)?.shows("DIFF: 0 new, 0 fixed, 0 changed")?;
+    program(folder, &["diff", "a.json", "c.json"])?.with_code(0)?.shows("0 new, 1 fixed")?;
     let ran = program(folder, &["diff", "a.json", "b.json"])?.with_code(1)?;
-    ran.says("new\n  fail  tools-call-unknown-tool-error")?.says("fixed\n  fail  content-image")?;
+    ran.shows("new\n  fail  tools-call-unknown-tool-error")?.shows("fixed\n  fail  content-image")?;
     let json = program(folder, &["diff", "a.json", "b.json", "--format", "json"])?.with_code(1)?;
     let value: Value = serde_json::from_str(&json.out).map_err(|error| error.to_string())?;
     if value["fixed"][0]["tool"] != TOOL {
         return Err(value.to_string());
     }
-    program(folder, &["diff", "a.json", "b.json", "--format", "markdown"])?.with_code(1)?.says("### 1 fixed").map(drop)
+    program(folder, &["diff", "a.json", "b.json", "--format", "markdown"])?.with_code(1)?.shows("### 1 fixed").map(drop)
 }
 
 /// The tools that were fuzzed.
@@ -263,9 +263,9 @@ fn merged_shards_equal_the_whole_run() -> Result<(), String> {
     write(folder, "b.jsonc", "{\"findings\": []}")?;
     program(folder, &["merge", "1.json", "2.json", "3.json", "--baseline", "b.jsonc"])?
         .with_code(1)?
-        .says("add these entries")?;
-    program(folder, &["merge", "1.json", "2.json"])?.with_code(2)?.says("the report of shard 3/3 is missing")?;
-    program(folder, &["merge", "whole.json"])?.with_code(2)?.says("is not the report of a shard").map(drop)
+        .shows("add these entries")?;
+    program(folder, &["merge", "1.json", "2.json"])?.with_code(2)?.shows("the report of shard 3/3 is missing")?;
+    program(folder, &["merge", "whole.json"])?.with_code(2)?.shows("is not the report of a shard").map(drop)
 }
 
 fn a_fleet_is_summarized() -> Result<(), String> {
@@ -273,11 +273,11 @@ fn a_fleet_is_summarized() -> Result<(), String> {
     let folder = folder.path();
     judge(folder, &["--quiet", "--report", "json=a.json"], &[FAULT])?.with_code(1)?;
     judge(folder, &["--quiet", "--report", "json=b.json"], &["hostile-text", FAULT])?;
-    program(folder, &["fleet", "a.json", "b.json"])?.with_code(0)?.says("2 servers: 0 passed, 2 failed")?;
+    program(folder, &["fleet", "a.json", "b.json"])?.with_code(0)?.shows("2 servers: 0 passed, 2 failed")?;
     let page = program(folder, &["fleet", "a.json", "b.json", "--format", "html"])?.with_code(0)?;
     let rows = page.out.matches("<tr>").count();
     if rows < 5 || page.out.contains("<script") {
         return Err(page.out);
     }
-    program(folder, &["fleet", "a.json", "--format", "json"])?.with_code(0)?.says("\"content-image\"").map(drop)
+    program(folder, &["fleet", "a.json", "--format", "json"])?.with_code(0)?.shows("\"content-image\"").map(drop)
 }

@@ -1,7 +1,7 @@
-//! What the judge must bear: servers that are no servers, that flood, lie, fork, hang or refuse to end.
+//! Hostile and broken servers: programs that are not MCP servers, or that flood, lie, fork, hang or do not exit.
 //!
-//! Every trial drives the real program with real processes, and looks at its exit code, its words, the
-//! time and the memory that it took, and at what it left behind.
+//! Every trial runs the real program with real processes, and checks its exit code, its output, its duration, its
+//! memory usage and that it leaves no process behind.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -20,139 +20,169 @@ use crate::trial;
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-conformance");
 
-/// The most memory that a run may take, in KiB.
-const MEMORY: u64 = 100 << 10;
+/// The maximum memory usage of a run, in KiB.
+const MAX_MEMORY_KIB: u64 = 100 << 10;
 
-/// Bounds where silence is the point, so that it takes seconds instead of minutes.
-pub(crate) const IMPATIENT: [&str; 4] = ["--startup-timeout", "2s", "--timeout", "1s"];
+/// Timeouts for servers that do not answer, so that a run takes seconds instead of minutes.
+pub(crate) const SHORT_TIMEOUTS: [&str; 4] = ["--startup-timeout", "2s", "--timeout", "1s"];
 
-/// Settings for servers that answer.
-pub(crate) const PATIENT: [&str; 4] = ["--startup-timeout", "20s", "--timeout", "5s"];
+/// Timeouts for servers that answer, on a busy machine too.
+pub(crate) const LONG_TIMEOUTS: [&str; 4] = ["--startup-timeout", "20s", "--timeout", "5s"];
 
-/// A case of a user's own, for servers that have tools.
-const OWN_CASE: &str = r#"{
+/// A case that a user wrote.
+const USER_CASE: &str = r#"{
   // Comments and trailing commas are allowed.
-  "title": "Our server answers a ping",
+  "title": "The server answers a ping",
   "requirements": ["ping-empty-result"],
-  "why": "We rely on it.",
-  "fix": "Answer it.",
+  "why": "Our monitoring relies on it.",
+  "fix": "Answer `ping` with an empty result.",
   "steps": [{ "send": { "method": "ping" }, "expect": [{ "outcome": ["success"] }] }],
 }
 "#;
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for bad in bad_servers() {
-        trials.push(trial(format!("hostile/server/{}", bad.name), move || bad.is_borne()));
+    for server in broken_servers() {
+        trials.push(trial(format!("hostile/server/{}", server.name), move || server.check()));
     }
-    for (name, server, limit) in null_servers() {
-        trials.push(trial(format!("hostile/null/{name}"), move || passes_nothing(&server, limit)));
+    for (name, server, limit) in unjudgeable_servers() {
+        trials.push(trial(format!("hostile/null/{name}"), move || passes_no_case(&server, limit)));
     }
     for (name, signal) in [("interrupt", Signal::INT), ("terminate", Signal::TERM)] {
-        trials.push(trial(format!("hostile/signal/{name}-leaves-nothing"), move || a_signal_leaves_nothing(signal)));
+        trials.push(trial(format!("hostile/signal/{name}-leaves-no-process"), move || {
+            a_signal_leaves_no_process(signal)
+        }));
     }
-    trials.push(trial("hostile/ids-of-the-wrong-type-are-told-soon", ids_of_the_wrong_type_are_told_soon));
-    trials.push(trial("hostile/one-that-does-nothing-is-given-up-soon", one_that_does_nothing_is_given_up_soon));
-    trials.push(trial("hostile/one-that-is-busy-is-waited-for", one_that_is_busy_is_waited_for));
-    trials.push(trial("hostile/text-of-the-server-steers-no-terminal", text_of_the_server_steers_no_terminal));
-    trials.push(trial("hostile/cases/broken", every_fault_of_a_broken_case_is_told));
-    trials.push(trial("hostile/cases/own", own_cases_run_beside_ours));
-    trials.push(trial("hostile/cases/missing", || {
-        let run = Run::of(&["--cases", "/does/not/exist"], &[PROGRAM, "serve"])?;
+    trials
+        .push(trial("hostile/ids-of-the-wrong-type-are-reported-quickly", ids_of_the_wrong_type_are_reported_quickly));
+    trials.push(trial("hostile/an-idle-server-is-abandoned-early", an_idle_server_is_abandoned_early));
+    trials.push(trial(
+        "hostile/a-busy-server-gets-its-whole-startup-timeout",
+        a_busy_server_gets_its_whole_startup_timeout,
+    ));
+    trials.push(trial("hostile/server-text-does-not-control-the-terminal", server_text_does_not_control_the_terminal));
+    trials.push(trial(
+        "hostile/cases/every-error-of-an-invalid-case-is-reported",
+        every_error_of_an_invalid_case_is_reported,
+    ));
+    trials.push(trial(
+        "hostile/cases/user-cases-run-alongside-the-built-in-cases",
+        user_cases_run_alongside_the_built_in_cases,
+    ));
+    trials.push(trial("hostile/cases/a-missing-folder-is-reported", || {
+        let run = Run::judge(&["--cases", "/does/not/exist"], &[PROGRAM, "serve"])?;
         run.expect(2, &["/does/not/exist"])
     }));
     trials
 }
 
-/// A server that the judge must bear.
-struct Bad {
+/// A broken server, and what a run against it must result in.
+struct BrokenServer {
     name: &'static str,
     server: Vec<String>,
     code: i32,
-    says: &'static [&'static str],
+    expected: &'static [&'static str],
     limit: Duration,
 }
 
-impl Bad {
-    fn is_borne(&self) -> Result<(), String> {
-        // Only silence is made short: a server that answers is given its time, also on a busy machine.
-        let options = if self.code == 0 { &PATIENT } else { &IMPATIENT };
-        let run = Run::of(options, &words(&self.server))?;
-        run.expect(self.code, self.says)?;
-        run.within(self.limit)
+impl BrokenServer {
+    fn check(&self) -> Result<(), String> {
+        // Servers that answer need more time on a busy machine.
+        let options = if self.code == 0 { &LONG_TIMEOUTS } else { &SHORT_TIMEOUTS };
+        let run = Run::judge(options, &as_strs(&self.server))?;
+        run.expect(self.code, self.expected)?;
+        run.expect_within(self.limit)
     }
 }
 
-/// Long enough for a run in which nothing is waited for, on a machine that is busy.
-pub(crate) const SOON: Duration = Duration::from_secs(15);
+/// The time limit of a run without timeouts, on a busy machine.
+pub(crate) const SHORT_LIMIT: Duration = Duration::from_secs(15);
 
-/// Long enough for a run in which the start-up is waited for, or every case is judged.
-pub(crate) const LATER: Duration = Duration::from_secs(45);
+/// The time limit of a run that reaches the start-up timeout or judges every case.
+pub(crate) const LONG_LIMIT: Duration = Duration::from_secs(45);
 
-fn bad_servers() -> Vec<Bad> {
-    let bad = |name, server, code, says, limit| Bad { name, server, code, says, limit };
+fn broken_servers() -> Vec<BrokenServer> {
+    let row = |name, server, code, expected, limit| BrokenServer { name, server, code, expected, limit };
     vec![
-        bad(
+        row(
             "missing",
             command(&["./does-not-exist"]),
             2,
             &["failed to start `./does-not-exist`", "No such file"],
-            SOON,
+            SHORT_LIMIT,
         ),
-        bad("not-executable", command(&["/etc/hosts"]), 2, &["failed to start `/etc/hosts`", "executable"], SOON),
-        bad("a-folder", command(&["/"]), 2, &["failed to start `/`"], SOON),
-        bad("ends-at-once", shell("echo 'no config' >&2; exit 3"), 2, &["the server exited before", "no config"], SOON),
-        bad(
+        row(
+            "not-executable",
+            command(&["/etc/hosts"]),
+            2,
+            &["failed to start `/etc/hosts`", "executable"],
+            SHORT_LIMIT,
+        ),
+        row("a-folder", command(&["/"]), 2, &["failed to start `/`"], SHORT_LIMIT),
+        row(
+            "exits-at-once",
+            shell("echo 'no config' >&2; exit 3"),
+            2,
+            &["the server exited before", "no config"],
+            SHORT_LIMIT,
+        ),
+        row(
             "banner",
             shell("echo 'Server ready'; cat >/dev/null"),
             2,
             &["no JSON-RPC response", "Server ready"],
-            LATER,
+            LONG_LIMIT,
         ),
-        bad("no-newline", shell("cat /dev/zero"), 2, &["exceed"], SOON),
-        bad("lines-without-end", shell("yes"), 2, &["exceed"], SOON),
-        bad("huge-first-line", shell("head -c 104857600 /dev/zero; echo; cat >/dev/null"), 2, &["exceed"], SOON),
-        bad("silent", shell("exec sleep 1000"), 2, &["did not answer the first message"], LATER),
-        bad("child-holds-stdout", forking("sleep 1000 &", ""), 0, &["PASS"], LATER),
-        bad("child-outside-the-group", forking("setsid sleep 1000 &", ""), 0, &["PASS"], LATER),
-        bad("only-a-child-left", shell("sleep 1000 & exit 0"), 2, &["the server exited before"], SOON),
-        bad("ignores-eof", serving("ignores-eof"), 0, &["stdio-exit-on-eof"], LATER),
-        bad("ignores-eof-and-sigterm", serving("ignores-sigterm"), 0, &["stdio-exit-on-sigterm"], LATER),
-        bad(
+        row("no-newline", shell("cat /dev/zero"), 2, &["exceeds the limit of 8 MiB"], SHORT_LIMIT),
+        row("lines-without-end", shell("yes"), 2, &["exceeded the output limit"], SHORT_LIMIT),
+        row(
+            "huge-first-line",
+            shell("head -c 104857600 /dev/zero; echo; cat >/dev/null"),
+            2,
+            &["exceeds the limit of 8 MiB"],
+            SHORT_LIMIT,
+        ),
+        row("silent", shell("exec sleep 1000"), 2, &["did not answer the first message"], LONG_LIMIT),
+        row("child-holds-stdout", server_after("sleep 1000 &", ""), 0, &["PASS"], LONG_LIMIT),
+        row("child-outside-the-group", server_after("setsid sleep 1000 &", ""), 0, &["PASS"], LONG_LIMIT),
+        row("only-a-child-left", shell("sleep 1000 & exit 0"), 2, &["the server exited before"], SHORT_LIMIT),
+        row("ignores-eof", faulty_server("ignores-eof"), 0, &["stdio-exit-on-eof"], LONG_LIMIT),
+        row("ignores-eof-and-sigterm", faulty_server("ignores-sigterm"), 0, &["stdio-exit-on-sigterm"], LONG_LIMIT),
+        row(
             "child-ignores-all",
-            forking("(trap '' TERM INT HUP; while :; do sleep 9; done) &", ""),
+            server_after("(trap '' TERM INT HUP; while :; do sleep 9; done) &", ""),
             0,
             &["PASS"],
-            LATER,
+            LONG_LIMIT,
         ),
-        bad("floods", serving("floods"), 1, &["exceed", "logging-opt-in"], LATER),
-        bad("huge-line", serving("huge-line"), 2, &["exceed"], LATER),
-        bad("deep-nesting", serving("deep-nesting"), 2, &["nesting levels"], LATER),
-        bad("eight-megabytes-first", serving("no-newline"), 2, &["exceeds the limit of 8 MiB"], LATER),
-        bad("garbage", serving("answers-garbage"), 2, &["no JSON-RPC response", "not a message"], LATER),
-        bad("dies-on-call", serving("dies-on-call"), 1, &["tools/call"], LATER),
-        bad("slow-start", serving("slow-start"), 0, &["PASS"], LATER),
-        bad("noise-on-stderr", serving("stderr-noise"), 0, &["PASS"], LATER),
+        row("floods", faulty_server("floods"), 1, &["exceeded the output limit", "logging-opt-in"], LONG_LIMIT),
+        row("huge-line", faulty_server("huge-line"), 2, &["exceeded the output limit"], LONG_LIMIT),
+        row("deep-nesting", faulty_server("deep-nesting"), 2, &["exceeds the limit of 120 nesting levels"], LONG_LIMIT),
+        row("eight-megabytes-first", faulty_server("no-newline"), 2, &["exceeds the limit of 8 MiB"], LONG_LIMIT),
+        row("garbage", faulty_server("answers-garbage"), 2, &["no JSON-RPC response", "not a message"], LONG_LIMIT),
+        row("dies-on-call", faulty_server("dies-on-call"), 1, &["tools/call"], LONG_LIMIT),
+        row("slow-start", faulty_server("slow-start"), 0, &["PASS"], LONG_LIMIT),
+        row("noise-on-stderr", faulty_server("stderr-noise"), 0, &["PASS"], LONG_LIMIT),
     ]
 }
 
-/// Programs of which nothing can be proved.
-fn null_servers() -> Vec<(&'static str, Vec<String>, Duration)> {
+/// Programs against which no case can be judged.
+fn unjudgeable_servers() -> Vec<(&'static str, Vec<String>, Duration)> {
     vec![
-        ("ends-at-once", shell("exit 0"), SOON),
-        ("cat", command(&["cat"]), SOON),
-        ("empty-objects", serving("answers-empty-object"), LATER),
-        ("same-error", serving("answers-same-error"), LATER),
-        ("never-answers", serving("never-answers"), LATER),
-        ("garbage", serving("answers-garbage"), LATER),
+        ("exits-at-once", shell("exit 0"), SHORT_LIMIT),
+        ("cat", command(&["cat"]), SHORT_LIMIT),
+        ("empty-objects", faulty_server("answers-empty-object"), LONG_LIMIT),
+        ("same-error", faulty_server("answers-same-error"), LONG_LIMIT),
+        ("never-answers", faulty_server("never-answers"), LONG_LIMIT),
+        ("garbage", faulty_server("answers-garbage"), LONG_LIMIT),
     ]
 }
 
-fn command(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
+fn command(arguments: &[&str]) -> Vec<String> {
+    arguments.iter().map(|argument| (*argument).to_owned()).collect()
 }
 
-fn words(command: &[String]) -> Vec<&str> {
+fn as_strs(command: &[String]) -> Vec<&str> {
     command.iter().map(String::as_str).collect()
 }
 
@@ -161,46 +191,46 @@ fn shell(script: &str) -> Vec<String> {
 }
 
 /// The built-in server with a fault.
-fn serving(fault: &str) -> Vec<String> {
+fn faulty_server(fault: &str) -> Vec<String> {
     assert!(fault.parse::<Fault>().is_ok(), "there is no fault `{fault}`");
     command(&[PROGRAM, "serve", "--fault", fault])
 }
 
-/// The built-in server behind a shell that does something first.
-fn forking(first: &str, options: &str) -> Vec<String> {
+/// The built-in server, started by a shell that runs another command first.
+fn server_after(first: &str, options: &str) -> Vec<String> {
     command(&["sh", "-c", &format!("{first} exec \"$0\" serve {options}"), PROGRAM])
 }
 
-/// What came of running the program.
+/// The result of running the program.
 pub(crate) struct Run {
     command: String,
     pub(crate) code: Option<i32>,
     /// Standard output and standard error.
     pub(crate) text: String,
-    pub(crate) wall: Duration,
-    /// The most memory that it held, in KiB, where the system tells.
+    pub(crate) duration: Duration,
+    /// Its peak memory usage in KiB, if the system reports it.
     peak: Option<u64>,
-    /// Processes that carry its mark and are still there.
-    left: Vec<String>,
+    /// Processes that have its mark in their environment and still run.
+    leftovers: Vec<String>,
 }
 
 impl Run {
     /// Judges a server.
-    pub(crate) fn of(options: &[&str], server: &[&str]) -> Result<Self, String> {
-        Self::with(options, server, &[], None)
+    pub(crate) fn judge(options: &[&str], server: &[&str]) -> Result<Self, String> {
+        Self::start(options, server, &[], None)
     }
 
-    /// Judges a server with variables in our own environment.
-    pub(crate) fn with_variables(
+    /// Judges a server, with variables in the environment of the program.
+    pub(crate) fn judge_with_variables(
         options: &[&str],
         server: &[&str],
         variables: &[(&str, &str)],
     ) -> Result<Self, String> {
-        Self::with(options, server, variables, None)
+        Self::start(options, server, variables, None)
     }
 
-    /// Judges a server, and sends a signal to the judge after a while where one is given.
-    fn with(
+    /// Judges a server, and sends the given signal, if any, to the program after the given time.
+    fn start(
         options: &[&str],
         server: &[&str],
         variables: &[(&str, &str)],
@@ -208,10 +238,10 @@ impl Run {
     ) -> Result<Self, String> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let mark = format!("MCP_CONFORMANCE_TRIAL={}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let (name, value) = mark.split_once('=').expect("it was written with one");
-        let folder = tempfile::tempdir().map_err(told)?;
+        let (name, value) = mark.split_once('=').expect("it contains `=`");
+        let folder = tempfile::tempdir().map_err(describe_error)?;
         let output = folder.path().join("output");
-        let file = File::create(&output).map_err(told)?;
+        let file = File::create(&output).map_err(describe_error)?;
         let began = Instant::now();
         let mut child = Command::new(PROGRAM)
             .args(["--fuzz", "off"])
@@ -222,15 +252,15 @@ impl Run {
             .envs(variables.iter().copied())
             .env_remove("CI")
             .stdin(Stdio::null())
-            .stdout(file.try_clone().map_err(told)?)
+            .stdout(file.try_clone().map_err(describe_error)?)
             .stderr(file)
             .spawn()
-            .map_err(told)?;
+            .map_err(describe_error)?;
         let mut signal = signal;
         let mut peak = None;
         let status = loop {
-            peak = peak_of(child.id()).max(peak);
-            if let Some(status) = child.try_wait().map_err(told)? {
+            peak = peak_memory_of(child.id()).max(peak);
+            if let Some(status) = child.try_wait().map_err(describe_error)? {
                 break status;
             }
             if let Some((which, after)) = signal
@@ -241,8 +271,8 @@ impl Run {
                 signal = None;
             }
             if began.elapsed() > Duration::from_secs(120) {
-                child.kill().map_err(told)?;
-                child.wait().map_err(told)?;
+                child.kill().map_err(describe_error)?;
+                child.wait().map_err(describe_error)?;
                 return Err(format!("{options:?} -- {server:?} did not end in two minutes"));
             }
             std::thread::sleep(Duration::from_millis(4));
@@ -250,82 +280,84 @@ impl Run {
         Ok(Self {
             command: format!("mcp-conformance {} -- {}", options.join(" "), server.join(" ")),
             code: status.code(),
-            text: String::from_utf8_lossy(&fs::read(&output).map_err(told)?).into_owned(),
-            wall: began.elapsed(),
+            text: String::from_utf8_lossy(&fs::read(&output).map_err(describe_error)?).into_owned(),
+            duration: began.elapsed(),
             peak,
-            left: left_behind(&mark),
+            leftovers: leftover_processes(&mark),
         })
     }
 
-    /// Demands an exit code and words, little memory, and that nothing is left.
-    pub(crate) fn expect(&self, code: i32, says: &[&str]) -> Result<(), String> {
+    /// Fails unless the program exited with this code, printed these strings, used little memory and left no process.
+    pub(crate) fn expect(&self, code: i32, expected: &[&str]) -> Result<(), String> {
         if self.code != Some(code) {
-            return Err(self.complain(&format!("it does not exit with {code}")));
+            return Err(self.failure(&format!("the exit code is not {code}")));
         }
         let flat = self.text.split_whitespace().collect::<Vec<_>>().join(" ");
-        if let Some(missing) = says.iter().find(|words| !flat.contains(**words)) {
-            return Err(self.complain(&format!("it does not say `{missing}`")));
+        if let Some(missing) = expected.iter().find(|string| !flat.contains(**string)) {
+            return Err(self.failure(&format!("the output lacks `{missing}`")));
         }
-        if self.peak.is_some_and(|peak| peak > MEMORY) {
-            return Err(self.complain("it takes too much memory"));
+        if self.peak.is_some_and(|peak| peak > MAX_MEMORY_KIB) {
+            return Err(self.failure(&format!("the program uses more than {MAX_MEMORY_KIB} KiB")));
         }
-        if !self.left.is_empty() {
-            return Err(self.complain(&format!("it leaves processes behind:\n{}", self.left.join("\n"))));
+        if !self.leftovers.is_empty() {
+            return Err(self.failure(&format!("processes still run:\n{}", self.leftovers.join("\n"))));
         }
         Ok(())
     }
 
-    pub(crate) fn within(&self, limit: Duration) -> Result<(), String> {
-        if self.wall > limit { Err(self.complain(&format!("it takes longer than {limit:?}"))) } else { Ok(()) }
+    /// Fails if the run took longer.
+    pub(crate) fn expect_within(&self, limit: Duration) -> Result<(), String> {
+        if self.duration > limit { Err(self.failure(&format!("the run takes longer than {limit:?}"))) } else { Ok(()) }
     }
 
-    pub(crate) fn complain(&self, what: &str) -> String {
-        const TAIL: usize = 6_000;
-        let from = self.text.len().saturating_sub(TAIL);
+    /// A failure message: the problem, the command and the end of the output.
+    pub(crate) fn failure(&self, problem: &str) -> String {
+        const MAX_OUTPUT_BYTES: usize = 6_000;
+        let from = self.text.len().saturating_sub(MAX_OUTPUT_BYTES);
         let from = (from..=self.text.len()).find(|at| self.text.is_char_boundary(*at)).unwrap_or_default();
         format!(
-            "{what}\n{}\nexit code {:?} after {:.2?}, peak {:?} KiB\n{}",
+            "{problem}\n{}\nexit code {:?} after {:.2?}, peak {:?} KiB\n{}",
             self.command,
             self.code,
-            self.wall,
+            self.duration,
             self.peak,
             &self.text[from..]
         )
     }
 }
 
-fn told(error: impl std::fmt::Display) -> String {
+fn describe_error(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// The most memory that a process has held so far, in KiB.
-fn peak_of(process: u32) -> Option<u64> {
+/// The peak memory usage of a process so far, in KiB.
+fn peak_memory_of(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Processes with a variable in their environment, once what was killed has had a moment to go.
-fn left_behind(mark: &str) -> Vec<String> {
-    let mut left = Vec::new();
+/// Processes with a variable in their environment, after killed processes had a moment to disappear.
+fn leftover_processes(mark: &str) -> Vec<String> {
+    let mut found = Vec::new();
     for _ in 0..20 {
-        left = marked(mark);
-        if left.is_empty() {
+        found = processes_with_mark(mark);
+        if found.is_empty() {
             break;
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    left
+    found
 }
 
-fn marked(mark: &str) -> Vec<String> {
+fn processes_with_mark(mark: &str) -> Vec<String> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
-    let carries = |folder: &Path| {
+    let has_mark = |folder: &Path| {
         let environment = fs::read(folder.join("environ")).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
     };
-    let marked = processes.flatten().map(|entry| entry.path()).filter(|folder| carries(folder));
-    marked
+    let found = processes.flatten().map(|entry| entry.path()).filter(|folder| has_mark(folder));
+    found
         .map(|folder| {
             let line = fs::read(folder.join("cmdline")).unwrap_or_default();
             format!("{} {}", folder.display(), String::from_utf8_lossy(&line).replace('\0', " "))
@@ -333,99 +365,104 @@ fn marked(mark: &str) -> Vec<String> {
         .collect()
 }
 
-/// Judges a server and reads the report of it.
+/// Judges a server and reads the report.
 fn report(options: &[&str], server: &[&str]) -> Result<(Run, Report), String> {
-    let folder = tempfile::tempdir().map_err(told)?;
+    let folder = tempfile::tempdir().map_err(describe_error)?;
     let path = folder.path().join("report.json");
-    let wanted = format!("json={}", path.display());
-    let run = Run::of(&[options, &["--report", &wanted]].concat(), server)?;
-    let text = fs::read_to_string(&path).map_err(|error| run.complain(&format!("there is no report: {error}")))?;
-    let report = serde_json::from_str(&text).map_err(|error| run.complain(&format!("it is no report: {error}")))?;
+    let format_and_path = format!("json={}", path.display());
+    let run = Run::judge(&[options, &["--report", &format_and_path]].concat(), server)?;
+    let text =
+        fs::read_to_string(&path).map_err(|error| run.failure(&format!("failed to read the report: {error}")))?;
+    let report =
+        serde_json::from_str(&text).map_err(|error| run.failure(&format!("failed to parse the report: {error}")))?;
     Ok((run, report))
 }
 
-fn passes_nothing(server: &[String], limit: Duration) -> Result<(), String> {
-    let (run, report) = report(&IMPATIENT, &words(server))?;
+fn passes_no_case(server: &[String], limit: Duration) -> Result<(), String> {
+    let (run, report) = report(&SHORT_TIMEOUTS, &as_strs(server))?;
     run.expect(2, &["NOT JUDGED"])?;
-    run.within(limit)?;
+    run.expect_within(limit)?;
     let passed: Vec<&str> = report.results().filter(|r| r.verdict == Verdict::Pass).map(|r| r.case.as_str()).collect();
-    if passed.is_empty() { Ok(()) } else { Err(run.complain(&format!("it passes {passed:?}"))) }
+    if passed.is_empty() { Ok(()) } else { Err(run.failure(&format!("these cases pass: {passed:?}"))) }
 }
 
-fn a_signal_leaves_nothing(signal: Signal) -> Result<(), String> {
+fn a_signal_leaves_no_process(signal: Signal) -> Result<(), String> {
     let first = "setsid sleep 1000 & (trap '' TERM INT HUP; while :; do sleep 9; done) &";
-    let server = forking(first, "--fault ignores-sigterm");
+    let server = server_after(first, "--fault ignores-sigterm");
     let after = Duration::from_millis(1500);
-    let run = Run::with(&["--timeout", "1s"], &words(&server), &[], Some((signal, after)))?;
-    if run.wall < after {
-        return Err(run.complain("the run was over before the signal"));
+    let run = Run::start(&["--timeout", "1s"], &as_strs(&server), &[], Some((signal, after)))?;
+    if run.duration < after {
+        return Err(run.failure("the run ended before the signal"));
     }
-    run.within(after + SOON)?;
-    // What was found by then counts: a breach that was proved stays one.
-    let code = run.code.filter(|code| [1, 2].contains(code)).ok_or_else(|| run.complain("it ends by the signal"))?;
+    run.expect_within(after + SHORT_LIMIT)?;
+    // Violations found before the signal count.
+    let code = run
+        .code
+        .filter(|code| [1, 2].contains(code))
+        .ok_or_else(|| run.failure("the signal terminates the program"))?;
     run.expect(code, &["the run was interrupted"])
 }
 
-/// With the usual bounds: what does nothing is told from what takes its time.
-fn one_that_does_nothing_is_given_up_soon() -> Result<(), String> {
-    let run = Run::of(&[], &words(&shell("exec sleep 1000")))?;
+/// With the default timeouts: an idle server is distinguished from a slow one.
+fn an_idle_server_is_abandoned_early() -> Result<(), String> {
+    let run = Run::judge(&[], &as_strs(&shell("exec sleep 1000")))?;
     run.expect(2, &["did not answer the first message, and was idle for 5s", "--startup-timeout"])?;
-    if cfg!(target_os = "linux") { run.within(Duration::from_secs(8)) } else { Ok(()) }
+    if cfg!(target_os = "linux") { run.expect_within(Duration::from_secs(8)) } else { Ok(()) }
 }
 
-/// Busy for longer than one that does nothing is given, then there.
-fn one_that_is_busy_is_waited_for() -> Result<(), String> {
+/// The server is busy for longer than an idle one may take, and then starts.
+fn a_busy_server_gets_its_whole_startup_timeout() -> Result<(), String> {
     let busy = "end=$(($(date +%s) + 7)); while [ $(date +%s) -lt $end ]; do :; done";
     let server = shell(&format!("{busy}; exec '{PROGRAM}' serve"));
     let flags = ["--revision", "2025-11-25", "--select", "jsonrpc/base-methods"];
-    Run::of(&flags, &words(&server))?.expect(0, &["PASS"])
+    Run::judge(&flags, &as_strs(&server))?.expect(0, &["PASS"])
 }
 
-/// Every answer comes, though under another id: waiting for better ones would take minutes.
-fn ids_of_the_wrong_type_are_told_soon() -> Result<(), String> {
-    let run = Run::of(&[], &words(&serving("ids-wrong-type")))?;
-    run.expect(1, &["the request has id 1, its response has id \"1\""])?;
-    // Built for speed it takes half of it.
-    run.within(Duration::from_secs(if cfg!(debug_assertions) { 16 } else { 8 }))
+/// The server answers every request under another id: waiting for the right ids would take minutes.
+fn ids_of_the_wrong_type_are_reported_quickly() -> Result<(), String> {
+    let run = Run::judge(&[], &as_strs(&faulty_server("ids-wrong-type")))?;
+    run.expect(1, &["the request has the id 1, its response has the id \"1\""])?;
+    // An optimised build takes half the time.
+    run.expect_within(Duration::from_secs(if cfg!(debug_assertions) { 16 } else { 8 }))
 }
 
-fn text_of_the_server_steers_no_terminal() -> Result<(), String> {
-    let run = Run::of(&["-v"], &words(&serving("hostile-text")))?;
+fn server_text_does_not_control_the_terminal() -> Result<(), String> {
+    let run = Run::judge(&["-v"], &as_strs(&faulty_server("hostile-text")))?;
     run.expect(0, &["PASS"])?;
-    let steers = |c: char| c.is_control() && c != '\n';
-    match run.text.lines().find(|line| line.contains(steers)) {
-        Some(line) => Err(run.complain(&format!("it prints control characters: {line:?}"))),
+    let is_control = |c: char| c.is_control() && c != '\n';
+    match run.text.lines().find(|line| line.contains(is_control)) {
+        Some(line) => Err(run.failure(&format!("the program prints control characters: {line:?}"))),
         None => Ok(()),
     }
 }
 
-fn every_fault_of_a_broken_case_is_told() -> Result<(), String> {
-    let folder = tempfile::tempdir().map_err(told)?;
+fn every_error_of_an_invalid_case_is_reported() -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(describe_error)?;
     let area = folder.path().join("mine");
-    fs::create_dir(&area).map_err(told)?;
-    fs::write(area.join("fine.jsonc"), OWN_CASE).map_err(told)?;
-    let broken = OWN_CASE.replace("ping-empty-result", "ping-emtpy-result").replace("\"steps\"", "\"stesp\"");
-    fs::write(area.join("misspelt.jsonc"), broken).map_err(told)?;
-    fs::write(area.join("torn.jsonc"), "{\n  \"title\": \"Torn\n}\n").map_err(told)?;
+    fs::create_dir(&area).map_err(describe_error)?;
+    fs::write(area.join("fine.jsonc"), USER_CASE).map_err(describe_error)?;
+    let misspelt = USER_CASE.replace("ping-empty-result", "ping-emtpy-result").replace("\"steps\"", "\"stesp\"");
+    fs::write(area.join("misspelt.jsonc"), misspelt).map_err(describe_error)?;
+    fs::write(area.join("torn.jsonc"), "{\n  \"title\": \"Torn\n}\n").map_err(describe_error)?;
     let path = folder.path().display().to_string();
-    let run = Run::of(&["--cases", &path], &[PROGRAM, "serve"])?;
+    let run = Run::judge(&["--cases", &path], &[PROGRAM, "serve"])?;
     run.expect(2, &["misspelt.jsonc:4", "`ping-empty-result`", "misspelt.jsonc:7", "`steps`", "torn.jsonc:2"])?;
-    run.within(SOON)
+    run.expect_within(SHORT_LIMIT)
 }
 
-fn own_cases_run_beside_ours() -> Result<(), String> {
-    let folder = tempfile::tempdir().map_err(told)?;
-    fs::create_dir(folder.path().join("mine")).map_err(told)?;
-    fs::write(folder.path().join("mine/ping.jsonc"), OWN_CASE).map_err(told)?;
+fn user_cases_run_alongside_the_built_in_cases() -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(describe_error)?;
+    fs::create_dir(folder.path().join("mine")).map_err(describe_error)?;
+    fs::write(folder.path().join("mine/ping.jsonc"), USER_CASE).map_err(describe_error)?;
     let path = folder.path().display().to_string();
     let (run, report) = report(&["--revision", "2025-11-25", "--cases", &path], &[PROGRAM, "serve"])?;
     run.expect(0, &["PASS"])?;
-    let own: Vec<_> = report.results().filter(|result| result.case == "mine/ping").collect();
-    if own.len() != 1 || own[0].verdict != Verdict::Pass {
-        return Err(run.complain(&format!("the own case is not judged once and passed: {own:?}")));
+    let results: Vec<_> = report.results().filter(|result| result.case == "mine/ping").collect();
+    if results.len() != 1 || results[0].verdict != Verdict::Pass {
+        return Err(run.failure(&format!("expected one passing result of the user's case, found {results:?}")));
     }
     if report.results().count() < 100 {
-        return Err(run.complain("ours do not run beside it"));
+        return Err(run.failure("the built-in cases do not run"));
     }
     Ok(())
 }

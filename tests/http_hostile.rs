@@ -1,7 +1,7 @@
-//! What the judge must bear over HTTP: no server there, pages, proxies, loops, floods, drips, and no HTTP at all.
+//! Hostile and broken servers over HTTP: no listener, HTML pages, redirect loops, floods, slow responses, other protocols.
 //!
-//! Every trial drives the real program against a small server on a raw socket, and looks at its exit code,
-//! its words, the time and the memory that it took.
+//! Every trial runs the real program against a small server on a raw socket, and checks its exit code, its output,
+//! its duration and its memory usage.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,192 +12,264 @@ use std::time::{Duration, Instant};
 use libtest_mimic::Trial;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use crate::hostile::{IMPATIENT, LATER, PATIENT, Run, SOON};
-use crate::raw::{answer, linger, listen, minimal_server, read, serve_response, unused_address};
+use crate::hostile::{LONG_LIMIT, LONG_TIMEOUTS, Run, SHORT_LIMIT, SHORT_TIMEOUTS};
+use crate::raw::{linger, listen, minimal_server, read, response, serve_response, unused_address};
 use crate::trial;
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for bad in bad_servers() {
-        trials.push(trial(format!("hostile/http/{}", bad.name), move || bad.is_borne()));
+    for server in broken_servers() {
+        trials.push(trial(format!("hostile/http/{}", server.name), move || server.check()));
     }
-    trials.push(trial("hostile/http/redirect-elsewhere", a_redirect_elsewhere_is_not_followed));
-    trials.push(trial("hostile/http/endpoint-elsewhere", an_endpoint_elsewhere_is_not_used));
-    trials.push(trial("hostile/http/retry-after", what_asks_to_wait_is_waited_for));
-    trials.push(trial("hostile/http/certificate", a_certificate_is_verified_unless_told_otherwise));
-    trials.push(trial("hostile/http/proxy", no_proxy_is_used_for_this_machine));
+    trials.push(trial(
+        "hostile/http/a-redirect-to-another-origin-is-not-followed",
+        a_redirect_to_another_origin_is_not_followed,
+    ));
+    trials.push(trial(
+        "hostile/http/an-endpoint-of-another-origin-is-not-used",
+        an_endpoint_of_another_origin_is_not_used,
+    ));
+    trials.push(trial("hostile/http/retry-after-is-respected", retry_after_is_respected));
+    trials.push(trial(
+        "hostile/http/a-certificate-is-verified-without-insecure",
+        a_certificate_is_verified_without_insecure,
+    ));
+    trials.push(trial(
+        "hostile/http/no-proxy-is-used-for-the-loopback-interface",
+        no_proxy_is_used_for_the_loopback_interface,
+    ));
     trials
 }
 
-/// A server that the judge must bear, and what it must say of it.
-struct Bad {
+/// A broken server, and what a run against it must print.
+struct BrokenServer {
     name: &'static str,
     scheme: &'static str,
     start: fn() -> SocketAddr,
-    says: &'static [&'static str],
+    expected: &'static [&'static str],
     limit: Duration,
 }
 
-impl Bad {
-    fn is_borne(&self) -> Result<(), String> {
+impl BrokenServer {
+    fn check(&self) -> Result<(), String> {
         let address = (self.start)();
-        let run = Run::of(&IMPATIENT, &[&format!("{}://{address}/mcp", self.scheme)])?;
+        let run = Run::judge(&SHORT_TIMEOUTS, &[&format!("{}://{address}/mcp", self.scheme)])?;
         run.expect(2, &["NOT JUDGED"])?;
-        run.expect(2, self.says)?;
-        run.within(self.limit)
+        run.expect(2, self.expected)?;
+        run.expect_within(self.limit)
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "a table, a row for each server")]
-fn bad_servers() -> Vec<Bad> {
-    let bad = |name, start, says, limit| Bad { name, scheme: "http", start, says, limit };
+#[expect(clippy::too_many_lines, reason = "a table with one row for each server")]
+fn broken_servers() -> Vec<BrokenServer> {
+    let row = |name, start, expected, limit| BrokenServer { name, scheme: "http", start, expected, limit };
     vec![
-        bad("refused", unused_address, &["no server listens at", "is it running"], SOON),
-        bad(
+        row("connection-refused", unused_address, &["no server listens at", "is it running"], SHORT_LIMIT),
+        row(
             "not-found",
-            || serve_response(|_| answer("404 Not Found", &[], "")),
+            || serve_response(|_| response("404 Not Found", &[], "")),
             &["HTTP status 404", "the path"],
-            SOON,
+            SHORT_LIMIT,
         ),
-        bad(
+        row(
             "not-found-page",
-            || serve_response(|_| answer("404 Not Found", &[("content-type", "text/html")], PAGE)),
+            || serve_response(|_| response("404 Not Found", &[("content-type", "text/html")], HTML_PAGE)),
             &["HTTP status 404 (text/html)", "the path"],
-            SOON,
+            SHORT_LIMIT,
         ),
-        bad(
+        row(
             "page",
-            || serve_response(|_| answer("200 OK", &[("content-type", "text/html; charset=utf-8")], PAGE)),
+            || serve_response(|_| response("200 OK", &[("content-type", "text/html; charset=utf-8")], HTML_PAGE)),
             &["HTTP status 200 (text/html", "a web page"],
-            SOON,
+            SHORT_LIMIT,
         ),
-        bad("broken-server", || serve_response(|_| answer("500 Oops", &[], "")), &["HTTP status 500"], SOON),
-        bad(
-            "tls-in-clear-text",
-            || raw(b"\x15\x03\x01\x00\x02\x02\x46"),
+        row(
+            "internal-server-error",
+            || serve_response(|_| response("500 Oops", &[], "")),
+            &["HTTP status 500"],
+            SHORT_LIMIT,
+        ),
+        row(
+            "tls-on-an-http-address",
+            || raw_response(b"\x15\x03\x01\x00\x02\x02\x46"),
             &["does not answer in HTTP/1.1", "https://"],
-            SOON,
+            SHORT_LIMIT,
         ),
-        bad("http2-only", || raw(HTTP2), &["does not answer in HTTP/1.1", "HTTP/2"], SOON),
-        Bad { scheme: "https", ..bad("no-tls", || listen(clear_text), &["does not speak TLS", "http://"], SOON) },
-        Bad { scheme: "https", ..bad("no-tls-and-silent", || listen(silent), &["https://"], LATER) },
-        bad("another-protocol", || raw(b"SSH-2.0-OpenSSH_9.9\r\n"), &["does not answer in HTTP/1.1"], SOON),
-        bad("hangs-up", || listen(|mut stream| read(&mut stream).map(drop)), &["closed the connection"], SOON),
-        bad("silent", || listen(silent), &["did not answer"], LATER),
-        bad(
-            "redirect-loop",
-            || serve_response(|asked| answer("308 Permanent Redirect", &[("location", &asked.target)], "")),
-            &["HTTP status 308", "redirect", "/mcp"],
-            SOON,
+        row("http2-only", || raw_response(HTTP2_FRAMES), &["does not answer in HTTP/1.1", "HTTP/2"], SHORT_LIMIT),
+        BrokenServer {
+            scheme: "https",
+            ..row("no-tls", || listen(clear_text), &["does not speak TLS", "http://"], SHORT_LIMIT)
+        },
+        BrokenServer { scheme: "https", ..row("no-tls-and-silent", || listen(silent), &["https://"], LONG_LIMIT) },
+        row(
+            "another-protocol",
+            || raw_response(b"SSH-2.0-OpenSSH_9.9\r\n"),
+            &["does not answer in HTTP/1.1"],
+            SHORT_LIMIT,
         ),
-        bad("huge-body", || listen(|stream| endless(stream, "content-length: 1073741824", b"[0,")), BEYOND, LATER),
-        bad("huge-page", || listen(|stream| endless(stream, "content-type: text/html", b"<br>")), BEYOND, LATER),
-        bad("endless-body", || listen(|stream| endless(stream, "connection: close", b"[0,")), BEYOND, LATER),
-        bad(
-            "invalid-chunks",
-            || raw(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}"),
-            &["chunk"],
-            SOON,
-        ),
-        bad(
-            "cut-short",
-            || raw(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n{\"jsonrpc\":"),
+        row(
+            "closes-the-connection",
+            || listen(|mut stream| read(&mut stream).map(drop)),
             &["closed the connection"],
-            SOON,
+            SHORT_LIMIT,
         ),
-        bad("header-without-end", || listen(|stream| flood(stream, b"HTTP/1.1 200 OK\r\nx: ", b"bomb")), HEADERS, SOON),
-        bad(
+        row("silent", || listen(silent), &["did not answer"], LONG_LIMIT),
+        row(
+            "redirect-loop",
+            || serve_response(|request| response("308 Permanent Redirect", &[("location", &request.target)], "")),
+            &["HTTP status 308", "redirect", "/mcp"],
+            SHORT_LIMIT,
+        ),
+        row(
+            "huge-body",
+            || listen(|stream| endless_body(stream, "content-length: 1073741824", b"[0,")),
+            MESSAGE_TOO_LONG,
+            LONG_LIMIT,
+        ),
+        row(
+            "huge-page",
+            || listen(|stream| endless_body(stream, "content-type: text/html", b"<br>")),
+            MESSAGE_TOO_LONG,
+            LONG_LIMIT,
+        ),
+        row(
+            "endless-body",
+            || listen(|stream| endless_body(stream, "connection: close", b"[0,")),
+            MESSAGE_TOO_LONG,
+            LONG_LIMIT,
+        ),
+        row(
+            "invalid-chunks",
+            || {
+                raw_response(
+                    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}",
+                )
+            },
+            &["chunk"],
+            SHORT_LIMIT,
+        ),
+        row(
+            "truncated-body",
+            || {
+                raw_response(
+                    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n{\"jsonrpc\":",
+                )
+            },
+            &["closed the connection"],
+            SHORT_LIMIT,
+        ),
+        row(
+            "header-without-end",
+            || listen(|stream| flood(stream, b"HTTP/1.1 200 OK\r\nx: ", b"bomb")),
+            HEADERS_TOO_LONG,
+            SHORT_LIMIT,
+        ),
+        row(
             "headers-without-end",
             || listen(|stream| flood(stream, b"HTTP/1.1 200 OK\r\n", b"x: y\r\n")),
-            HEADERS,
-            SOON,
+            HEADERS_TOO_LONG,
+            SHORT_LIMIT,
         ),
-        bad(
-            "lengths-that-differ",
-            || raw(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\ncontent-length: 9\r\n\r\nabcd"),
+        row(
+            "contradictory-content-lengths",
+            || raw_response(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\ncontent-length: 9\r\n\r\nabcd"),
             &["does not answer in HTTP/1.1"],
-            SOON,
+            SHORT_LIMIT,
         ),
-        bad(
+        row(
             "comments-without-end",
-            || listen(|stream| endless(stream, STREAM, b": ping\n\n")),
+            || listen(|stream| endless_body(stream, STREAM_HEADERS, b": ping\n\n")),
             &["no JSON-RPC response", "--startup-timeout"],
-            LATER,
+            LONG_LIMIT,
         ),
-        bad(
+        row(
             "line-without-end",
-            || listen(|stream| endless(stream, STREAM, b"data: data: ")),
+            || listen(|stream| endless_body(stream, STREAM_HEADERS, b"data: data: ")),
             &["the server wrote"],
-            LATER,
+            LONG_LIMIT,
         ),
-        bad(
+        row(
             "messages-without-end",
             || {
                 listen(|stream| {
-                    endless(stream, STREAM, b"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n")
+                    endless_body(
+                        stream,
+                        STREAM_HEADERS,
+                        b"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n",
+                    )
                 })
             },
-            &["exceed"],
-            LATER,
+            &["exceeded the output limit"],
+            LONG_LIMIT,
         ),
-        bad("dripping-head", || listen(|stream| drip(stream, b"")), &["did not answer", "--startup-timeout"], LATER),
-        bad(
+        row(
+            "dripping-head",
+            || listen(|stream| drip(stream, b"")),
+            &["did not answer", "--startup-timeout"],
+            LONG_LIMIT,
+        ),
+        row(
             "dripping-body",
-            || listen(|stream| drip(stream, JSON)),
+            || listen(|stream| drip(stream, JSON_HEAD)),
             &["no JSON-RPC response", "--startup-timeout"],
-            LATER,
+            LONG_LIMIT,
         ),
-        bad(
+        row(
             "dripping-stream",
-            || listen(|stream| drip(stream, EVENTS)),
+            || listen(|stream| drip(stream, STREAM_HEAD)),
             &["no JSON-RPC response", "--startup-timeout"],
-            LATER,
+            LONG_LIMIT,
         ),
-        bad(
-            "always-too-much",
-            || serve_response(|_| answer("429 Too Many Requests", &[("retry-after", "1")], "")),
+        row(
+            "rate-limited",
+            || serve_response(|_| response("429 Too Many Requests", &[("retry-after", "1")], "")),
             &["HTTP status 429", "Retry-After: 1"],
-            LATER,
+            LONG_LIMIT,
         ),
-        bad(
-            "too-much-for-today",
-            || serve_response(|_| answer("429 Too Many Requests", &[("retry-after", "86400")], "")),
+        row(
+            "rate-limited-for-a-day",
+            || serve_response(|_| response("429 Too Many Requests", &[("retry-after", "86400")], "")),
             &["HTTP status 429", "Retry-After: 86400"],
-            SOON,
+            SHORT_LIMIT,
         ),
-        bad(
-            "locked",
-            || serve_response(|_| answer("401 Unauthorized", &[], "")),
+        row(
+            "token-required",
+            || serve_response(|_| response("401 Unauthorized", &[], "")),
             &["HTTP status 401", "--bearer-env"],
-            SOON,
+            SHORT_LIMIT,
         ),
-        bad("accepted-and-silent", || serve_response(|_| answer("202 Accepted", &[], "")), &["HTTP status 202"], SOON),
-        bad(
+        row(
+            "accepted-and-silent",
+            || serve_response(|_| response("202 Accepted", &[], "")),
+            &["HTTP status 202"],
+            SHORT_LIMIT,
+        ),
+        row(
             "another-encoding",
             || {
                 let headers = [("content-type", "application/json"), ("content-encoding", "gzip")];
-                serve_response(move |_| answer("200 OK", &headers, "\u{1f}\u{8b}\u{8}"))
+                serve_response(move |_| response("200 OK", &headers, "\u{1f}\u{8b}\u{8}"))
             },
             &["gzip"],
-            SOON,
+            SHORT_LIMIT,
         ),
     ]
 }
 
-const PAGE: &str = "<!doctype html><title>Welcome</title><h1>It works</h1>";
+const HTML_PAGE: &str = "<!doctype html><title>Welcome</title><h1>It works</h1>";
 
-/// The preface of HTTP/2: empty settings, then the end with `HTTP_1_1_REQUIRED`'s neighbour, a protocol error.
-const HTTP2: &[u8] =
+/// What an HTTP/2 server sends to an HTTP/1.1 client: empty settings, then GOAWAY with a protocol error.
+const HTTP2_FRAMES: &[u8] =
     b"\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01";
 
-const STREAM: &str = "content-type: text/event-stream\r\nconnection: close";
-const JSON: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n";
-const EVENTS: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
-const BEYOND: &[&str] = &["exceeds the limit of 8 MiB"];
-const HEADERS: &[&str] = &["the response headers are longer than the client reads"];
+const STREAM_HEADERS: &str = "content-type: text/event-stream\r\nconnection: close";
+const JSON_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n";
+const STREAM_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+const MESSAGE_TOO_LONG: &[&str] = &["exceeds the limit of 8 MiB"];
+const HEADERS_TOO_LONG: &[&str] = &["the response headers are longer than the client reads"];
 
-/// Reads a request and writes bytes as they stand.
-fn raw(bytes: &'static [u8]) -> SocketAddr {
+/// Reads a request and writes these bytes unchanged.
+fn raw_response(bytes: &'static [u8]) -> SocketAddr {
     listen(move |mut stream| {
         read(&mut stream)?;
         stream.write_all(bytes)?;
@@ -205,10 +277,10 @@ fn raw(bytes: &'static [u8]) -> SocketAddr {
     })
 }
 
-/// Answers whatever comes as a server does that expected HTTP.
+/// Answers a TLS handshake as a server without TLS does.
 fn clear_text(mut stream: TcpStream) -> io::Result<()> {
     let _hello = io::Read::read(&mut stream, &mut [0; 8 << 10])?;
-    stream.write_all(&answer("400 Bad Request", &[], ""))?;
+    stream.write_all(&response("400 Bad Request", &[], ""))?;
     linger(&mut stream)
 }
 
@@ -216,35 +288,35 @@ fn silent(mut stream: TcpStream) -> io::Result<()> {
     io::copy(&mut stream, &mut io::sink()).map(drop)
 }
 
-/// Reads a request, writes what comes first, and repeats the rest as long as anybody reads.
-fn flood(mut stream: TcpStream, first: &[u8], again: &[u8]) -> io::Result<()> {
+/// Reads a request, writes the first bytes, and repeats the others until the connection closes.
+fn flood(mut stream: TcpStream, first: &[u8], repeated: &[u8]) -> io::Result<()> {
     read(&mut stream)?;
     stream.write_all(first)?;
-    let block = again.repeat((64 << 10) / again.len());
+    let block = repeated.repeat((64 << 10) / repeated.len());
     loop {
         stream.write_all(&block)?;
     }
 }
 
-/// As [`flood`], in the body of an answer.
-fn endless(stream: TcpStream, headers: &str, again: &[u8]) -> io::Result<()> {
+/// As [`flood`], in the body of a response.
+fn endless_body(stream: TcpStream, headers: &str, repeated: &[u8]) -> io::Result<()> {
     let kind = if headers.contains("content-type") { "" } else { "content-type: application/json\r\n" };
-    flood(stream, format!("HTTP/1.1 200 OK\r\n{kind}{headers}\r\n\r\n").as_bytes(), again)
+    flood(stream, format!("HTTP/1.1 200 OK\r\n{kind}{headers}\r\n\r\n").as_bytes(), repeated)
 }
 
-/// Writes what comes first at once, and then a byte a second.
+/// Writes the first bytes at once, and then one byte per second.
 fn drip(mut stream: TcpStream, first: &[u8]) -> io::Result<()> {
     read(&mut stream)?;
     stream.write_all(first)?;
-    for byte in JSON.iter().cycle() {
+    for byte in JSON_HEAD.iter().cycle() {
         stream.write_all(&[*byte])?;
         std::thread::sleep(Duration::from_secs(1));
     }
     Ok(())
 }
 
-/// A server that counts who comes.
-fn counting() -> (SocketAddr, Arc<AtomicUsize>) {
+/// A server that counts its connections.
+fn counting_server() -> (SocketAddr, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
     let address = listen(move |_| {
@@ -254,105 +326,110 @@ fn counting() -> (SocketAddr, Arc<AtomicUsize>) {
     (address, count)
 }
 
-fn is_left_alone(count: &AtomicUsize) -> Result<(), String> {
+fn expect_no_connection(count: &AtomicUsize) -> Result<(), String> {
     match count.load(Ordering::Relaxed) {
         0 => Ok(()),
-        more => Err(format!("the judge went to another origin {more} times")),
+        more => Err(format!("the program connected to another origin {more} times")),
     }
 }
 
-fn a_redirect_elsewhere_is_not_followed() -> Result<(), String> {
-    let (elsewhere, count) = counting();
-    let location = format!("http://{elsewhere}/mcp");
+fn a_redirect_to_another_origin_is_not_followed() -> Result<(), String> {
+    let (other_origin, count) = counting_server();
+    let location = format!("http://{other_origin}/mcp");
     let shown = location.clone();
-    let address = serve_response(move |_| answer("307 Temporary Redirect", &[("location", &location)], ""));
-    let run = Run::of(&IMPATIENT, &[&format!("http://{address}/mcp")])?;
+    let address = serve_response(move |_| response("307 Temporary Redirect", &[("location", &location)], ""));
+    let run = Run::judge(&SHORT_TIMEOUTS, &[&format!("http://{address}/mcp")])?;
     run.expect(2, &["NOT JUDGED", "HTTP status 307", "redirect", &shown])?;
-    is_left_alone(&count)
+    expect_no_connection(&count)
 }
 
-fn an_endpoint_elsewhere_is_not_used() -> Result<(), String> {
-    let (elsewhere, count) = counting();
+fn an_endpoint_of_another_origin_is_not_used() -> Result<(), String> {
+    let (other_origin, count) = counting_server();
     let address = listen(move |mut stream| {
-        let asked = read(&mut stream)?;
-        if asked.method != "GET" {
-            stream.write_all(&answer("405 Method Not Allowed", &[], ""))?;
+        let request = read(&mut stream)?;
+        if request.method != "GET" {
+            stream.write_all(&response("405 Method Not Allowed", &[], ""))?;
             return linger(&mut stream);
         }
-        let event = format!("event: endpoint\ndata: http://{elsewhere}/messages\n\n");
-        stream.write_all(&[EVENTS, event.as_bytes()].concat())?;
+        let event = format!("event: endpoint\ndata: http://{other_origin}/messages\n\n");
+        stream.write_all(&[STREAM_HEAD, event.as_bytes()].concat())?;
         silent(stream)
     });
-    let run = Run::of(&IMPATIENT, &[&format!("http://{address}/sse")])?;
-    run.expect(2, &["NOT JUDGED", "another origin", &elsewhere.to_string()])?;
-    is_left_alone(&count)
+    let run = Run::judge(&SHORT_TIMEOUTS, &[&format!("http://{address}/sse")])?;
+    run.expect(2, &["NOT JUDGED", "another origin", &other_origin.to_string()])?;
+    expect_no_connection(&count)
 }
 
-/// A server that has too much to do at first is asked again once the time that it names has passed.
-fn what_asks_to_wait_is_waited_for() -> Result<(), String> {
+/// A rate-limited request is repeated after the time that `Retry-After` names.
+fn retry_after_is_respected() -> Result<(), String> {
     let began: Arc<std::sync::OnceLock<Instant>> = Arc::default();
     let early = Arc::new(AtomicUsize::new(0));
-    let (first, hasty) = (Arc::clone(&began), Arc::clone(&early));
-    let address = serve_response(move |asked| {
+    let (first, counted) = (Arc::clone(&began), Arc::clone(&early));
+    let address = serve_response(move |request| {
         let since = first.get_or_init(Instant::now).elapsed();
         if since < Duration::from_millis(900) {
-            hasty.fetch_add(1, Ordering::Relaxed);
-            return answer("429 Too Many Requests", &[("retry-after", "1")], "");
+            counted.fetch_add(1, Ordering::Relaxed);
+            return response("429 Too Many Requests", &[("retry-after", "1")], "");
         }
-        minimal_server(asked)
+        minimal_server(request)
     });
-    let run = Run::of(&[&PATIENT[..], &["--revision", "2025-06-18"]].concat(), &[&format!("http://{address}/mcp")])?;
+    let run =
+        Run::judge(&[&LONG_TIMEOUTS[..], &["--revision", "2025-06-18"]].concat(), &[&format!("http://{address}/mcp")])?;
     if run.code == Some(2) {
-        return Err(run.complain("the server is not judged"));
+        return Err(run.failure("the server is not judged"));
     }
     match early.load(Ordering::Relaxed) {
         1 => Ok(()),
-        times => Err(run.complain(&format!("it was asked {times} times before it was ready"))),
+        times => {
+            Err(run
+                .failure(&format!("the server received {times} requests before the time in Retry-After, expected 1")))
+        }
     }
 }
 
-/// A server behind TLS with a certificate that nobody vouches for.
-fn behind_tls() -> Result<SocketAddr, String> {
-    let told = |error: &dyn std::fmt::Display| error.to_string();
-    let own = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).map_err(|error| told(&error))?;
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(own.signing_key.serialize_der()));
+/// A TLS server with a self-signed certificate.
+fn tls_server() -> Result<SocketAddr, String> {
+    let describe_error = |error: &dyn std::fmt::Display| error.to_string();
+    let certificate =
+        rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).map_err(|error| describe_error(&error))?;
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(certificate.signing_key.serialize_der()));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| told(&error))?
+        .map_err(|error| describe_error(&error))?
         .with_no_client_auth()
-        .with_single_cert(vec![own.cert.der().clone()], key)
-        .map_err(|error| told(&error))?;
+        .with_single_cert(vec![certificate.cert.der().clone()], key)
+        .map_err(|error| describe_error(&error))?;
     let config = Arc::new(config);
     Ok(listen(move |mut stream| {
         let mut session = rustls::ServerConnection::new(Arc::clone(&config)).map_err(io::Error::other)?;
         let mut tls = rustls::Stream::new(&mut session, &mut stream);
-        let asked = read(&mut tls)?;
-        tls.write_all(&minimal_server(&asked))?;
+        let request = read(&mut tls)?;
+        tls.write_all(&minimal_server(&request))?;
         tls.conn.send_close_notify();
         tls.flush()?;
         linger(&mut stream)
     }))
 }
 
-fn a_certificate_is_verified_unless_told_otherwise() -> Result<(), String> {
-    let address = format!("https://{}/mcp", behind_tls()?);
-    let run = Run::of(&IMPATIENT, &[&address])?;
+fn a_certificate_is_verified_without_insecure() -> Result<(), String> {
+    let address = format!("https://{}/mcp", tls_server()?);
+    let run = Run::judge(&SHORT_TIMEOUTS, &[&address])?;
     run.expect(2, &["NOT JUDGED", "certificate", "--insecure"])?;
-    run.within(SOON)?;
-    let run = Run::of(&[&PATIENT[..], &["--insecure"]].concat(), &[&address])?;
-    run.within(LATER)?;
-    if run.code == Some(2) { Err(run.complain("the server is not judged")) } else { Ok(()) }
+    run.expect_within(SHORT_LIMIT)?;
+    let run = Run::judge(&[&LONG_TIMEOUTS[..], &["--insecure"]].concat(), &[&address])?;
+    run.expect_within(LONG_LIMIT)?;
+    if run.code == Some(2) { Err(run.failure("the server is not judged")) } else { Ok(()) }
 }
 
-fn no_proxy_is_used_for_this_machine() -> Result<(), String> {
-    let (elsewhere, count) = counting();
+fn no_proxy_is_used_for_the_loopback_interface() -> Result<(), String> {
+    let (other_origin, count) = counting_server();
     let address = serve_response(minimal_server);
-    let proxy = format!("http://{elsewhere}");
+    let proxy = format!("http://{other_origin}");
     let variables = [("http_proxy", proxy.as_str()), ("HTTP_PROXY", &proxy), ("all_proxy", &proxy)];
-    let run = Run::with_variables(&PATIENT, &[&format!("http://{address}/mcp")], &variables)?;
+    let run = Run::judge_with_variables(&LONG_TIMEOUTS, &[&format!("http://{address}/mcp")], &variables)?;
     if run.code == Some(2) {
-        return Err(run.complain("the server is not judged"));
+        return Err(run.failure("the server is not judged"));
     }
-    is_left_alone(&count)
+    expect_no_connection(&count)
 }

@@ -1,5 +1,5 @@
-//! The same server judged over its standard streams and over HTTP: what is found is the same, but for what
-//! either transport has rules of its own for.
+//! The same server judged over stdio and over HTTP: the findings are the same, except those of cases that run over one
+//! transport only.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -48,71 +48,72 @@ const FAULTS: [(&str, Revision); 30] = [
     ("unknown-tool-is-error", Revision::V2024_10_07),
 ];
 
-/// How many trials share the faults.
-const SHARES: usize = 5;
+/// The number of trials that the faults are divided among.
+const TRIAL_COUNT: usize = 5;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let share = |number| move || FAULTS.iter().skip(number).step_by(SHARES).try_for_each(is_found_alike);
-    (0..SHARES).map(|number| trial(format!("parity/{}-of-{SHARES}", number + 1), share(number))).collect()
+    let trial_of =
+        |number| move || FAULTS.iter().skip(number).step_by(TRIAL_COUNT).try_for_each(is_found_over_both_transports);
+    (0..TRIAL_COUNT).map(|number| trial(format!("parity/{}-of-{TRIAL_COUNT}", number + 1), trial_of(number))).collect()
 }
 
-/// A finding: the case, the requirement, the verdict and the words.
-type Told = BTreeSet<(String, String, &'static str, String)>;
+/// Findings, each as its case, requirement, verdict and message.
+type Findings = BTreeSet<(String, String, &'static str, String)>;
 
-fn is_found_alike((fault, revision): &(&str, Revision)) -> Result<(), String> {
+fn is_found_over_both_transports((fault, revision): &(&str, Revision)) -> Result<(), String> {
     if fault.parse::<Fault>().is_err() {
-        return Err(format!("there is no fault `{fault}`"));
+        return Err(format!("no fault has the name `{fault}`"));
     }
-    let over_pipe = told(&["--".to_owned(), PROGRAM.to_owned(), "serve".to_owned()], fault, *revision)?;
+    let over_stdio = findings_of(&["--".to_owned(), PROGRAM.to_owned(), "serve".to_owned()], fault, *revision)?;
     let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|error| error.to_string())?;
     let address = listener.local_addr().map_err(|error| error.to_string())?.to_string();
     drop(listener);
     let url = format!("http://{address}/mcp");
     let server = ["--url", &url, "--", PROGRAM, "serve", "--http", &address].map(str::to_owned);
-    let over_http = told(&server, fault, *revision)?;
-    if over_pipe.is_empty() {
+    let over_http = findings_of(&server, fault, *revision)?;
+    if over_stdio.is_empty() {
         return Err(format!("{fault} is not found in {revision}"));
     }
-    if over_pipe == over_http {
+    if over_stdio == over_http {
         return Ok(());
     }
-    let only = |one: &Told, other: &Told| {
-        let lines: Vec<String> = one.difference(other).map(|told| format!("{told:?}\n")).collect();
+    let only = |one: &Findings, other: &Findings| {
+        let lines: Vec<String> = one.difference(other).map(|finding| format!("{finding:?}\n")).collect();
         lines.concat()
     };
     Err(format!(
-        "{fault} in {revision}\nonly over standard streams:\n{}only over HTTP:\n{}",
-        only(&over_pipe, &over_http),
-        only(&over_http, &over_pipe)
+        "{fault} in {revision}\nonly over stdio:\n{}only over HTTP:\n{}",
+        only(&over_stdio, &over_http),
+        only(&over_http, &over_stdio)
     ))
 }
 
-/// What is found in the built-in server with a fault, by the cases that run over both transports.
-fn told(server: &[String], fault: &str, revision: Revision) -> Result<Told, String> {
+/// The findings for the built-in server with a fault, of the cases that run over both transports.
+fn findings_of(server: &[String], fault: &str, revision: Revision) -> Result<Findings, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut arguments = vec!["--quiet", "--revision", revision.as_str(), "--timeout", "4s", "--fuzz", "off"];
     arguments.extend(["--report", "json=r.json"]);
     arguments.extend(server.iter().map(String::as_str));
     arguments.extend(["--fault", fault]);
-    let ran = program(folder.path(), &arguments)?;
-    let text = fs::read_to_string(folder.path().join("r.json")).map_err(|error| format!("{error}: {}", ran.told))?;
+    let output = program(folder.path(), &arguments)?;
+    let text = fs::read_to_string(folder.path().join("r.json")).map_err(|error| format!("{error}: {}", output.text))?;
     let report: Report = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     if let Some(problem) = report.summary.as_ref().and_then(|summary| summary.problem.as_ref()) {
-        return Err(format!("{fault} in {revision}: {}: {}", problem.message, ran.told));
+        return Err(format!("{fault} in {revision}: {}: {}", problem.message, output.text));
     }
-    let anywhere = |case: &str| {
+    let runs_over_both = |case: &str| {
         let both = [Transport::Stdio, Transport::Http];
-        cases().iter().any(|own| own.id == case && both.iter().all(|transport| own.runs_over(*transport)))
+        cases().iter().any(|known| known.id == case && both.iter().all(|transport| known.runs_over(*transport)))
     };
     Ok(report
         .results()
-        .filter(|result| anywhere(&result.case) && !matches!(result.verdict, Verdict::Pass | Verdict::Skip))
+        .filter(|result| runs_over_both(&result.case) && !matches!(result.verdict, Verdict::Pass | Verdict::Skip))
         .flat_map(|result| {
-            let word = |requirement: &str, words: &str| {
-                (result.case.clone(), requirement.to_owned(), result.verdict.as_str(), words.to_owned())
+            let row = |requirement: &str, message: &str| {
+                (result.case.clone(), requirement.to_owned(), result.verdict.as_str(), message.to_owned())
             };
-            let findings = result.findings.iter().map(move |finding| word(&finding.requirement, &finding.message));
-            findings.chain(result.findings.is_empty().then(|| word("", result.reason.as_deref().unwrap_or_default())))
+            let findings = result.findings.iter().map(move |finding| row(&finding.requirement, &finding.message));
+            findings.chain(result.findings.is_empty().then(|| row("", result.reason.as_deref().unwrap_or_default())))
         })
         .collect())
 }

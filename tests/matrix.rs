@@ -1,4 +1,5 @@
-//! Every case in both colours: it passes on the conforming server, and the fault that it names turns it red.
+//! Every case without and with its fault: it passes on the conforming server, and the fault that it names makes it fail
+//! or warn.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -22,16 +23,16 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("case/the-conforming-server-has-no-finding", the_conforming_server_has_no_finding),
         trial("case/the-conforming-variants-have-no-finding", the_conforming_variants_have_no_finding),
         trial("case/the-conforming-server-has-no-finding-over-http", the_conforming_server_has_no_finding_over_http),
-        trial("case/every-fault-is-caught", every_fault_is_named_by_a_case),
+        trial("case/every-fault-is-named-by-a-case", every_fault_is_named_by_a_case),
     ];
     for case in cases() {
         let (green, red) = (Arc::clone(case), Arc::clone(case));
         if matches!(case.body, Body::Fuzz(_)) {
             trials.push(trial(format!("case/{}/green", case.id), move || it_passes_while_fuzzing(&green)));
-            // On a busy machine a climb is lost among the waits; asked for by name, it is tried.
-            let by_the_clock = case.id == "fuzz/latency";
+            // Depends on timing, which is unreliable on a busy machine, so that this trial runs only on request.
+            let depends_on_timing = case.id == "fuzz/latency";
             let turns_red = trial(format!("case/{}/red", case.id), move || its_fault_turns_it_red_while_fuzzing(&red));
-            trials.push(turns_red.with_ignored_flag(by_the_clock));
+            trials.push(turns_red.with_ignored_flag(depends_on_timing));
             continue;
         }
         trials.push(trial(format!("case/{}/green", case.id), move || it_passes_on_the_conforming_server(&green)));
@@ -47,7 +48,7 @@ fn fault_of(case: &Case) -> Result<Fault, String> {
 }
 
 /// The revisions in which a case runs and its fault shows.
-fn common(case: &Case, fault: Fault) -> Vec<Revision> {
+fn shared_revisions(case: &Case, fault: Fault) -> Vec<Revision> {
     let shows: BTreeSet<&str> = fault.revisions().iter().map(|revision| revision.name()).collect();
     case.revisions.iter().filter(|revision| shows.contains(revision.as_str())).collect()
 }
@@ -59,14 +60,15 @@ fn the_conforming_server_has_no_finding() -> Result<(), String> {
 fn the_conforming_variants_have_no_finding() -> Result<(), String> {
     variants()
         .iter()
-        .try_for_each(|(variant, found)| has_no_finding(found).map_err(|told| format!("{variant}: {told}")))
+        .try_for_each(|(variant, found)| has_no_finding(found).map_err(|message| format!("{variant}: {message}")))
 }
 
 /// Every case, those of every transport included, at both endpoints.
 fn the_conforming_server_has_no_finding_over_http() -> Result<(), String> {
-    let [(_, found), rest @ ..] = clean_over_http() else { return Err("nothing was run".to_owned()) };
+    let [(_, found), rest @ ..] = clean_over_http() else { return Err("no endpoint was judged".to_owned()) };
     has_no_finding(found)?;
-    rest.iter().try_for_each(|(name, found)| has_no_finding_in(found, &[]).map_err(|told| format!("{name}: {told}")))
+    rest.iter()
+        .try_for_each(|(name, found)| has_no_finding_in(found, &[]).map_err(|message| format!("{name}: {message}")))
 }
 
 fn has_no_finding(found: &RunResults) -> Result<(), String> {
@@ -76,14 +78,14 @@ fn has_no_finding(found: &RunResults) -> Result<(), String> {
 fn has_no_finding_in(found: &RunResults, revisions: &[Revision]) -> Result<(), String> {
     let summary = found.summary.as_ref().ok_or("the run did not end")?;
     if let Some(problem) = &summary.problem {
-        return Err(format!("the run met a problem: {}", problem.message));
+        return Err(format!("the run had a problem: {}", problem.message));
     }
     for revision in revisions {
         if !found.results.iter().any(|result| result.revision == *revision) {
-            return Err(format!("nothing was judged in {revision}"));
+            return Err(format!("no case was judged in {revision}"));
         }
     }
-    let wrong: Vec<String> = found
+    let findings: Vec<String> = found
         .results
         .iter()
         .filter(|result| !matches!(result.verdict, Verdict::Pass | Verdict::Skip))
@@ -98,11 +100,11 @@ fn has_no_finding_in(found: &RunResults, revisions: &[Revision]) -> Result<(), S
             )
         })
         .collect();
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+    if findings.is_empty() { Ok(()) } else { Err(findings.join("\n")) }
 }
 
-/// Faults that no case names, because the run as a whole has to bear them: `tests/hostile.rs` does.
-const BORNE: [&str; 19] = [
+/// Faults that no case names, because they affect a whole run or are no violation; `tests/hostile.rs` uses some of them.
+const FAULTS_WITHOUT_CASE: [&str; 19] = [
     "auth-path-only",
     "auth-defaults",
     "without-tools",
@@ -131,31 +133,31 @@ fn every_fault_is_named_by_a_case() -> Result<(), String> {
         .copied()
         .filter(|fault| !fault.is_evaluation_fault())
         .map(Fault::name)
-        .filter(|name| !named.contains(name) && !BORNE.contains(name))
+        .filter(|name| !named.contains(name) && !FAULTS_WITHOUT_CASE.contains(name))
         .filter(|name| !HTTP_VARIANTS.iter().any(|variant| variant.name() == *name))
         .collect();
     if missed.is_empty() { Ok(()) } else { Err(format!("no case names {}", missed.join(", "))) }
 }
 
-/// What a case that speaks of HTTP says of the conforming server and of its variants.
+/// Fails unless a case about HTTP passes on the conforming server or one of its variants.
 fn it_passes_over_http(case: &Case) -> Result<(), String> {
     let runs = clean_over_http().iter().flat_map(|(_, found)| &found.results);
     let results: Vec<_> = runs.filter(|result| result.case == case.id).collect();
     if results.iter().any(|result| result.verdict == Verdict::Pass) {
         return Ok(());
     }
-    Err(passed_nowhere(&results))
+    Err(no_pass_message(&results))
 }
 
-/// What a case said that passed in no revision.
-fn passed_nowhere(results: &[&CaseResult]) -> String {
-    let told: Vec<String> = results
+/// The failure message for a case that passes in no revision.
+fn no_pass_message(results: &[&CaseResult]) -> String {
+    let outcomes: Vec<String> = results
         .iter()
         .map(|result| {
             format!("{} in {}: {}", result.verdict.as_str(), result.revision, result.reason.as_deref().unwrap_or(""))
         })
         .collect();
-    format!("it passes in no revision:\n{}", told.join("\n"))
+    format!("it passes in no revision:\n{}", outcomes.join("\n"))
 }
 
 fn it_passes_on_the_conforming_server(case: &Case) -> Result<(), String> {
@@ -174,26 +176,27 @@ fn it_passes_on_the_conforming_server(case: &Case) -> Result<(), String> {
     if variants().iter().any(|(_, found)| passes(found)) {
         return Ok(());
     }
-    Err(passed_nowhere(&results))
+    Err(no_pass_message(&results))
 }
 
-/// Fuzzes in every revision that is asked for, and makes the same calls however busy the machine is.
-const PATIENTLY: [&str; 4] = ["--fuzz-revisions", "all", "--fuzz-time", "10m"];
+/// Options that fuzz every selected revision, with enough time for the same calls on a busy machine.
+const THOROUGH_FUZZING: [&str; 4] = ["--fuzz-revisions", "all", "--fuzz-time", "10m"];
 
-/// The conforming server, fuzzed in every revision.
-fn fuzzed() -> &'static Result<Vec<CaseResult>, String> {
+/// The results of fuzzing the conforming server in every revision.
+fn fuzzed_conforming_server() -> &'static Result<Vec<CaseResult>, String> {
     static FUZZED: OnceLock<Result<Vec<CaseResult>, String>> = OnceLock::new();
     FUZZED.get_or_init(|| {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        fuzz_in(&[&["--revision", "all"], &PATIENTLY[..]].concat(), None, 1, folder.path()).map(|fuzzed| fuzzed.results)
+        fuzz_in(&[&["--revision", "all"], &THOROUGH_FUZZING[..]].concat(), None, 1, folder.path())
+            .map(|fuzzed| fuzzed.results)
     })
 }
 
 fn it_passes_while_fuzzing(case: &Case) -> Result<(), String> {
-    let results = fuzzed().as_ref().map_err(Clone::clone)?;
+    let results = fuzzed_conforming_server().as_ref().map_err(Clone::clone)?;
     for revision in case.revisions.iter() {
         let result = results.iter().find(|result| result.case == case.id && result.revision == revision);
-        let result = result.ok_or_else(|| format!("nothing was judged in {revision}"))?;
+        let result = result.ok_or_else(|| format!("no case was judged in {revision}"))?;
         if result.verdict != Verdict::Pass {
             return Err(format!(
                 "{} in {revision}: {:?} {:#?}",
@@ -208,42 +211,44 @@ fn it_passes_while_fuzzing(case: &Case) -> Result<(), String> {
 
 fn its_fault_turns_it_red_while_fuzzing(case: &Case) -> Result<(), String> {
     let fault = fault_of(case)?;
-    let Fault::Evaluation(hidden) = fault else { return Err(format!("`{fault}` is not one for the fuzzer")) };
-    let revisions = common(case, fault);
+    let Fault::Evaluation(evaluation_fault) = fault else {
+        return Err(format!("`{fault}` is not an evaluation fault"));
+    };
+    let revisions = shared_revisions(case, fault);
     let (Some(oldest), Some(newest)) = (revisions.first(), revisions.last()) else {
         return Err(format!("the fault `{fault}` shows in no revision that the case runs in"));
     };
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let settings = [&["--revision", oldest.as_str(), "--revision", newest.as_str()], &PATIENTLY[..]].concat();
-    let found = fuzz_in(&settings, Some(hidden), 1, folder.path())?.results;
+    let settings = [&["--revision", oldest.as_str(), "--revision", newest.as_str()], &THOROUGH_FUZZING[..]].concat();
+    let found = fuzz_in(&settings, Some(evaluation_fault), 1, folder.path())?.results;
     for revision in [oldest, newest] {
         let result = found.iter().find(|result| result.case == case.id && result.revision == *revision);
-        let result = result.ok_or_else(|| format!("nothing was judged in {revision}"))?;
+        let result = result.ok_or_else(|| format!("no case was judged in {revision}"))?;
         is_red(case, fault, result)?;
     }
     Ok(())
 }
 
-/// Whether a result tells of the fault, in words of the case and with proof.
+/// Fails unless a result has findings on the requirements of the case, with evidence and a command.
 fn is_red(case: &Case, fault: Fault, result: &CaseResult) -> Result<(), String> {
     if !matches!(result.verdict, Verdict::Fail | Verdict::Warn) || result.findings.is_empty() {
         return Err(format!(
-            "with the fault `{fault}` in {} it says {} ({})",
+            "with the fault `{fault}` in {} the verdict is {} ({})",
             result.revision,
             result.verdict.as_str(),
             result.reason.as_deref().unwrap_or("no reason")
         ));
     }
-    let stated: Vec<&str> = case.requirements.iter().map(|requirement| requirement.id.as_str()).collect();
-    if let Some(foreign) = result.findings.iter().find(|finding| !stated.contains(&finding.requirement.as_str())) {
-        return Err(format!("a finding speaks for `{}`, which the case does not name", foreign.requirement));
+    let known_ids: Vec<&str> = case.requirements.iter().map(|requirement| requirement.id.as_str()).collect();
+    if let Some(finding) = result.findings.iter().find(|finding| !known_ids.contains(&finding.requirement.as_str())) {
+        return Err(format!("a finding is about `{}`, which the case does not name", finding.requirement));
     }
-    // What is wrong with a definition, or with many calls together, no single message proves.
-    let of_many = |finding: &Finding| finding.counterexample.is_none();
-    let unproven =
-        |finding: &Finding| finding.reproduce.is_empty() || (finding.evidence.is_empty() && !of_many(finding));
-    if result.findings.iter().any(unproven) {
-        return Err("a finding comes without evidence, or without a command that replays it".to_owned());
+    // A finding on a definition or on many calls has no single message as evidence.
+    let has_no_message = |finding: &Finding| finding.counterexample.is_none();
+    let lacks_proof =
+        |finding: &Finding| finding.reproduce.is_empty() || (finding.evidence.is_empty() && !has_no_message(finding));
+    if result.findings.iter().any(lacks_proof) {
+        return Err("a finding has no evidence, or no command that reproduces it".to_owned());
     }
     Ok(())
 }
@@ -251,8 +256,8 @@ fn is_red(case: &Case, fault: Fault, result: &CaseResult) -> Result<(), String> 
 fn its_fault_turns_it_red(case: &Arc<Case>) -> Result<(), String> {
     let printed = printed().get(&case.id).ok_or("`explain` prints no command for it")?;
     let fault = fault_of(case)?;
-    let revisions = common(case, fault);
-    // The newest is what the command names; the oldest and the newest represent those between them.
+    let revisions = shared_revisions(case, fault);
+    // The command names the newest revision; the oldest and the newest represent those between them.
     let mut ends: Vec<Revision> = revisions.first().into_iter().chain(revisions.last()).copied().collect();
     ends.dedup();
     if ends.last() != Some(&printed.revision) || printed.fault != fault {
@@ -261,11 +266,11 @@ fn its_fault_turns_it_red(case: &Arc<Case>) -> Result<(), String> {
     for revision in ends {
         let found = if runs_everything() { run_everything(case, fault, revision) } else { printed.run(revision, true) };
         let Some(result) = found.result(&case.id, revision) else {
-            return Err(format!("nothing was judged in {revision}: {:?}", found.summary.and_then(|s| s.problem)));
+            return Err(format!("no case was judged in {revision}: {:?}", found.summary.and_then(|s| s.problem)));
         };
         is_red(case, fault, result)?;
         if result.findings.iter().any(|finding| finding.evidence.is_empty()) {
-            return Err("a finding comes without evidence".to_owned());
+            return Err("a finding has no evidence".to_owned());
         }
     }
     Ok(())

@@ -24,7 +24,7 @@ pub(crate) struct HttpRequest {
 impl HttpRequest {
     /// The first value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// The JSON-RPC message in the body.
@@ -51,10 +51,10 @@ pub(crate) fn listen(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync +
 }
 
 /// Responds to the one request of every connection; the bytes of the response are written unchanged.
-pub(crate) fn serve_response(answer: impl Fn(&HttpRequest) -> Vec<u8> + Send + Sync + 'static) -> SocketAddr {
+pub(crate) fn serve_response(respond: impl Fn(&HttpRequest) -> Vec<u8> + Send + Sync + 'static) -> SocketAddr {
     listen(move |mut stream| {
-        let asked = read(&mut stream)?;
-        stream.write_all(&answer(&asked))?;
+        let request = read(&mut stream)?;
+        stream.write_all(&respond(&request))?;
         linger(&mut stream)
     })
 }
@@ -91,17 +91,17 @@ pub(crate) fn read(stream: &mut impl Read) -> io::Result<HttpRequest> {
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
-    let mut asked = HttpRequest { method, target, headers, body: Vec::new() };
-    let length = asked.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    let mut request = HttpRequest { method, target, headers, body: Vec::new() };
+    let length = request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     while bytes.len() < end + 4 + length {
         more(&mut bytes)?;
     }
-    asked.body = bytes[end + 4..].to_vec();
-    Ok(asked)
+    request.body = bytes[end + 4..].to_vec();
+    Ok(request)
 }
 
 /// A complete response, after which the connection closes.
-pub(crate) fn answer(status: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
+pub(crate) fn response(status: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
     let mut text = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
     for (name, value) in headers {
         let _infallible = write!(text, "{name}: {value}\r\n");
@@ -119,14 +119,14 @@ pub(crate) fn linger(stream: &mut TcpStream) -> io::Result<()> {
 }
 
 /// The smallest server that can be judged: it supports every revision with a handshake, and has no capabilities.
-pub(crate) fn minimal_server(asked: &HttpRequest) -> Vec<u8> {
-    let message = asked.message();
+pub(crate) fn minimal_server(request: &HttpRequest) -> Vec<u8> {
+    let message = request.message();
     let json = [("content-type", "application/json")];
-    if asked.method != "POST" {
-        return answer("405 Method Not Allowed", &[("allow", "POST")], "");
+    if request.method != "POST" {
+        return response("405 Method Not Allowed", &[("allow", "POST")], "");
     }
     let Some(id) = message.get("id").filter(|_| message.get("method").is_some()) else {
-        return answer("202 Accepted", &[], "");
+        return response("202 Accepted", &[], "");
     };
     let body = match message["method"].as_str() {
         Some("initialize") => serde_json::json!({ "jsonrpc": "2.0", "id": id, "result": {
@@ -138,5 +138,5 @@ pub(crate) fn minimal_server(asked: &HttpRequest) -> Vec<u8> {
             serde_json::json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "Method not found" } })
         }
     };
-    answer("200 OK", &json, &body.to_string())
+    response("200 OK", &json, &body.to_string())
 }

@@ -1,8 +1,8 @@
-//! The judge held against real servers: what it finds in each is what its baseline lists, no more and no less.
+//! Real servers: the findings for each are exactly those that its baseline lists.
 //!
-//! A baseline (`tests/baselines/<server>.jsonc`) was checked by hand, line by line, against the messages on the
-//! wire and the text of the specification. The servers are pinned and installed by `tests/servers/install.sh`;
-//! where one is not there its trial is ignored, unless `MCP_CONFORMANCE_SERVERS=required` is set.
+//! Every entry of a baseline (`tests/baselines/<server>.jsonc`) was checked by hand against the messages on the wire and
+//! the text of the specification. The servers are pinned and installed by `tests/servers/install.sh`; the trial of a
+//! missing server is ignored unless `MCP_CONFORMANCE_SERVERS=required` is set.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use libtest_mimic::Trial;
 use mcp_conformance::event::CaseResult;
 use mcp_conformance::internals::case::{Baseline, BaselineEntry};
-use mcp_conformance::report::{FailOn, Options, Report, baseline_comparison};
+use mcp_conformance::report::{FailOn, Options, Report, gate};
 use mcp_conformance::spec::{Revision, RevisionSet};
 use mcp_conformance::verdict::Verdict;
 use serde_json::json;
@@ -20,41 +20,41 @@ use tempfile::TempDir;
 
 use crate::trial;
 
-/// A real server: how it is started, and what has to be there for that.
+/// A real server: how it is started, and what that requires.
 struct Server {
     name: &'static str,
-    /// The file that is there once it is installed, below the folder that [`Server::root`] names.
+    /// The file that exists if it is installed, relative to [`Server::root`].
     file: &'static str,
-    /// Programs that it needs from the search path.
+    /// Programs that it needs on PATH.
     programs: &'static [&'static str],
-    /// What has to be run when it is not there.
-    remedy: &'static str,
-    /// Prepares its folder; its options for the judge and its own arguments.
+    /// The command that installs it.
+    install_command: &'static str,
+    /// Prepares its folder, and returns the options of the program and the arguments of the server.
     prepare: fn(&Path) -> Result<Start, String>,
 }
 
-/// What the command line of one run has beside the program of the server.
+/// The command line of a run, except for the program of the server.
 #[derive(Default)]
 struct Start {
     options: Vec<String>,
     arguments: Vec<String>,
 }
 
-const INSTALL: &str = "tests/servers/install.sh";
+const INSTALL_SCRIPT: &str = "tests/servers/install.sh";
 
 const SERVERS: [Server; 10] = [
     Server {
         name: "everything",
         file: "node_modules/@modelcontextprotocol/server-everything/dist/index.js",
         programs: &["node"],
-        remedy: INSTALL,
+        install_command: INSTALL_SCRIPT,
         prepare: |_| Ok(Start { arguments: vec!["stdio".to_owned()], ..Start::default() }),
     },
     Server {
         name: "filesystem",
         file: "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js",
         programs: &["node"],
-        remedy: INSTALL,
+        install_command: INSTALL_SCRIPT,
         prepare: |folder| {
             write(&folder.join("hello.txt"), "hello\n")?;
             Ok(Start { options: in_folder(folder), arguments: vec![folder.display().to_string()] })
@@ -64,7 +64,7 @@ const SERVERS: [Server; 10] = [
         name: "memory",
         file: "node_modules/@modelcontextprotocol/server-memory/dist/index.js",
         programs: &["node"],
-        remedy: INSTALL,
+        install_command: INSTALL_SCRIPT,
         prepare: |folder| {
             let file = format!("MEMORY_FILE_PATH={}", folder.join("memory.jsonl").display());
             Ok(Start { options: vec!["--env".to_owned(), file], ..Start::default() })
@@ -74,14 +74,14 @@ const SERVERS: [Server; 10] = [
         name: "time",
         file: ".venv/bin/mcp-server-time",
         programs: &[],
-        remedy: INSTALL,
-        prepare: |_| Ok(Start { arguments: words("--local-timezone UTC"), ..Start::default() }),
+        install_command: INSTALL_SCRIPT,
+        prepare: |_| Ok(Start { arguments: split_words("--local-timezone UTC"), ..Start::default() }),
     },
     Server {
         name: "git",
         file: ".venv/bin/mcp-server-git",
         programs: &["git"],
-        remedy: INSTALL,
+        install_command: INSTALL_SCRIPT,
         prepare: |folder| {
             make_repository(folder)?;
             let arguments = vec!["--repository".to_owned(), folder.display().to_string()];
@@ -92,14 +92,14 @@ const SERVERS: [Server; 10] = [
         name: "rmcp",
         file: "rmcp-server",
         programs: &[],
-        remedy: "cargo build --examples",
+        install_command: "cargo build --examples",
         prepare: |_| Ok(Start::default()),
     },
     Server {
         name: "everything-http",
         file: "node_modules/@modelcontextprotocol/server-everything/dist/index.js",
         programs: &["node"],
-        remedy: INSTALL,
+        install_command: INSTALL_SCRIPT,
         prepare: |_| {
             let port = free_port()?;
             let mut start = over_http(port, "mcp");
@@ -111,7 +111,7 @@ const SERVERS: [Server; 10] = [
         name: "everything-sse",
         file: "node_modules/@modelcontextprotocol/server-everything/dist/index.js",
         programs: &["node"],
-        remedy: INSTALL,
+        install_command: INSTALL_SCRIPT,
         prepare: |_| {
             let port = free_port()?;
             let mut start = over_http(port, "sse");
@@ -123,7 +123,7 @@ const SERVERS: [Server; 10] = [
         name: "python-http",
         file: ".venv/bin/python",
         programs: &[],
-        remedy: INSTALL,
+        install_command: INSTALL_SCRIPT,
         prepare: |_| {
             let port = free_port()?;
             let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/python/server.py");
@@ -134,7 +134,7 @@ const SERVERS: [Server; 10] = [
         name: "rmcp-http",
         file: "rmcp-server",
         programs: &[],
-        remedy: "cargo build --examples",
+        install_command: "cargo build --examples",
         prepare: |_| {
             let port = free_port()?;
             Ok(Start { arguments: vec![format!("127.0.0.1:{port}")], ..over_http(port, "mcp") })
@@ -142,7 +142,7 @@ const SERVERS: [Server; 10] = [
     },
 ];
 
-/// A port of this machine that nobody listens at.
+/// A free port on the loopback interface.
 fn free_port() -> Result<u16, String> {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).map_err(|error| error.to_string())?;
     listener.local_addr().map(|address| address.port()).map_err(|error| error.to_string())
@@ -154,7 +154,7 @@ fn over_http(port: u16, path: &str) -> Start {
     Start { options: vec!["--url".to_owned(), address], ..Start::default() }
 }
 
-fn words(text: &str) -> Vec<String> {
+fn split_words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
@@ -180,22 +180,22 @@ fn make_repository(folder: &Path) -> Result<(), String> {
 }
 
 impl Server {
-    /// Whether it is built with the suite.
+    /// Whether it is an example of this package, built with the suite.
     fn is_example(&self) -> bool {
         self.file == "rmcp-server"
     }
 
-    /// The folder that its file stands in.
+    /// The folder that contains its file.
     fn root(&self) -> PathBuf {
         if !self.is_example() {
             return Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers");
         }
-        // Cargo builds the examples beside the tests: target/<profile>/examples and target/<profile>/deps.
-        let own = std::env::current_exe().unwrap_or_default();
-        own.ancestors().nth(2).map(|profile| profile.join("examples")).unwrap_or_default()
+        // Cargo builds the examples next to the tests: target/<profile>/examples and target/<profile>/deps.
+        let executable = std::env::current_exe().unwrap_or_default();
+        executable.ancestors().nth(2).map(|profile| profile.join("examples")).unwrap_or_default()
     }
 
-    fn is_there(&self) -> bool {
+    fn is_installed(&self) -> bool {
         let runs = |program: &&str| {
             let mut command = Command::new(program);
             command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
@@ -223,151 +223,153 @@ fn baselines() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/baselines")
 }
 
-/// Two at a time at most: a server that has to wait for a processor looks like one that hangs.
-static LANES: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
+/// Runs two servers at a time at most: a server that waits for a processor looks like one that hangs.
+static SERVER_LOCKS: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
 
 pub(crate) fn trials() -> Vec<Trial> {
     let required = std::env::var_os("MCP_CONFORMANCE_SERVERS").is_some_and(|value| value == "required");
     let mut trials = vec![
-        trial("real/every-baseline-is-of-a-server", every_baseline_is_of_a_server),
-        trial("real/a-finding-that-is-not-listed-is-told", a_finding_that_is_not_listed_is_told),
-        trial("real/a-line-that-is-not-found-is-told", a_line_that_is_not_found_is_told),
-        trial("real/what-could-not-be-judged-is-told", what_could_not_be_judged_is_told),
+        trial("real/every-baseline-belongs-to-a-server", every_baseline_belongs_to_a_server),
+        trial("real/an-unlisted-finding-is-reported", an_unlisted_finding_is_reported),
+        trial("real/an-entry-without-finding-is-reported", an_entry_without_finding_is_reported),
+        trial("real/a-case-that-cannot-be-judged-is-reported", a_case_that_cannot_be_judged_is_reported),
     ];
     for (number, server) in SERVERS.iter().enumerate() {
-        let absent = !server.is_there();
+        let missing = !server.is_installed();
         trials.push(
             trial(format!("real/{}", server.name), move || {
-                if absent {
-                    return Err(format!("the server is not there: run {}", server.remedy));
+                if missing {
+                    return Err(format!("the server is not installed: run {}", server.install_command));
                 }
-                let _alone = LANES[number % LANES.len()].lock().unwrap_or_else(PoisonError::into_inner);
-                it_shows_what_its_baseline_lists(server)
+                let _guard = SERVER_LOCKS[number % SERVER_LOCKS.len()].lock().unwrap_or_else(PoisonError::into_inner);
+                its_findings_match_the_baseline(server)
             })
-            .with_ignored_flag(absent && !required),
+            .with_ignored_flag(missing && !required),
         );
     }
     trials
 }
 
-/// Reads the baseline of a server, which says more than one has to: the revisions that the server speaks, and
-/// with each line its revisions and its verdict.
+/// Reads the baseline of a server, which must have members that are optional elsewhere: the supported revisions, and
+/// the revisions and the verdict of each entry.
 fn read(path: &Path) -> Result<Baseline, String> {
     let name = path.display();
     let (baseline, _) = Baseline::load(path).map_err(|error| error.to_string())?;
-    let spoken = baseline.revisions.ok_or_else(|| format!("{name}: it does not say which `revisions` are spoken"))?;
-    for line in &baseline.entries {
-        let told = format!("{name}: the line of {} and {}", line.case, line.requirement);
-        let revisions = line.revisions.ok_or_else(|| format!("{told} names no revisions"))?;
-        if line.verdict.is_none() || line.expires.is_some() {
-            return Err(format!("{told} needs a verdict, and no day on which it expires"));
+    let supported = baseline.revisions.ok_or_else(|| format!("{name}: `revisions` is missing"))?;
+    for entry in &baseline.entries {
+        let described = format!("{name}: the entry for {} and {}", entry.case, entry.requirement);
+        let revisions = entry.revisions.ok_or_else(|| format!("{described} names no revisions"))?;
+        if entry.verdict.is_none() || entry.expires.is_some() {
+            return Err(format!("{described} must have a verdict and no `expires` date"));
         }
-        if revisions.intersection(spoken) != revisions {
-            return Err(format!("{told} names a revision that the server does not speak"));
+        if revisions.intersection(supported) != revisions {
+            return Err(format!("{described} names a revision that the server does not support"));
         }
     }
     Ok(baseline)
 }
 
-fn it_shows_what_its_baseline_lists(server: &Server) -> Result<(), String> {
+fn its_findings_match_the_baseline(server: &Server) -> Result<(), String> {
     let baseline = read(&server.baseline())?;
-    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.json", server.name));
-    let report = judge(server, &kept)?;
-    let told = compare(&baseline, &report);
-    if told.is_empty() {
+    let report_path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.json", server.name));
+    let report = judge(server, &report_path)?;
+    let differences = compare(&baseline, &report);
+    if differences.is_empty() {
         return Ok(());
     }
     Err(format!(
-        "{told}\nThe baseline is {}, the report with every message {}.",
+        "{differences}\nThe baseline is {}, the report with every message {}.",
         server.baseline().display(),
-        kept.display()
+        report_path.display()
     ))
 }
 
-/// How each server is fuzzed, in the newest revision: few calls, as many however busy the machine is, and nothing
-/// that is told by the clock alone.
+/// Options for fuzzing each server in the newest revision: few calls, the same number on a busy machine, and no oracle
+/// that depends on timing.
 const FUZZ: [&str; 10] =
     ["--fuzz", "40", "--fuzz-time", "10m", "--regressions", "none", "--skip", "fuzz/latency", "--skip", "fuzz/memory"];
 
-/// Runs the program on a server in every revision that it speaks.
-fn judge(server: &Server, kept: &Path) -> Result<Report, String> {
-    // The server sees the folder's real name, which is what some compare with.
+/// Runs the program on a server in every revision that it supports.
+fn judge(server: &Server, report_path: &Path) -> Result<Report, String> {
+    // Some servers compare paths with the real path of the folder.
     let folder = TempDir::new().map_err(|error| error.to_string())?;
     let real = folder.path().canonicalize().map_err(|error| error.to_string())?;
     let start = (server.prepare)(&real)?;
     let mut command = Command::new(env!("CARGO_BIN_EXE_mcp-conformance"));
-    // A busy machine makes a slow server, which is no finding.
+    // Long timeouts, because a server is slow on a busy machine.
     command.args(["--timeout", "20s", "--startup-timeout", "120s", "--quiet", "--seed", "1"]);
     let over_http = start.options.iter().any(|option| option == "--url");
     command.args(if over_http { &["--fuzz", "off"][..] } else { &FUZZ });
-    command.arg("--report").arg(format!("json={}", kept.display()));
+    command.arg("--report").arg(format!("json={}", report_path.display()));
     command.args(start.options).arg("--").args(server.command()).args(start.arguments);
     let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{command:?}: {error}"))?;
-    let told = || format!("{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    let described = || format!("{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
     if !matches!(output.status.code(), Some(0 | 1)) {
-        return Err(format!("{}: {}", output.status, told()));
+        return Err(format!("{}: {}", output.status, described()));
     }
-    let text = std::fs::read_to_string(kept).map_err(|error| format!("no report ({error}): {}", told()))?;
-    serde_json::from_str(&text).map_err(|error| format!("the report cannot be read ({error}): {}", told()))
+    let text = std::fs::read_to_string(report_path).map_err(|error| format!("no report ({error}): {}", described()))?;
+    serde_json::from_str(&text).map_err(|error| format!("failed to parse the report ({error}): {}", described()))
 }
 
-/// Everything in which a report differs from a baseline, with what to do about each; empty if nothing.
+/// All differences between a report and a baseline, each with what to do about it; empty if there are none.
 fn compare(baseline: &Baseline, report: &Report) -> String {
-    let mut told = String::new();
-    let mut tell = |text: String| {
-        let _infallible = writeln!(told, "- {text}");
+    let mut differences = String::new();
+    let mut report_difference = |text: String| {
+        let _infallible = writeln!(differences, "- {text}");
     };
     match report.summary.as_ref().map(|summary| &summary.problem) {
-        None => tell("the run was cut off".to_owned()),
-        Some(Some(problem)) => tell(format!("the run met a problem: {}; {}", problem.message, problem.hint)),
+        None => report_difference("the run was aborted".to_owned()),
+        Some(Some(problem)) => {
+            report_difference(format!("the run had a problem: {}; {}", problem.message, problem.hint));
+        }
         Some(None) => {}
     }
     if report.targets.is_empty() {
-        tell("nothing was judged".to_owned());
+        report_difference("nothing was judged".to_owned());
     }
     for result in report.results().filter(|result| result.verdict == Verdict::Error) {
         let reason = result.reason.as_deref().unwrap_or("no reason");
-        tell(format!(
-            "{} could not be judged in {}: {reason}; no real server may draw that, so mend the judge or the case",
+        report_difference(format!(
+            "{} could not be judged in {}: {reason}; no real server may cause this, so fix the program or the case",
             result.case, result.revision
         ));
     }
-    // Warnings count here, and a sample that was narrowed is as whole as it means to be.
-    let mut held = report.clone();
-    held.options = Options::default();
-    held.options.fail_on = FailOn::Should;
-    baseline_comparison::apply_baseline(&mut held, baseline, "the baseline", |_| true);
-    let held = held.baseline.unwrap_or_default();
-    for line in &held.new {
-        let made = |result: &&CaseResult| result.case == line.case;
+    // Warnings count here, and the options that select cases do not.
+    let mut compared = report.clone();
+    compared.options = Options::default();
+    compared.options.fail_on = FailOn::Should;
+    gate::apply_baseline(&mut compared, baseline, "the baseline", |_| true);
+    let compared = compared.baseline.unwrap_or_default();
+    for entry in &compared.new {
+        let is_of_case = |result: &&CaseResult| result.case == entry.case;
         let finding = report
             .results()
-            .filter(made)
+            .filter(is_of_case)
             .flat_map(|result| &result.findings)
-            .find(|finding| finding.requirement == line.requirement && line.within().contains(finding.revision));
+            .find(|finding| finding.requirement == entry.requirement && entry.within().contains(finding.revision));
         let (message, actual) = finding.map(|finding| (&*finding.message, &*finding.actual)).unwrap_or_default();
-        let line = json!({
-            "case": line.case, "requirement": line.requirement, "revisions": line.revisions,
-            "verdict": line.verdict, "reason": "…",
+        let entry = json!({
+            "case": entry.case, "requirement": entry.requirement, "revisions": entry.revisions,
+            "verdict": entry.verdict, "reason": "…",
         });
-        tell(format!(
-            "not listed: {message} — {actual}\n  Check it by hand. If it is a false alarm, mend the case; if it is right, add\n  {line}"
+        report_difference(format!(
+            "not listed: {message} — {actual}\n  Check it by hand. If it is a false alarm, fix the case; if it is correct, add\n  {entry}"
         ));
     }
-    held.outdated_messages().for_each(&mut tell);
-    // For a server of a pinned version nothing may be left open either.
-    for line in &baseline.entries {
+    compared.outdated_messages().for_each(&mut report_difference);
+    // For a pinned server, the case of an entry must not be skipped either.
+    for entry in &baseline.entries {
         let skipped = |result: &&CaseResult| {
-            result.case == line.case && result.verdict == Verdict::Skip && line.within().contains(result.revision)
+            result.case == entry.case && result.verdict == Verdict::Skip && entry.within().contains(result.revision)
         };
         for result in report.results().filter(skipped) {
-            tell(format!("{} by {} was not looked for in {}", line.requirement, line.case, result.revision));
+            report_difference(format!("{} by {} was skipped in {}", entry.requirement, entry.case, result.revision));
         }
     }
-    told
+    differences
 }
 
-fn every_baseline_is_of_a_server() -> Result<(), String> {
+fn every_baseline_belongs_to_a_server() -> Result<(), String> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(baselines()).map_err(|error| error.to_string())?.flatten() {
         let path = entry.path();
@@ -377,13 +379,13 @@ fn every_baseline_is_of_a_server() -> Result<(), String> {
     names.sort_unstable();
     let mut servers = SERVERS.map(|server| server.name.to_owned());
     servers.sort_unstable();
-    if names == servers { Ok(()) } else { Err(format!("the baselines are of {names:?}, the servers are {servers:?}")) }
+    if names == servers { Ok(()) } else { Err(format!("the baselines are for {names:?}, the servers are {servers:?}")) }
 }
 
-/// A run of one case against the built-in server with a fault, and the baseline that it fits.
+/// The report of one case against the built-in server with a fault, and a matching baseline.
 fn sample() -> Result<(Baseline, Report), String> {
-    let kept = TempDir::new().map_err(|error| error.to_string())?;
-    let path = kept.path().join("report.json");
+    let folder = TempDir::new().map_err(|error| error.to_string())?;
+    let path = folder.path().join("report.json");
     let mut command = Command::new(env!("CARGO_BIN_EXE_mcp-conformance"));
     command.args(["--quiet", "--revision", "2025-06-18", "--select", "tools/call/unknown-tool", "--report"]);
     command.arg(format!("json={}", path.display())).arg("--").arg(env!("CARGO_BIN_EXE_mcp-conformance"));
@@ -392,7 +394,7 @@ fn sample() -> Result<(Baseline, Report), String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))?;
     let report = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    let line = BaselineEntry {
+    let entry = BaselineEntry {
         case: "tools/call/unknown-tool".to_owned(),
         requirement: "tools-call-unknown-tool-error".to_owned(),
         tool: None,
@@ -401,36 +403,40 @@ fn sample() -> Result<(Baseline, Report), String> {
         reason: "The fault.".to_owned(),
         expires: None,
     };
-    let baseline = Baseline::of(line.revisions, vec![line]);
-    let told = compare(&baseline, &report);
-    if told.is_empty() { Ok((baseline, report)) } else { Err(format!("the sample is not as listed:\n{told}")) }
+    let baseline = Baseline::of(entry.revisions, vec![entry]);
+    let differences = compare(&baseline, &report);
+    if differences.is_empty() {
+        Ok((baseline, report))
+    } else {
+        Err(format!("the sample differs from its baseline:\n{differences}"))
+    }
 }
 
-fn says(told: &str, wanted: &str) -> Result<(), String> {
-    if told.contains(wanted) { Ok(()) } else { Err(format!("`{wanted}` is not in: {told}")) }
+fn expect_contains(text: &str, expected: &str) -> Result<(), String> {
+    if text.contains(expected) { Ok(()) } else { Err(format!("`{expected}` is not in: {text}")) }
 }
 
-fn a_finding_that_is_not_listed_is_told() -> Result<(), String> {
+fn an_unlisted_finding_is_reported() -> Result<(), String> {
     let (baseline, report) = sample()?;
-    says(&compare(&Baseline::of(baseline.revisions, Vec::new()), &report), "not listed")
+    expect_contains(&compare(&Baseline::of(baseline.revisions, Vec::new()), &report), "not listed")
 }
 
-fn a_line_that_is_not_found_is_told() -> Result<(), String> {
+fn an_entry_without_finding_is_reported() -> Result<(), String> {
     let (baseline, mut report) = sample()?;
     let mut other = baseline.clone();
     other.entries[0].verdict = Some(Verdict::Fail);
-    says(&compare(&other, &report), "not listed")?;
-    says(&compare(&other, &report), "not found in 2025-06-18")?;
+    expect_contains(&compare(&other, &report), "not listed")?;
+    expect_contains(&compare(&other, &report), "not found in 2025-06-18")?;
     report.targets[0].results[0].findings.clear();
-    says(&compare(&baseline, &report), "not found in 2025-06-18")
+    expect_contains(&compare(&baseline, &report), "not found in 2025-06-18")
 }
 
-fn what_could_not_be_judged_is_told() -> Result<(), String> {
+fn a_case_that_cannot_be_judged_is_reported() -> Result<(), String> {
     let (baseline, mut report) = sample()?;
     report.targets[0].results[0].verdict = Verdict::Error;
-    says(&compare(&baseline, &report), "could not be judged")?;
+    expect_contains(&compare(&baseline, &report), "could not be judged")?;
     report.targets.clear();
-    says(&compare(&baseline, &report), "nothing was judged")?;
+    expect_contains(&compare(&baseline, &report), "nothing was judged")?;
     let other = Baseline::of(Some(RevisionSet::ALL), baseline.entries);
-    says(&compare(&other, &sample()?.1), "`revisions` in the baseline says 2024-10-07..2026-07-28")
+    expect_contains(&compare(&other, &sample()?.1), "`revisions` in the baseline says 2024-10-07..2026-07-28")
 }

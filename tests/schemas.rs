@@ -1,12 +1,12 @@
-//! The fuzzer's schemas held against the official JSON-Schema-Test-Suite, which is no part of this project:
-//! `tests/schemas/install.sh` fetches it out of a published package. Where it is not there the trials are ignored,
+//! The fuzzer's schema generator checked against the official JSON-Schema-Test-Suite, which is not part of this
+//! repository: `tests/schemas/install.sh` installs it from a published package. If it is missing, the trials are ignored
 //! unless `MCP_CONFORMANCE_SCHEMAS=required` is set.
 //!
 //! `CORPUS=<file> cargo test --test suite -- --ignored schemas/corpus` does the same for the inputSchema in each line of
-//! a file, and breaks every keyword in it, too.
+//! a file, and also violates each of its keywords.
 //!
-//! A group of the suite counts as satisfiable where the suite itself has a valid instance of its schema. Groups whose
-//! references lead out of their schema are left out, and counted: nothing is ever fetched.
+//! A group of the suite counts as satisfiable if the suite contains a valid instance of its schema. Groups with remote
+//! references are excluded and counted: no schema is ever downloaded.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -18,39 +18,39 @@ use serde_json::Value;
 
 use crate::trial;
 
-/// The folders of the suite, and how their schemas are read where they do not say.
+/// The folders of the suite, and the dialect of schemas without `$schema`.
 const DRAFTS: [(&str, Dialect); 2] = [("draft2020-12", Dialect::Draft202012), ("draft7", Dialect::Draft7)];
 
-/// How many instances of a schema are made.
+/// The number of instances generated for a schema.
 const INSTANCES: usize = 40;
-/// What part of the satisfiable schemas has to generate, in thousandths.
-const LEAST: usize = 970;
-/// How many instances break a keyword.
-const BROKEN: usize = 5;
-/// What part of the keywords that have an effect has to be broken, in thousandths.
-const BREAKABLE: usize = 990;
-/// With fewer schemas than this it is not the suite.
-const SCHEMAS: usize = 600;
-/// References to what the suite expects a server of its own to give out.
-const ELSEWHERE: &str = "localhost:1234";
+/// The minimum share of satisfiable schemas for which instances are generated, in thousandths.
+const MIN_GENERATED_PERMILLE: usize = 970;
+/// The number of instances that violate a keyword.
+const VIOLATING_INSTANCES: usize = 5;
+/// The minimum share of keywords with an effect that are violated, in thousandths.
+const MIN_VIOLATED_PERMILLE: usize = 990;
+/// The minimum number of schemas in the suite.
+const MIN_SCHEMAS: usize = 600;
+/// The server of the remote references in the suite.
+const REMOTE_SERVER: &str = "localhost:1234";
 
 pub(crate) fn trials() -> Vec<Trial> {
     let required = std::env::var_os("MCP_CONFORMANCE_SCHEMAS").is_some_and(|value| value == "required");
     let ignored = !required && !folder().is_dir();
     vec![
-        trial("schemas/what-can-be-satisfied-is-generated", what_can_be_satisfied_is_generated)
+        trial("schemas/instances-of-satisfiable-schemas-are-generated", instances_of_satisfiable_schemas_are_generated)
             .with_ignored_flag(ignored),
         trial("schemas/corpus", the_corpus).with_ignored_flag(true),
     ]
 }
 
-/// Where the suite is: `SCHEMA_SUITE` names another one.
+/// The folder of the suite; `SCHEMA_SUITE` overrides it.
 fn folder() -> PathBuf {
     std::env::var_os("SCHEMA_SUITE")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemas/suite"), PathBuf::from)
 }
 
-/// A group of the suite: a schema, and instances of which it is known whether they are valid.
+/// A group of the suite: a schema and its valid instances.
 struct Group {
     name: String,
     schema: Value,
@@ -63,9 +63,10 @@ fn groups() -> Result<Vec<Group>, String> {
     for (draft, dialect) in DRAFTS {
         let mut pending = vec![folder().join(draft)];
         while let Some(folder) = pending.pop() {
-            let told = |error: std::io::Error| format!("{}: {error}; run tests/schemas/install.sh", folder.display());
-            for entry in fs::read_dir(&folder).map_err(told)? {
-                let path = entry.map_err(told)?.path();
+            let describe_error =
+                |error: std::io::Error| format!("{}: {error}; run tests/schemas/install.sh", folder.display());
+            for entry in fs::read_dir(&folder).map_err(describe_error)? {
+                let path = entry.map_err(describe_error)?.path();
                 if path.is_dir() {
                     pending.push(path);
                 } else {
@@ -80,9 +81,10 @@ fn groups() -> Result<Vec<Group>, String> {
 
 fn read(path: &Path, draft: &str, dialect: Dialect, groups: &mut Vec<Group>) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let read: Vec<Value> = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    let file_groups: Vec<Value> =
+        serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    for group in read {
+    for group in file_groups {
         let tests = group["tests"].as_array().into_iter().flatten();
         groups.push(Group {
             name: format!("{draft} {stem}: {}", group["description"].as_str().unwrap_or_default()),
@@ -94,87 +96,87 @@ fn read(path: &Path, draft: &str, dialect: Dialect, groups: &mut Vec<Group>) -> 
     Ok(())
 }
 
-/// What was made of all the schemas of a corpus.
+/// Statistics and problems of all schemas of a corpus.
 #[derive(Debug, Default)]
-struct Census {
+struct CorpusStatistics {
     schemas: usize,
     valid: usize,
-    sites: usize,
-    /// Keywords without which the schema admits nothing more.
-    idle: usize,
-    broken: usize,
+    keywords: usize,
+    /// Keywords whose removal makes no further instance valid.
+    without_effect: usize,
+    violated: usize,
     invalid: usize,
-    wrong: Vec<String>,
-    /// Keywords that have an effect, as far as is known, and that nothing was found to break.
-    unbroken: Vec<String>,
+    problems: Vec<String>,
+    /// Keywords that may have an effect, but for which no violating instance was found.
+    not_violated: Vec<String>,
 }
 
-impl Census {
-    fn take(&mut self, name: &str, schema: &Value) {
+impl CorpusStatistics {
+    fn add(&mut self, name: &str, schema: &Value) {
         self.schemas += 1;
         let compiled = match ToolSchema::compile(schema, Dialect::Draft202012) {
             Ok(compiled) => compiled,
-            Err(error) => return self.wrong.push(format!("{name}: failed to {error}")),
+            Err(error) => return self.problems.push(format!("{name}: failed to {error}")),
         };
         if compiled.is_unsatisfiable() {
-            return self.wrong.push(format!("{name}: nothing satisfies it"));
+            return self.problems.push(format!("{name}: the schema is unsatisfiable"));
         }
         let Some(whole) = validator(schema, compiled.dialect()) else {
-            return self.wrong.push(format!("{name}: no validator"));
+            return self.problems.push(format!("{name}: the schema has no validator"));
         };
         let mut random = Random::new(1);
         for _ in 0..INSTANCES {
             match compiled.generate(&mut random) {
                 Ok(instance) if whole.is_valid(&instance) => self.valid += 1,
-                Ok(instance) => self.wrong.push(format!("{name}: {instance} is not valid")),
-                Err(error) => self.wrong.push(format!("{name}: failed to {error}")),
+                Ok(instance) => self.problems.push(format!("{name}: {instance} is not valid")),
+                Err(error) => self.problems.push(format!("{name}: failed to {error}")),
             }
         }
-        for site in compiled.constraints() {
-            self.sites += 1;
-            let generator = match compiled.violating(&site) {
+        for constraint in compiled.constraints() {
+            self.keywords += 1;
+            let generator = match compiled.violating(&constraint) {
                 Ok(generator) => generator,
                 Err(ViolationError::NoEffect | ViolationError::AdmitsNoMore) => {
-                    self.idle += 1;
+                    self.without_effect += 1;
                     continue;
                 }
                 Err(error) => {
-                    self.unbroken.push(format!("{name} {site}: failed to {error}"));
+                    self.not_violated.push(format!("{name} {constraint}: failed to {error}"));
                     continue;
                 }
             };
-            self.broken += 1;
-            let without = without(schema, &site).and_then(|without| validator(&without, compiled.dialect()));
+            self.violated += 1;
+            let without = without(schema, &constraint).and_then(|without| validator(&without, compiled.dialect()));
             let Some(without) = without else {
-                self.wrong.push(format!("{name} {site}: it cannot be taken away"));
+                self.problems.push(format!("{name} {constraint}: the keyword cannot be removed"));
                 continue;
             };
-            for instance in (0..BROKEN).filter_map(|_| generator.generate(&mut random).ok()) {
+            for instance in (0..VIOLATING_INSTANCES).filter_map(|_| generator.generate(&mut random).ok()) {
                 self.invalid += 1;
                 if whole.is_valid(&instance) {
-                    self.wrong.push(format!("{name} {site}: {instance} is valid"));
+                    self.problems.push(format!("{name} {constraint}: {instance} is valid"));
                 } else if !without.is_valid(&instance) {
-                    self.wrong.push(format!("{name} {site}: {instance} breaks something else as well"));
+                    self.problems.push(format!("{name} {constraint}: {instance} violates other keywords as well"));
                 }
             }
         }
     }
 }
 
-/// The schema with one keyword taken away, or one name of those that are required.
-fn without(schema: &Value, site: &Constraint) -> Option<Value> {
+/// The schema without one keyword, or without one name of `required`.
+fn without(schema: &Value, constraint: &Constraint) -> Option<Value> {
     let mut schema = schema.clone();
-    let place = schema.pointer_mut(&site.pointer)?;
-    match (place, &site.name) {
+    let place = schema.pointer_mut(&constraint.pointer)?;
+    match (place, &constraint.name) {
         (place @ Value::Bool(_), _) => *place = Value::Bool(true),
         (Value::Object(keywords), Some(name)) => {
-            let names = keywords.get_mut(&site.keyword)?.as_array_mut()?;
+            let names = keywords.get_mut(&constraint.keyword)?.as_array_mut()?;
             names.retain(|known| known.as_str() != Some(name));
         }
         (Value::Object(keywords), None) => {
-            keywords.remove(&site.keyword)?;
-            // A list of values says of which type they are, so that a type beside it is broken with it.
-            if matches!(site.keyword.as_str(), "enum" | "const") {
+            keywords.remove(&constraint.keyword)?;
+            // `enum` and `const` imply a type, so violating them violates `type` as well.
+            if matches!(constraint.keyword.as_str(), "enum" | "const") {
                 keywords.remove("type");
             }
         }
@@ -189,62 +191,63 @@ fn validator(schema: &Value, dialect: Dialect) -> Option<jsonschema::Validator> 
 }
 
 fn the_corpus() -> Result<(), String> {
-    let path = std::env::var_os("CORPUS").ok_or("CORPUS names no file")?;
+    let path = std::env::var_os("CORPUS").ok_or("CORPUS is not set")?;
     let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", Path::new(&path).display()))?;
-    let mut seen: Vec<Value> = Vec::new();
-    let mut census = Census::default();
+    let mut known: Vec<Value> = Vec::new();
+    let mut statistics = CorpusStatistics::default();
     for line in text.lines() {
         let entry: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let schema = &entry["inputSchema"];
-        if !seen.contains(schema) {
-            seen.push(schema.clone());
-            census.take(&format!("{} {}", entry["server"], entry["tool"]), schema);
+        if !known.contains(schema) {
+            known.push(schema.clone());
+            statistics.add(&format!("{} {}", entry["server"], entry["tool"]), schema);
         }
     }
-    let Census { schemas, valid, sites, idle, broken, invalid, wrong, unbroken } = census;
+    let CorpusStatistics { schemas, valid, keywords, without_effect, violated, invalid, problems, not_violated } =
+        statistics;
     let figures = format!(
-        "{schemas} schemas, {valid} valid instances; of {sites} keywords {idle} have no effect, {broken} were broken \
-         alone, {} were not; {invalid} invalid instances; {} wrong\n{}\n{}",
-        unbroken.len(),
-        wrong.len(),
-        wrong.join("\n"),
-        unbroken.join("\n"),
+        "{schemas} schemas, {valid} valid instances; of {keywords} keywords {without_effect} have no effect, {violated} were violated \
+         alone, {} were not; {invalid} invalid instances; {} problems\n{}\n{}",
+        not_violated.len(),
+        problems.len(),
+        problems.join("\n"),
+        not_violated.join("\n"),
     );
     fs::write(Path::new(env!("CARGO_TARGET_TMPDIR")).join("corpus.txt"), &figures)
         .map_err(|error| error.to_string())?;
-    let most = (broken + unbroken.len()) * (1_000 - BREAKABLE) / 1_000;
-    if wrong.is_empty() && unbroken.len() <= most && schemas > 0 { Ok(()) } else { Err(figures) }
+    let max_not_violated = (violated + not_violated.len()) * (1_000 - MIN_VIOLATED_PERMILLE) / 1_000;
+    if problems.is_empty() && not_violated.len() <= max_not_violated && schemas > 0 { Ok(()) } else { Err(figures) }
 }
 
-/// What came of the schema of a group.
-enum Made {
+/// The outcome of generating instances for the schema of a group.
+enum GenerationOutcome {
     Instances,
-    /// Its references lead elsewhere.
-    Elsewhere,
-    /// None, and why.
-    Nothing(String),
+    /// The schema has remote references.
+    RemoteReference,
+    /// No instance was generated, for this reason.
+    Failed(String),
     Invalid(Value),
 }
 
-fn make(group: &Group) -> Made {
+fn generate(group: &Group) -> GenerationOutcome {
     let schema = match ToolSchema::compile_for(&group.schema, group.dialect, Domain::Any) {
         Ok(schema) => schema,
-        Err(SchemaError::RemoteReference { .. }) => return Made::Elsewhere,
-        Err(_) if group.schema.to_string().contains(ELSEWHERE) => return Made::Elsewhere,
-        Err(error) => return Made::Nothing(format!("failed to {error}")),
+        Err(SchemaError::RemoteReference { .. }) => return GenerationOutcome::RemoteReference,
+        Err(_) if group.schema.to_string().contains(REMOTE_SERVER) => return GenerationOutcome::RemoteReference,
+        Err(error) => return GenerationOutcome::Failed(format!("failed to {error}")),
     };
     let Some(validator) = validator(&group.schema, schema.dialect()) else {
-        return Made::Nothing("it has no validator".to_owned());
+        return GenerationOutcome::Failed("the schema has no validator".to_owned());
     };
     let mut random = Random::new(1);
-    for made in 0..INSTANCES {
+    for generated in 0..INSTANCES {
         match schema.generate(&mut random) {
             Ok(instance) if validator.is_valid(&instance) => {}
-            Ok(instance) => return Made::Invalid(instance),
-            Err(error) => return Made::Nothing(format!("failed to {error} after {made}")),
+            Ok(instance) => return GenerationOutcome::Invalid(instance),
+            Err(error) => return GenerationOutcome::Failed(format!("failed to {error} after {generated}")),
         }
     }
-    Made::Instances
+    GenerationOutcome::Instances
 }
 
 fn draft_of(dialect: Dialect) -> jsonschema::Draft {
@@ -257,39 +260,39 @@ fn draft_of(dialect: Dialect) -> jsonschema::Draft {
     }
 }
 
-fn what_can_be_satisfied_is_generated() -> Result<(), String> {
+fn instances_of_satisfiable_schemas_are_generated() -> Result<(), String> {
     let groups = groups()?;
-    let (mut made, mut impossible) = (0, 0);
-    let (mut elsewhere, mut nothing) = (Vec::new(), Vec::new());
-    let mut told = String::new();
+    let (mut generated, mut without_valid_instance) = (0, 0);
+    let (mut remote, mut failed) = (Vec::new(), Vec::new());
+    let mut problems = String::new();
     for group in &groups {
         if group.valid.is_empty() {
-            impossible += 1;
+            without_valid_instance += 1;
             continue;
         }
-        match make(group) {
-            Made::Instances => made += 1,
-            Made::Elsewhere => elsewhere.push(group.name.as_str()),
-            Made::Nothing(why) => nothing.push(format!("{}: {why}", group.name)),
-            Made::Invalid(instance) => {
-                let _infallible = writeln!(told, "{} is not satisfied by {instance}", group.name);
+        match generate(group) {
+            GenerationOutcome::Instances => generated += 1,
+            GenerationOutcome::RemoteReference => remote.push(group.name.as_str()),
+            GenerationOutcome::Failed(why) => failed.push(format!("{}: {why}", group.name)),
+            GenerationOutcome::Invalid(instance) => {
+                let _infallible = writeln!(problems, "{}: the generated {instance} is not valid", group.name);
             }
         }
     }
-    let count = made + nothing.len();
+    let count = generated + failed.len();
     let figures = format!(
-        "{made} of {count} satisfiable schemas generate; {} more refer to others, {impossible} have no valid instance\n\
-         Nothing is made of\n{}\nReferences lead elsewhere in\n{}",
-        elsewhere.len(),
-        nothing.join("\n"),
-        elsewhere.join("\n"),
+        "{generated} of {count} satisfiable schemas generate; {} more have remote references, {without_valid_instance} have no valid instance\n\
+         No instance for\n{}\nRemote references in\n{}",
+        remote.len(),
+        failed.join("\n"),
+        remote.join("\n"),
     );
-    if count < SCHEMAS || made * 1_000 < count * LEAST {
-        let _infallible = writeln!(told, "{figures}");
+    if count < MIN_SCHEMAS || generated * 1_000 < count * MIN_GENERATED_PERMILLE {
+        let _infallible = writeln!(problems, "{figures}");
     }
     if std::env::var_os("SCHEMA_FIGURES").is_some() {
         fs::write(Path::new(env!("CARGO_TARGET_TMPDIR")).join("schemas.txt"), &figures)
             .map_err(|error| error.to_string())?;
     }
-    if told.is_empty() { Ok(()) } else { Err(told) }
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
 }

@@ -1,13 +1,13 @@
 //! The integration tests, in one binary.
 //!
-//! `cargo test` runs everything. A prefix of the names selects a part: `case/` (every case against its fault and against
-//! a conforming server), `data/` (the case files and the requirements), `differential/` (the cases against the official
-//! schemas), `fuzzing/` (fuzzing, end to end), `hidden/` (faults that only fuzzing finds), `hints/` (hint files and
-//! their effect), `hostile/` (hostile servers), `house/` (the allowed imports), `libtest/` (cases as tests of a user's
-//! crate, with the feature `harness`), `real/` (real servers), `runner/` (package runners), `schemas/` (the fuzzer's
-//! schemas against the official test suite of JSON Schema), `browser/` (the HTML report in a browser), `formats/` (the
-//! formats of reports), `gating/` (baselines, thresholds, shards and comparisons), `parity/` (the same findings over both
-//! transports), `auth/` (protected servers).
+//! `cargo test` runs everything. A prefix of the names selects a part: `case/` (every case against its fault and
+//! against a conforming server), `data/` (the case files and the requirements), `differential/` (the cases against
+//! the official schemas), `fuzzing/` (fuzzing, end to end), `hidden/` (evaluation faults, which only fuzzing
+//! finds), `hints/` (hint files and their effect), `hostile/` (hostile servers), `house/` (the allowed imports),
+//! `libtest/` (cases as tests of a user's crate, with the feature `harness`), `real/` (real servers), `runner/`
+//! (package runners), `schemas/` (the fuzzer's schemas against the official test suite of JSON Schema), `browser/`
+//! (the HTML report in a browser), `formats/` (the formats of reports), `gating/` (baselines, thresholds, shards
+//! and comparisons), `parity/` (the same findings over both transports), `auth/` (protected servers).
 
 mod browser;
 mod builtin;
@@ -68,7 +68,8 @@ fn main() -> std::process::ExitCode {
 struct ProgramOutput {
     code: Option<i32>,
     out: String,
-    told: String,
+    /// The arguments, the exit status, standard output and standard error.
+    text: String,
 }
 
 impl ProgramOutput {
@@ -77,13 +78,13 @@ impl ProgramOutput {
         if self.code == Some(code) {
             Ok(self)
         } else {
-            Err(format!("exit code {:?}, not {code}\n{}", self.code, self.told))
+            Err(format!("exit code {:?}, not {code}\n{}", self.code, self.text))
         }
     }
 
-    /// Fails unless the output contains a text.
-    fn says(self, wanted: &str) -> Result<Self, String> {
-        if self.told.contains(wanted) { Ok(self) } else { Err(format!("`{wanted}` is not in:\n{}", self.told)) }
+    /// Fails unless the output contains a string.
+    fn shows(self, expected: &str) -> Result<Self, String> {
+        if self.text.contains(expected) { Ok(self) } else { Err(format!("`{expected}` is not in:\n{}", self.text)) }
     }
 }
 
@@ -98,8 +99,8 @@ fn program(folder: &std::path::Path, arguments: &[&str]) -> Result<ProgramOutput
     command.env_remove("CI").env_remove("NO_COLOR").env_remove("GITHUB_ACTIONS");
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let told = format!("{arguments:?}: {}\n--- stdout\n{out}\n--- stderr\n{error}", output.status);
-    Ok(ProgramOutput { code: output.status.code(), out: out.into_owned(), told })
+    let text = format!("{arguments:?}: {}\n--- stdout\n{out}\n--- stderr\n{error}", output.status);
+    Ok(ProgramOutput { code: output.status.code(), out: out.into_owned(), text })
 }
 
 /// A trial that fails with the error of its function.

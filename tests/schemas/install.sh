@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Fetches the official JSON-Schema-Test-Suite into suite/ beside this file, out of a package that ships it: the
-# source distribution of the Python library jsonschema. Quick when it is there already.
+# Downloads the official JSON-Schema-Test-Suite into suite/ next to this file, from a package that includes it: the
+# source distribution of the Python library jsonschema. Does nothing if it is installed.
 #
 #     tests/schemas/install.sh [--force]
 #
-# Needs python3 with venv; nothing that is fetched is run.
+# Needs python3 with venv; no downloaded code is run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -24,21 +24,21 @@ case ${1-} in
   *) die "unknown option $1; usage: $0 [--force]" ;;
 esac
 
-# The stamp is written last and lies inside what it vouches for.
+# The stamp is written last, into the folder that it is about, so that an interrupted installation has none.
 if [[ -f suite/.pin && $(<suite/.pin) == "$VERSION $HASH" ]]; then
   say 'unchanged'
   exit 0
 fi
 
-say 'fetching'
+say 'downloading'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 python3 -m venv "$work/venv" || die 'python3 -m venv failed: install python3-venv'
 "$work/venv/bin/python" -m pip download --quiet --disable-pip-version-check --no-deps --no-binary "$PACKAGE" \
-  --dest "$work" "$PACKAGE==$VERSION" || die "pip could not fetch $PACKAGE $VERSION"
+  --dest "$work" "$PACKAGE==$VERSION" || die "pip could not download $PACKAGE $VERSION"
 archive=$work/$PACKAGE-$VERSION.tar.gz
-[[ -f $archive ]] || die "$PACKAGE $VERSION came under another name"
-python3 - "$archive" "$HASH" <<'CHECK' || die "$PACKAGE $VERSION is not what it was when it was pinned"
+[[ -f $archive ]] || die "$PACKAGE $VERSION has an unexpected file name"
+python3 - "$archive" "$HASH" <<'CHECK' || die "$PACKAGE $VERSION does not have the pinned hash"
 import hashlib, sys
 with open(sys.argv[1], "rb") as archive:
     sys.exit(hashlib.sha256(archive.read()).hexdigest() != sys.argv[2])

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the pinned real servers: the npm ones into node_modules/, the PyPI ones into .venv/, both
-# beside this file. Quick when they are there already and the pins have not changed since.
+# Installs the pinned real servers next to this file: the npm packages into node_modules/, the PyPI packages into
+# .venv/. Does nothing if they are installed and the pins have not changed.
 #
 #     tests/servers/install.sh [--force]
 #
@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly OLDEST_NODE=18
-readonly OLDEST_PYTHON=10 # of Python 3: what the Python SDK asks for
+readonly OLDEST_PYTHON=10 # of Python 3, as the Python SDK requires
 
 say() { printf 'servers: %s\n' "$*"; }
 die() {
@@ -19,7 +19,7 @@ die() {
 
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# Debian ships venv without what it needs to put pip into an environment, so that is asked for too.
+# Debian packages venv without ensurepip, which installs pip into an environment, so check for both.
 has_venv() { has python3 && python3 -c 'import ensurepip, venv' 2>/dev/null; }
 
 apt_updated=
@@ -38,16 +38,16 @@ apt_install() {
 }
 
 find_programs() {
-  # One by one: some builds of the nodejs package bring npm along and refuse Debian's own beside it.
+  # One by one: some builds of the nodejs package include npm and conflict with Debian's npm package.
   has node || apt_install nodejs
   has npm || apt_install npm
   has git || apt_install git
   has_venv || apt_install python3 python3-venv
 
-  # The package just installed need not be the interpreter that comes first in the search path.
+  # The interpreter that comes first on PATH may not be the one that was just installed.
   local program
   for program in node npm git python3; do
-    has "$program" || die "$program is still not in the search path"
+    has "$program" || die "$program is still not on PATH"
   done
   has_venv || die "$(command -v python3) has no venv module with pip"
 
@@ -67,8 +67,7 @@ hash_of() {
   fi
 }
 
-# Both stamps are written last and lie inside what they vouch for, so that an installation that was cut
-# off, or removed, never counts as one.
+# Each stamp is written last, into the folder that it is about, so that an interrupted or removed installation has none.
 stamped() { [[ -f $1 && $(<"$1") == "$2" ]]; }
 
 install_npm() {
@@ -79,7 +78,7 @@ install_npm() {
     return
   fi
   say 'npm servers: installing'
-  # None of the packages needs a script of its own to be installed.
+  # None of the packages needs an install script.
   npm ci --ignore-scripts --no-audit --no-fund --loglevel=error || die 'npm ci failed'
   printf '%s\n' "$pins" >"$stamp"
 }
@@ -87,7 +86,7 @@ install_npm() {
 install_pypi() {
   local stamp=.venv/.pins pins
   pins=$(hash_of requirements.txt)
-  # An environment points at the interpreter that made it, which may have gone since.
+  # An environment refers to the interpreter that created it, which may have been removed.
   if stamped "$stamp" "$pins" && .venv/bin/python -c '' 2>/dev/null; then
     say 'PyPI servers: unchanged'
     return
@@ -95,7 +94,7 @@ install_pypi() {
   say 'PyPI servers: installing'
   rm -rf .venv
   python3 -m venv .venv || die 'python3 -m venv failed'
-  # The pins are meant to be complete: nothing else is let in, and what would be lacking is an error.
+  # The pins must be complete: nothing else is installed, and a missing dependency is an error.
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.txt ||
     die 'pip install failed'
   .venv/bin/python -m pip check --disable-pip-version-check >/dev/null ||
@@ -109,7 +108,7 @@ case ${1-} in
   *) die "unknown option $1; usage: $0 [--force]" ;;
 esac
 
-# What is stamped ran once already, so the programs are only looked for when something is to be done.
+# A stamped installation worked before, so the programs are checked only if there is something to install.
 if ! stamped node_modules/.pins "$(hash_of package.json package-lock.json)" ||
   ! stamped .venv/.pins "$(hash_of requirements.txt)" ||
   ! has node || ! has git; then
@@ -119,6 +118,6 @@ install_npm
 install_pypi
 
 for program in node_modules/.bin/mcp-server-{everything,filesystem,memory} .venv/bin/mcp-server-{time,git}; do
-  [[ -x $program ]] || die "$program is not there after the installation; try $0 --force"
+  [[ -x $program ]] || die "$program is missing after the installation; try $0 --force"
 done
 say 'ready'

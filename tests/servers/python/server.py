@@ -1,7 +1,7 @@
 """A small server on the official Python SDK, over Streamable HTTP.
 
-One of the real servers that the suite is held against: it does what the SDK does by default, so what is found
-in it is found in the SDK. Takes the port to listen at.
+One of the real servers that the suite judges. It uses the defaults of the SDK, so that its findings are findings
+about the SDK. The argument is the port to listen on.
 """
 
 import sys

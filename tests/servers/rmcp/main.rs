@@ -24,7 +24,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Serves HTTP as the SDK does where nothing is configured; the path is the one that its examples use.
+/// Serves HTTP with the default configuration of the SDK.
 async fn serve_http(listener: TcpListener) -> Result<(), Box<dyn Error>> {
     let sessions = Arc::new(LocalSessionManager::default());
     let service = StreamableHttpService::new(|| Ok(Sample), sessions, StreamableHttpServerConfig::default());
@@ -32,11 +32,12 @@ async fn serve_http(listener: TcpListener) -> Result<(), Box<dyn Error>> {
         let (stream, _) = listener.accept().await?;
         let service = service.clone();
         tokio::spawn(async move {
-            let answer = service_fn(move |request| {
+            let handler = service_fn(move |request| {
                 let service = service.clone();
                 async move { Ok::<_, Infallible>(service.handle(request).await) }
             });
-            let _gone = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+            let _closed =
+                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), handler).await;
         });
     }
 }

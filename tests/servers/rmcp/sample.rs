@@ -1,9 +1,8 @@
 //! A small server on the official Rust SDK.
 //!
-//! One of the real servers that the suite is held against, as a program and within a test: it does what the SDK does by default, so
-//! what is found in it is found in the SDK. Its tools cover what a judge meets in the wild: a required
-//! string, structured output, an enumeration, an image, no arguments at all, an annotated destructive
-//! tool and one that always fails.
+//! One of the real servers that the suite judges, as a program and in a test. It uses the defaults of the SDK, so that its
+//! findings are findings about the SDK. Its tools cover common features: a required string, structured output, an
+//! enumeration, an image, no arguments, a tool annotated destructive and one that always fails.
 
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -98,13 +97,13 @@ impl Sample {
         CallToolResult::success(vec![ContentBlock::image(PIXEL, "image/png")])
     }
 
-    /// Takes no arguments and answers with the word "pong".
+    /// Takes no arguments and answers with "pong".
     #[tool(annotations(read_only_hint = true))]
     fn nothing() -> String {
         "pong".to_owned()
     }
 
-    /// Says that it forgot a key; annotated destructive, so that nobody calls it unasked.
+    /// Says that it forgot a key; annotated destructive, so that clients do not call it by default.
     #[tool(annotations(title = "Forget", read_only_hint = false, destructive_hint = true))]
     fn forget(Parameters(ForgetArguments { key }): Parameters<ForgetArguments>) -> String {
         format!("forgot {key}")

@@ -1,24 +1,24 @@
-//! A message deformed in every way that a table knows, one at a time.
+//! Mutations of a message, one at a time.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 /// A message with one thing changed.
-pub(super) struct Deformed {
+pub(super) struct MutatedMessage {
     pub(super) message: Value,
-    /// The pointer to the change, positions as `*`.
-    pub(super) place: String,
+    /// The pointer to the change, with array indexes as `*`.
+    pub(super) location: String,
     pub(super) kind: &'static str,
 }
 
-/// Every deformation of a message at every place.
-pub(super) fn deform(message: &Value) -> Vec<Deformed> {
-    let mut places = Vec::new();
-    collect(message, "", "", &mut places);
+/// Every mutation of a message at every location.
+pub(super) fn mutate(message: &Value) -> Vec<MutatedMessage> {
+    let mut locations = Vec::new();
+    collect(message, "", "", &mut locations);
     let mut found = Vec::new();
     let mut known = BTreeSet::new();
-    for (pointer, place) in &places {
+    for (pointer, location) in &locations {
         let Some(value) = message.pointer(pointer) else { continue };
         let mut add = |kind: &'static str, changed: Option<Value>| {
             let mut copy = message.clone();
@@ -41,7 +41,7 @@ pub(super) fn deform(message: &Value) -> Vec<Deformed> {
                 }
             }
             if known.insert(copy.to_string()) {
-                found.push(Deformed { message: copy, place: place.clone(), kind });
+                found.push(MutatedMessage { message: copy, location: location.clone(), kind });
             }
         };
         add("dropped", None);
@@ -81,21 +81,21 @@ pub(super) fn deform(message: &Value) -> Vec<Deformed> {
     found
 }
 
-/// The pointer to every value within a message, and the same with positions as `*`.
-fn collect(value: &Value, pointer: &str, place: &str, places: &mut Vec<(String, String)>) {
+/// The pointer to every value in a message, and the same pointer with array indexes as `*`.
+fn collect(value: &Value, pointer: &str, location: &str, locations: &mut Vec<(String, String)>) {
     if !pointer.is_empty() {
-        places.push((pointer.to_owned(), place.to_owned()));
+        locations.push((pointer.to_owned(), location.to_owned()));
     }
     match value {
         Value::Object(members) => {
             for (name, member) in members {
                 let name = name.replace('~', "~0").replace('/', "~1");
-                collect(member, &format!("{pointer}/{name}"), &format!("{place}/{name}"), places);
+                collect(member, &format!("{pointer}/{name}"), &format!("{location}/{name}"), locations);
             }
         }
         Value::Array(items) => {
             for (at, item) in items.iter().enumerate() {
-                collect(item, &format!("{pointer}/{at}"), &format!("{place}/*"), places);
+                collect(item, &format!("{pointer}/{at}"), &format!("{location}/*"), locations);
             }
         }
         _ => {}
