@@ -94,7 +94,7 @@ fn write(folder: &Path, text: &str) -> Result<String, String> {
 
 /// The arguments of a hint that calls this tool.
 fn arguments_of<'a>(hint: &'a Hint, name: &str) -> Option<&'a serde_json::Map<String, serde_json::Value>> {
-    match &hint.ask {
+    match &hint.request {
         HintRequest::Call { tool, arguments } if tool == name => Some(arguments),
         _ => None,
     }
@@ -112,11 +112,11 @@ fn each_hint_names_what_its_call_shows() -> Result<(), String> {
         let named = |hint: &&Hint| hint.purposes.iter().any(|id| id == requirement);
         let hint = hints.iter().find(named).ok_or_else(|| format!("no hint is for {requirement}: {hints:#?}"))?;
         if arguments_of(hint, tool).is_none() {
-            return Err(format!("the hint for {requirement} is {}", hint.ask.describe()));
+            return Err(format!("the hint for {requirement} is {}", hint.request.describe()));
         }
     }
-    let is_read = |hint: &Hint| matches!(&hint.ask, HintRequest::Read { .. });
-    let is_prompt = |hint: &Hint| matches!(&hint.ask, HintRequest::Get { .. });
+    let is_read = |hint: &Hint| matches!(&hint.request, HintRequest::Read { .. });
+    let is_prompt = |hint: &Hint| matches!(&hint.request, HintRequest::Get { .. });
     if hints.iter().any(is_read) && hints.iter().any(is_prompt) {
         Ok(())
     } else {
@@ -132,7 +132,7 @@ fn the_hints_are_the_same_over_http() -> Result<(), String> {
     let over_stdio = discovered_hints(&[], &WORD_SERVER)?;
     let over_http = discovered_hints(&["--url", &url], &[&WORD_SERVER[..], &["--http", &address]].concat())?;
     // Cases of one transport only are no reason for a hint.
-    let requests = |hints: &[Hint]| hints.iter().map(|hint| format!("{:?}", hint.ask)).collect::<Vec<_>>();
+    let requests = |hints: &[Hint]| hints.iter().map(|hint| format!("{:?}", hint.request)).collect::<Vec<_>>();
     if over_http.len() > 3 && requests(&over_stdio) == requests(&over_http) {
         return Ok(());
     }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use libtest_mimic::Trial;
 use mcp_conformance::event::CaseResult;
 use mcp_conformance::internals::case::{Baseline, BaselineEntry};
-use mcp_conformance::report::{FailOn, Options, Report, gate};
+use mcp_conformance::report::{FailOn, Options, Report, baseline_comparison};
 use mcp_conformance::spec::{Revision, RevisionSet};
 use mcp_conformance::verdict::Verdict;
 use serde_json::json;
@@ -338,7 +338,7 @@ fn compare(baseline: &Baseline, report: &Report) -> String {
     let mut compared = report.clone();
     compared.options = Options::default();
     compared.options.fail_on = FailOn::Should;
-    gate::apply_baseline(&mut compared, baseline, "the baseline", |_| true);
+    baseline_comparison::apply_baseline(&mut compared, baseline, "the baseline", |_| true);
     let compared = compared.baseline.unwrap_or_default();
     for entry in &compared.new {
         let is_of_case = |result: &&CaseResult| result.case == entry.case;

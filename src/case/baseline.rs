@@ -138,7 +138,7 @@ impl Baseline {
                 }
                 // The schema describes everything but the syntax of revision sets.
                 Err(error) => {
-                    flaws.push(UnlocatedDiagnostic::at(invalid_revisions(&document.value), error.to_string()))
+                    flaws.push(UnlocatedDiagnostic::at(invalid_revisions(&document.value), error.to_string()));
                 }
             }
         }

@@ -468,7 +468,7 @@ mod tests {
         for comparison in Comparison::ALL {
             assert_eq!(comparison.as_str().parse(), Ok(*comparison));
         }
-        let error = "json-schemas".parse::<Check>().err().expect("no check");
+        let error = "json-schemas".parse::<Check>().expect_err("no check");
         assert_eq!(error.to_string(), "unknown check `json-schemas`");
     }
 

@@ -266,7 +266,7 @@ fn step_description(step: &Step) -> String {
     }
     match &step.action {
         Action::Request { delivery: Delivery::Polled(poll), .. } => {
-            remarks.push(format!("repeated up to {} times, until the expected response arrives", poll.max_attempts))
+            remarks.push(format!("repeated up to {} times, until the expected response arrives", poll.max_attempts));
         }
         Action::Request { delivery: Delivery::Pipelined, .. } | Action::Retry { pipelined: true, .. } => {
             remarks.push("without waiting for the response".to_owned());

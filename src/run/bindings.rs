@@ -172,7 +172,7 @@ impl<'a> Bindings<'a> {
             Placeholder::Revision => Ok(json!(session.revision.as_str())),
             Placeholder::Id => Ok(json!(session.new_id())),
             Placeholder::Meta => Ok(match session.revision.era() {
-                Era::Stateless => stateless_meta(&session.session_parameters.client_capabilities),
+                Era::Stateless => stateless_meta(&session.parameters.client_capabilities),
                 Era::Handshake => json!({}),
             }),
             // The connection replaces it by its own value.

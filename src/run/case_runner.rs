@@ -134,7 +134,7 @@ async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Ses
 }
 
 async fn close(target: &Target, session: Session) -> ClosedSession {
-    let session_parameters = session.session_parameters;
+    let session_parameters = session.parameters;
     ClosedSession {
         ended: target.context.close(session.connection, session.purpose).await,
         session_parameters,
@@ -144,7 +144,7 @@ async fn close(target: &Target, session: Session) -> ClosedSession {
 
 /// Closes the session of a single case, which may have been opened by the case itself.
 pub(super) async fn close_own(target: &Target, mut session: Session) -> ClosedSession {
-    if session.session_parameters.opening.is_none() {
+    if session.parameters.opening.is_none() {
         read_terms(&mut session);
     }
     close(target, session).await
@@ -252,11 +252,8 @@ async fn carry_out_in(
     inventory: &Inventory,
 ) -> CaseRun {
     // A case that opens the connection itself uses the capabilities of the main session.
-    let session_parameters = if session.session_parameters.opening.is_some() {
-        &session.session_parameters
-    } else {
-        &inventory.session_parameters
-    };
+    let session_parameters =
+        if session.parameters.opening.is_some() { &session.parameters } else { &inventory.session_parameters };
     if session_parameters.opening.is_some() && !declares_needed_capabilities(case, session_parameters) {
         return Err(Judgement::inapplicable(missing_capabilities(case)));
     }
@@ -403,9 +400,9 @@ fn read_terms(session: &mut Session) {
         Some((result, declared))
     });
     if let Some((result, declared)) = opened {
-        session.session_parameters.opening = Some(result);
+        session.parameters.opening = Some(result);
         if let Some(declared) = declared {
-            session.session_parameters.client_capabilities = declared;
+            session.parameters.client_capabilities = declared;
         }
     }
 }

@@ -44,7 +44,7 @@ pub(super) async fn discover(session: &mut Session, plan: &Plan) -> (Inventory, 
 }
 
 async fn discover_plainly(session: &mut Session, plan: &Plan) -> (Inventory, Vec<UnansweredCall>) {
-    let declared = session.session_parameters.opening.is_none() || session.session_parameters.declares("tools");
+    let declared = session.parameters.opening.is_none() || session.parameters.declares("tools");
     let pages = list_tools(session, plan).await;
     if !declared && session.unanswered == 0 {
         // Whether they should have been declared is judged; without that they are not called.
@@ -84,7 +84,7 @@ async fn discover_plainly(session: &mut Session, plan: &Plan) -> (Inventory, Vec
         }
     }
     asking::attribute(session, &mut inventory, began, plan.timeout).await;
-    if session.session_parameters.declares("tools.listChanged") && !session.connection.is_closed() {
+    if session.parameters.declares("tools.listChanged") && !session.connection.is_closed() {
         // If the calls changed the list, the server should have announced it.
         list_tools(session, plan).await;
     }

@@ -273,7 +273,7 @@ impl<'a> PassiveCases<'a> {
         let connected = [RecordedConnection { label: String::new(), transcript: plain }];
         let watched = IndexedConnections::new(&connected, session.revision);
         let fits = |case: &&Case| {
-            declares_needed_capabilities(case, &session.session_parameters) && !passive_cases.observes(case, &watched)
+            declares_needed_capabilities(case, &session.parameters) && !passive_cases.observes(case, &watched)
         };
         let with_applicable_cases: Vec<&Case> = cases.iter().map(Arc::as_ref).filter(fits).collect();
         passive_cases.cases = with_applicable_cases;

@@ -79,7 +79,7 @@ fn reason_not_to_send(session: &Session, inventory: &Inventory, request: &HintRe
         return Some("the server no longer answers".to_owned());
     }
     let undeclared = |capability: &str| {
-        let known = session.session_parameters.opening.is_some() && !session.session_parameters.declares(capability);
+        let known = session.parameters.opening.is_some() && !session.parameters.declares(capability);
         known.then(|| format!("the server does not declare {capability}"))
     };
     match request {

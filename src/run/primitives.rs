@@ -106,7 +106,7 @@ fn prompt(definition: &Value) -> Option<Prompt> {
 /// Reads the declared lists, and reads or gets a few of their items.
 pub(super) async fn discover(session: &mut Session, timeout: Duration) -> Primitives {
     let mut primitives = Primitives::default();
-    if session.session_parameters.opening.is_none() || session.connection.is_closed() {
+    if session.parameters.opening.is_none() || session.connection.is_closed() {
         return primitives;
     }
     list(session, &mut primitives, LIST_TIMEOUT.min(timeout)).await;
@@ -117,7 +117,7 @@ pub(super) async fn discover(session: &mut Session, timeout: Duration) -> Primit
 /// Reads the declared lists only.
 pub(super) async fn list_only(session: &mut Session, timeout: Duration) -> Primitives {
     let mut primitives = Primitives::default();
-    if session.session_parameters.opening.is_some() && !session.connection.is_closed() {
+    if session.parameters.opening.is_some() && !session.connection.is_closed() {
         read(session, &mut primitives, str::to_owned, LIST_TIMEOUT.min(timeout)).await;
     }
     primitives
@@ -125,7 +125,7 @@ pub(super) async fn list_only(session: &mut Session, timeout: Duration) -> Primi
 
 /// Reads those lists again whose changes the server promised to announce.
 pub(super) async fn list_announced_again(session: &mut Session, timeout: Duration) {
-    if session.session_parameters.opening.is_some() && !session.connection.is_closed() {
+    if session.parameters.opening.is_some() && !session.connection.is_closed() {
         let announced = |capability: &str| format!("{capability}.listChanged");
         read(session, &mut Primitives::default(), announced, LIST_TIMEOUT.min(timeout)).await;
     }
@@ -147,7 +147,7 @@ async fn read(session: &mut Session, primitives: &mut Primitives, needed: impl F
     let began = (session.connection.len(), Instant::now());
     let mut pending: Vec<(Id, usize, Vec<Value>)> = Vec::new();
     for (at, (method, capability, _)) in LISTS.into_iter().enumerate() {
-        if session.session_parameters.declares(&needed(capability)) {
+        if session.parameters.declares(&needed(capability)) {
             pending.push((send(session, method, &json!({})).await, at, Vec::new()));
         }
     }

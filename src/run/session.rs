@@ -38,7 +38,7 @@ pub(super) fn shutdown_grace_for(grace: Duration, connection: &Connection) -> Du
 pub(super) struct Session {
     pub(super) connection: Connection,
     pub(super) revision: Revision,
-    pub(super) session_parameters: SessionParameters,
+    pub(super) parameters: SessionParameters,
     /// How to answer the server's requests.
     pub(super) replies: ClientResponder,
     /// The purpose, for the report.
@@ -157,7 +157,7 @@ impl Session {
         Self {
             connection,
             revision,
-            session_parameters,
+            parameters: session_parameters,
             replies,
             purpose,
             unanswered: 0,
@@ -198,20 +198,20 @@ impl Session {
     }
 
     async fn initialize(&mut self, limit: Duration) -> Result<(), OpeningFailure> {
-        let params = initialize_params(self.revision.as_str(), &self.session_parameters.client_capabilities);
+        let params = initialize_params(self.revision.as_str(), &self.parameters.client_capabilities);
         let result = self.send_opening("initialize", params, limit).await?;
         match result.get("protocolVersion").and_then(Value::as_str) {
             Some(version) if version == self.revision.as_str() => {}
             Some(version) => return Err(OpeningFailure::Other(version.to_owned())),
             None => return Err(OpeningFailure::Unusable(result)),
         }
-        self.session_parameters.opening = Some(result);
+        self.parameters.opening = Some(result);
         self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }), None).await;
         Ok(())
     }
 
     async fn discover(&mut self, limit: Duration, insist: bool) -> Result<(), OpeningFailure> {
-        let params = json!({ "_meta": stateless_meta(&self.session_parameters.client_capabilities) });
+        let params = json!({ "_meta": stateless_meta(&self.parameters.client_capabilities) });
         let result = match self.send_opening("server/discover", params, limit).await {
             Err(OpeningFailure::Error(error)) if insist => return self.serves_revision_anyway(error, limit).await,
             opened => opened?,
@@ -224,14 +224,14 @@ impl Session {
             let other = versions.iter().filter_map(Value::as_str).max().unwrap_or_default().to_owned();
             return Err(OpeningFailure::Other(other));
         }
-        self.session_parameters.opening = Some(result);
+        self.parameters.opening = Some(result);
         Ok(())
     }
 
     /// Whether a server that rejects `server/discover` still serves the revision, as clients may skip that request.
     async fn serves_revision_anyway(&mut self, error: Value, limit: Duration) -> Result<(), OpeningFailure> {
         let id = self.new_id();
-        let params = json!({ "_meta": stateless_meta(&self.session_parameters.client_capabilities) });
+        let params = json!({ "_meta": stateless_meta(&self.parameters.client_capabilities) });
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params }), None).await;
         let id = json!(id);
         let waited = self.connection.wait(0, limit, |entries| response_to(entries, &id)).await;
@@ -357,7 +357,7 @@ impl Session {
             Some(Value::Bool(false)) => return,
             Some(meta) => meta.clone(),
             None => {
-                let mut filled = stateless_meta(&self.session_parameters.client_capabilities);
+                let mut filled = stateless_meta(&self.parameters.client_capabilities);
                 if let Some(Value::Object(own)) = message.get("params").and_then(|params| params.get("_meta")) {
                     for (name, value) in own {
                         filled[name] = value.clone();
@@ -434,10 +434,7 @@ impl Session {
 
     /// The transcript from a position on.
     pub(super) fn transcript_from(&self, position: usize) -> Transcript {
-        Transcript {
-            entries: self.connection.entries_from(position),
-            session_parameters: self.session_parameters.clone(),
-        }
+        Transcript { entries: self.connection.entries_from(position), session_parameters: self.parameters.clone() }
     }
 }
 

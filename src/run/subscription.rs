@@ -34,10 +34,10 @@ impl ChangeSubscription {
         if session.revision.era() != Era::Stateless || session.connection.is_closed() {
             return None;
         }
-        let declared = LISTS.iter().filter(|(capability, _)| session.session_parameters.declares(capability));
+        let declared = LISTS.iter().filter(|(capability, _)| session.parameters.declares(capability));
         let mut filter: Map<String, Value> =
             declared.map(|(_, member)| ((*member).to_owned(), Value::Bool(true))).collect();
-        if session.session_parameters.declares("resources.subscribe") && !primitives.resources.is_empty() {
+        if session.parameters.declares("resources.subscribe") && !primitives.resources.is_empty() {
             let watched: Vec<&String> = primitives.resources.iter().take(MAX_USED).collect();
             filter.insert("resourceSubscriptions".to_owned(), json!(watched));
         }

@@ -155,7 +155,7 @@ pub(super) fn judge(
             .cloned()
             .collect()
     };
-    let opening = main.session_parameters.opening.clone().unwrap_or_default();
+    let opening = main.parameters.opening.clone().unwrap_or_default();
     let permit_request = context.request_permit();
     let mut queues: JoinSet<ClosedSessions> = JoinSet::new();
     // It ends when all tasks that may send to it have ended.
@@ -172,8 +172,7 @@ pub(super) fn judge(
         let permit = permit_request.granted().await;
         let (discovered, unanswered_calls) = discover(&mut main, &context.plan).await;
         let startup = main.connection.first_line().unwrap_or_default();
-        let discovered =
-            Arc::new(Inventory { session_parameters: main.session_parameters.clone(), startup, ..discovered });
+        let discovered = Arc::new(Inventory { session_parameters: main.parameters.clone(), startup, ..discovered });
         if let Some(reason) = &discovered.stop_reason {
             target.give_up(reason);
         }
