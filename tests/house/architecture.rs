@@ -122,7 +122,7 @@ pub(super) const ARCHITECTURE: Architecture = Architecture {
             &[
                 "report/conclusion.rs",
                 "report/finding_text.rs",
-                "report/gate.rs",
+                "report/baseline_comparison.rs",
                 "report/group.rs",
                 "report/model.rs",
                 "report/renderer.rs",
