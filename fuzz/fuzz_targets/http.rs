@@ -9,7 +9,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use libfuzzer_sys::fuzz_target;
-use mcp_conformance::internals::client::{Site, headers};
+use mcp_conformance::internals::client::{HttpEndpoint, headers};
 use mcp_conformance::internals::wire::Frame;
 
 fn is_valid_value(value: &str) -> bool {
@@ -48,7 +48,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut part = || parts.next().unwrap_or_default().to_owned();
     let address = part();
     let header = (part(), part());
-    if let Ok(site) = Site::new(&address, std::slice::from_ref(&header), false) {
+    if let Ok(site) = HttpEndpoint::new(&address, std::slice::from_ref(&header), false) {
         assert!(site.address().starts_with("http://") || site.address().starts_with("https://"));
         let (host, _port) = site.host_and_port().expect("it has a host and a port");
         assert!(!host.is_empty(), "{address}");
