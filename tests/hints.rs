@@ -246,7 +246,7 @@ fn hints_that_did_not_help_are_reported() -> Result<(), String> {
         }
     }
     let output = run(&["--revision", REVISION.as_str(), "--hints", &path], &WORD_SERVER)?;
-    expect(&output, 0, &["Hints that did not help", "it did not show content-image", "it failed"])?;
+    expect(&output, 0, &["Hints that did not help", "it did not cover content-image", "it failed"])?;
     if text_of(&output).contains("ERASED") { Err("a destructive tool was called".to_owned()) } else { Ok(()) }
 }
 
