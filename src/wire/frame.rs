@@ -41,14 +41,14 @@ pub enum FramingError {
         /// The parser's error.
         reason: String,
     },
-    /// The line is longer than [`MAX_MESSAGE_BYTES`].
+    /// The line is longer than `MAX_MESSAGE_BYTES`.
     TooLong {
         /// The number of bytes that were read.
         bytes: usize,
     },
-    /// The value nests deeper than [`MAX_DEPTH`].
+    /// The value nests deeper than `MAX_DEPTH`.
     TooDeep,
-    /// The message contains more than [`MAX_VALUES`] values.
+    /// The message contains more than `MAX_VALUES` values.
     TooManyValues,
     /// The memory budget for messages was used up, so its contents were dropped.
     #[serde(rename = "let-go")]
@@ -242,7 +242,7 @@ impl Line<'_> {
 
 /// Splits a stream of bytes into frames at each line feed.
 ///
-/// Keeps at most [`MAX_MESSAGE_BYTES`] of an unfinished line; of a longer one it keeps the beginning
+/// Keeps at most `MAX_MESSAGE_BYTES` of an unfinished line; of a longer one it keeps the beginning
 /// and counts the rest up to the line feed.
 #[derive(Debug, Default)]
 pub struct Splitter {
