@@ -226,7 +226,8 @@ fn its_fault_turns_it_red_while_fuzzing(case: &Case) -> Result<(), String> {
         let result = result.ok_or_else(|| format!("no case was judged in {revision}"))?;
         is_red(case, fault, result)?;
     }
-    Ok(())
+    // The command that `explain` prints, as it is: it fuzzes all tools, with the default settings.
+    printed().get(&case.id).ok_or("`explain` prints no command for it")?.finds_something(folder.path())
 }
 
 /// Fails unless a result has findings on the requirements of the case, with evidence and a command.
