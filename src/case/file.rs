@@ -127,7 +127,7 @@ pub(super) struct WatchFile {
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum WatchKindName {
-    /// each line on standard output, as an object of `text`, `bytes`, `damage` and `json`
+    /// each line on standard output, as an object of `text`, `bytes`, `framing-error` and `json`
     Line,
     /// each JSON value that the server writes as a line
     Message,
@@ -145,8 +145,8 @@ pub(super) enum WatchKindName {
     Notification,
     /// each HTTP request of the client with its response, except those that cases make by `http`: an object of
     /// `request` (`method`, `target`, `headers`, `message`), `status`, `headers` and `body` (`bytes`, `complete`,
-    /// `comments`, `events`, `message`, `text`, `trouble`, `unanswered`), and, where `WWW-Authenticate` was sent,
-    /// `challenges` (the parameters by scheme). In a step's `exchange` it also has `standing`, which classifies the
+    /// `comments`, `events`, `message`, `text`, `failure`, `unanswered-id`), and, where `WWW-Authenticate` was sent,
+    /// `challenges` (the parameters by scheme). In a step's `exchange` it also has `url-relation`, which classifies the
     /// addresses that the response names (`metadata`: `here`, `elsewhere` or `unreadable`, with the path;
     /// `resource`: `same`, `within`, `other`, `elsewhere` or `unreadable`)
     Exchange,

@@ -111,7 +111,7 @@ pub struct WatchedValues {
 /// The kinds of value that a passive case can watch, each with what selects among them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchKind {
-    /// Lines on standard output, as `{"text", "bytes", "damage", "json"}`; `damage` is null or a keyword.
+    /// Lines on standard output, as `{"text", "bytes", "framing-error", "json"}`; `framing-error` is null or a keyword.
     Line,
     /// JSON values that the server wrote as one line.
     Message,

@@ -357,7 +357,7 @@ fn http_step_exchange<'a>(record: &Transcript, exchange: &'a HttpExchange) -> St
     let status = value.get("status").and_then(Value::as_u64);
     let timed_out = || {
         value
-            .pointer("/body/trouble")
+            .pointer("/body/failure")
             .and_then(Value::as_str)
             .is_some_and(|t| t.starts_with("no answer") || t.starts_with("no response"))
     };
@@ -522,7 +522,7 @@ fn describe(step_exchange: &StepExchange<'_>) -> String {
             }
             (Some(status), _) => format!("HTTP status {status} with {outcome}"),
             (None, _) => {
-                let trouble = http.value.pointer("/body/trouble").and_then(Value::as_str);
+                let trouble = http.value.pointer("/body/failure").and_then(Value::as_str);
                 trouble.map_or(outcome, |trouble| shortened(trouble, 160))
             }
         },

@@ -135,16 +135,16 @@ impl<'a> ConnectionIndex<'a> {
     }
 }
 
-/// Every line of standard output as a value: `{"text", "bytes", "damage", "json"}`.
+/// Every line of standard output as a value: `{"text", "bytes", "framing-error", "json"}`.
 fn lines_of(record: &Transcript) -> Vec<(usize, Value)> {
     let entries = record.entries.iter().enumerate();
     entries
         .filter_map(|(position, entry)| {
             let Event::Received(frame) = &entry.event else { return None };
-            let mut line = json!({ "text": frame.text(), "bytes": frame.bytes, "damage": null });
+            let mut line = json!({ "text": frame.text(), "bytes": frame.bytes, "framing-error": null });
             match &frame.value {
                 Ok(value) => line["json"] = value.clone(),
-                Err(damage) => line["damage"] = json!(damage.word()),
+                Err(damage) => line["framing-error"] = json!(damage.word()),
             }
             Some((position, line))
         })

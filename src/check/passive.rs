@@ -224,7 +224,8 @@ fn report<T>(
 /// The line itself, if it does not conform to a schema.
 fn line_violation(schema: &LazySchema, line: &Value) -> Option<String> {
     let text = line.get("text").and_then(Value::as_str).unwrap_or_default();
-    let damage = line.get("damage").and_then(Value::as_str).map(|damage| format!(" ({damage})")).unwrap_or_default();
+    let damage =
+        line.get("framing-error").and_then(Value::as_str).map(|damage| format!(" ({damage})")).unwrap_or_default();
     (!schema.fits(line)).then(|| format!("the line `{}`{damage}", shortened(text, 160)))
 }
 

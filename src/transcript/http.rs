@@ -215,7 +215,7 @@ pub(crate) fn exchange_to_json(request: &HttpRequest, head: Option<&HttpHead>, e
 fn end_value(end: &HttpEnd) -> Value {
     let mut value = json!({ "body": body(end) });
     if let Some(standing) = &end.standing {
-        value["standing"] = standing.clone();
+        value["url-relation"] = standing.clone();
     }
     value
 }
@@ -285,10 +285,10 @@ fn body(end: &HttpEnd) -> Value {
         value["message"] = message.clone();
     }
     if let Some(failure) = &end.failure {
-        value["trouble"] = json!(failure);
+        value["failure"] = json!(failure);
     }
     if let Some(id) = &end.unanswered {
-        value["unanswered"] = id.clone();
+        value["unanswered-id"] = id.clone();
     }
     value
 }

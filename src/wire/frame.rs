@@ -51,7 +51,7 @@ pub enum FramingError {
     /// The message contains more than `MAX_VALUES` values.
     TooManyValues,
     /// The memory budget for messages was used up, so its contents were dropped.
-    #[serde(rename = "let-go")]
+    #[serde(rename = "dropped")]
     Dropped {
         /// Its length in bytes.
         bytes: usize,
@@ -77,7 +77,7 @@ impl FramingError {
             Self::TooLong { .. } => "too-long",
             Self::TooDeep => "too-deep",
             Self::TooManyValues => "too-many-values",
-            Self::Dropped { .. } => "let-go",
+            Self::Dropped { .. } => "dropped",
             Self::Unfinished => "unfinished",
         }
     }
